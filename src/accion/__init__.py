@@ -1,0 +1,27 @@
+"""accion: Lagrangian mechanics in continuous and in discrete time.
+
+Write one scalar function, the Lagrangian, and say what acts on it; accion gives the equations of motion, a structure-preserving
+(variational) integrator, and the conservation laws with how well they are kept. Importing it sets JAX to float64.
+"""
+
+from importlib.metadata import version
+
+from accion import _config as _config  # first: JAX reads it when it starts
+from accion import analysis as analysis
+from accion.continuous import accelerations as accelerations, reference as reference
+from accion.discrete import discrete as discrete
+from accion.errors import StepFailed as StepFailed
+from accion.methods import (
+    Alpha as Alpha,
+    FiniteDifference as FiniteDifference,
+    LeftRectangle as LeftRectangle,
+    Midpoint as Midpoint,
+    RightRectangle as RightRectangle,
+    Trapezoid as Trapezoid,
+)
+from accion.simulate import ensemble as ensemble, simulate as simulate
+from accion.spaces import Euclidean as Euclidean, Product as Product, Torus as Torus
+from accion.systems import System as System, mechanical as mechanical, rayleigh as rayleigh
+from accion.trajectory import Trajectory as Trajectory, load as load
+
+__version__ = version("accion")

@@ -1,0 +1,61 @@
+"""The measured order of convergence."""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+
+from accion.continuous import reference
+from accion.simulate import simulate
+
+
+@dataclass(frozen=True)
+class Order:
+    """The slope of log(error) over log(h), with the data it was fitted to (points near the roundoff plateau cut off)."""
+
+    slope: float
+    h: np.ndarray
+    errors: np.ndarray
+    used: np.ndarray
+
+    def __float__(self):
+        return self.slope
+
+    def __str__(self):
+        rows = "\n".join(f"  h = {h:<10.4g} error = {e:.3e}{'' if u else '  (roundoff, not used)'}" for h, e, u in zip(self.h, self.errors, self.used, strict=True))
+        return f"order {self.slope:.3f}\n{rows}"
+
+
+def order(system, method, *, q0, v0, t0=0.0, duration, h, exact=None, q1=None) -> Order:
+    """The order of `method` on `system`, from errors at t0 + duration for each step in `h` (three or more).
+
+    The error is the largest component of (q, v) against `exact = (q, v)` at the end, or else against the continuous trajectory
+    integrated to 1e-13. Errors within a factor 30 of the smallest one that roundoff lets be seen are not used. `q1(h)`, where given, starts the
+    runs from q0 and q1(h) instead of from matched momenta.
+    """
+    h = np.sort(np.asarray(h, dtype=float))[::-1]
+    if h.ndim != 1 or len(h) < 3:
+        raise ValueError(f"order needs at least three step sizes; got {h}.")
+    steps = np.rint(duration / h).astype(int)
+    if np.any(steps < 1) or np.any(np.abs(steps * h - duration) > 1e-9 * duration):
+        raise ValueError(f"each step must divide the duration {duration:g}; got {h}.")
+    if exact is None:
+        q, v = reference(system, q0=q0, v0=v0, ts=jnp.array([t0, t0 + duration]), rtol=1e-13, atol=1e-13)
+        exact = last(q), v[-1]
+    space = system.space
+    errors = []
+    for step, count in zip(h, steps, strict=True):
+        start = {"v0": v0} if q1 is None else {"q1": q1(step)}
+        traj = simulate(system, method, q0=q0, **start, t0=t0, h=float(step), steps=int(count), save_every=int(count))
+        errors.append(float(max(jnp.max(jnp.abs(space.local(exact[0], last(traj.q)))), jnp.max(jnp.abs(traj.v[-1] - exact[1])))))
+    errors = np.array(errors)
+    scale = float(jnp.max(jnp.abs(exact[1])) + jnp.max(space.magnitude(exact[0])))
+    used = errors > 30 * 1e-13 * scale
+    if np.sum(used) < 3:
+        raise ValueError(f"fewer than three errors are above roundoff: {errors}. Take larger steps.")
+    slope = np.polyfit(np.log(h[used]), np.log(errors[used]), 1)[0]
+    return Order(float(slope), h, errors, used)
+
+
+def last(q):
+    return tuple(part[-1] for part in q) if isinstance(q, tuple) else q[-1]

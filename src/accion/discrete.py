@@ -1,0 +1,87 @@
+"""The discrete objects of a system under a method, as functions of the ends of a step."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+
+from accion import newton
+from accion.methods import Method
+from accion.pullback import action, gradient, variation, work
+from accion.step import balance
+from accion.systems import System
+
+
+@dataclass(frozen=True)
+class Discrete:
+    """The discrete Lagrangian of `system` under `method`, and what follows from it; functions of (t, h, q0, q1).
+
+    Derivatives are in local coordinates (on a flat space the ordinary gradient), shape (dim,). On a time-dependent system the step
+    that starts at `t` has its own discrete Lagrangian; there is one for each step (002 section 3).
+    """
+
+    system: System
+    method: Method
+
+    def step(self, q0, q1):
+        return q0, self.system.space.local(q0, q1)
+
+    def Ld(self, t, h, q0, q1):
+        """h sum_i w_i L(t_i, q_i, v_i)."""
+        zero = jnp.zeros(self.system.space.dim)
+        return action(self.system, self.method, t, h, *self.step(q0, q1), zero, zero)
+
+    def D1(self, t, h, q0, q1):
+        return gradient(action, self.system, self.method, t, h, *self.step(q0, q1))[0]
+
+    def D2(self, t, h, q0, q1):
+        return gradient(action, self.system, self.method, t, h, *self.step(q0, q1))[1]
+
+    def D12(self, t, h, q0, q1):
+        """The mixed derivative, D12[i, j] by the i-th coordinate of q0 and the j-th of q1, shape (dim, dim)."""
+        q0, x = self.step(q0, q1)
+        zero = jnp.zeros_like(x)
+        f = partial(action, self.system, self.method, t, h, q0, x)
+        return jax.jacfwd(lambda e1: jax.grad(f)(zero, e1))(zero)
+
+    def force_minus(self, t, h, q0, q1):
+        """Fd^-: the work of the force on a displacement of q0."""
+        return gradient(work, self.system, self.method, t, h, *self.step(q0, q1))[0]
+
+    def force_plus(self, t, h, q0, q1):
+        """Fd^+: the work of the force on a displacement of q1."""
+        return gradient(work, self.system, self.method, t, h, *self.step(q0, q1))[1]
+
+    def legendre_minus(self, t, h, q0, q1):
+        """(q0, p0) with p0 = -D1 Ld - Fd^-."""
+        return q0, -variation(self.system, self.method, t, h, *self.step(q0, q1))[0]
+
+    def legendre_plus(self, t, h, q0, q1):
+        """(q1, p1) with p1 = D2 Ld + Fd^+."""
+        return q1, variation(self.system, self.method, t, h, *self.step(q0, q1))[1]
+
+    def euler_lagrange(self, t, h, q0, q1, q2):
+        """D2 Ld(q0, q1) + Fd^+(q0, q1) + D1 Ld(q1, q2) + Fd^-(q1, q2), zero on a trajectory; `t` is the time of q0 (001 eq 2.4)."""
+        return self.legendre_plus(t, h, q0, q1)[1] - self.legendre_minus(t + h, h, q1, q2)[1]
+
+    def hamiltonian_flow(self, t, h, q, p, guess=None):
+        """(q, p) -> (q1, p1): one step on the cotangent bundle, NaN where it has no solution. `guess` is one of the increment."""
+        system = self.system
+        if guess is None:
+            guess = h * system.velocity(t, q, p, jnp.zeros(system.space.dim))
+        x, _, converged = newton.root(partial(balance, self.method), guess, system.space.magnitude(q), (system, t, h, q, p))
+        x = jnp.where(converged, x, jnp.nan)
+        return system.space.retract(q, x), variation(system, self.method, t, h, q, x)[1]
+
+    def flow(self, t, h, q0, q1):
+        """(q0, q1) -> (q1, q2): one step of the discrete Euler-Lagrange equations; `t` is the time of q0 (002 eq 12)."""
+        _, x = self.step(q0, q1)
+        _, p = self.legendre_plus(t, h, q0, q1)
+        return q1, self.hamiltonian_flow(t + h, h, q1, p, guess=x)[0]
+
+
+def discrete(system, method):
+    """The discrete Lagrangian, its derivatives, forces, Legendre transforms and flows, as functions of (t, h, q0, q1)."""
+    system.check()
+    return Discrete(system, method)

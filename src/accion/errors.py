@@ -1,0 +1,16 @@
+"""The one error that is accion's own; bad input raises ValueError."""
+
+
+class StepFailed(RuntimeError):
+    """A time step whose equations were not solved.
+
+    Attributes: `step` (its number, from 0), `t` (its time), `residual` (what was left of the equations), `trajectory` (the run up to
+    the last good step, NaN after it).
+    """
+
+    def __init__(self, message, *, step, t, residual, trajectory=None):
+        RuntimeError.__init__(self, message)
+        self.step = step
+        self.t = t
+        self.residual = residual
+        self.trajectory = trajectory

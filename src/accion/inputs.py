@@ -1,0 +1,149 @@
+"""What a user passes to a simulation, checked before anything is computed: bad input is a ValueError that says what to do."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion.methods import Method
+from accion.spaces import check_vector
+from accion.systems import System
+from accion.systems.mechanical import check_mass
+from accion.systems.tree import join, split
+
+
+class Start(NamedTuple):
+    """Where a simulation starts: q0 and one of v0, p0, q1."""
+
+    q0: Any
+    v0: Any = None
+    p0: Any = None
+    q1: Any = None
+
+
+def is_traced(tree):
+    """Whether anything in `tree` is known to JAX only while it traces: then no value can be looked at, and nothing raised."""
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(tree))
+
+
+def check_system(system, method):
+    if not isinstance(system, System):
+        raise ValueError(f"the first argument must be a System; got {system!r}.")
+    if not isinstance(method, Method):
+        given = f"the class {method.__name__}: write {method.__name__}()" if isinstance(method, type) else repr(method)
+        raise ValueError(f"the second argument must be a method, such as Midpoint(); got {given}.")
+    for leaf in jax.tree.leaves(system):
+        if not is_traced(leaf) and not np.all(np.isfinite(leaf)):
+            raise ValueError(f"the params of {system.name} must be finite; got {leaf!r}.")
+
+
+def check_times(t0, h, steps, save_every):
+    """`t0` and `h` as float64."""
+    for name, value in (("t0", t0), ("h", h)):
+        if not is_traced(value) and not (np.ndim(value) == 0 and np.isrealobj(value) and np.isfinite(value)):
+            raise ValueError(f"{name} must be a finite number; got {value!r}.")
+    if not is_traced(h) and h <= 0:
+        raise ValueError(f"h, the step, must be positive; got {h!r}.")
+    for name, value in (("steps", steps), ("save_every", save_every)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise ValueError(f"{name} must be a whole number >= 1; got {value!r}.")
+    if steps % save_every:
+        raise ValueError(f"steps must be a multiple of save_every, so that the last step is kept; got {steps} and {save_every}.")
+    return jnp.asarray(t0, dtype=float), jnp.asarray(h, dtype=float)
+
+
+def check_start(space, start):
+    """The start of one run, as float64 arrays."""
+    given = [name for name in ("v0", "p0", "q1") if getattr(start, name) is not None]
+    if len(given) != 1:
+        words = " and ".join(given) or "none of them"
+        raise ValueError(f"give one of v0 (a velocity), p0 (momenta) or q1 (the second configuration); got {words}.")
+    checked = {name: checker(space, name)(value, name) for name, value in start._asdict().items() if value is not None}
+    return Start(**checked)
+
+
+def checker(space, name):
+    return space.check if name in ("q0", "q1") else lambda value, name: check_vector(value, space.dim, name)
+
+
+def check_regular(system, hessian):
+    """Raise ValueError where d2L/dv2 (for a `mechanical` system, the mass) is singular."""
+    if hessian is None:
+        check_mass(system.lagrangian.inertia(system.params).mass, system.space.dim)
+    else:
+        system.check_regular(np.asarray(hessian))
+
+
+# ---------------------------------------------------------------- ensembles
+
+
+def check_many(system, params, start):
+    """A system and a start whose every number has the leading axis of the ensemble, with its first member's system."""
+    lengths = {}
+    many = {}
+    for name, value in start._asdict().items():
+        if value is not None:
+            many[name] = check_batch(value, name, checker(system.space, name), lengths)
+    first, wide_params = check_params(system, params, lengths)
+    if len(set(lengths.values())) != 1:
+        words = ", ".join(f"{length} on {name}" for name, length in lengths.items()) or "none"
+        raise ValueError(f"an ensemble needs a leading axis of one length on q0, v0, p0, q1 or params; got {words}.")
+    (length,) = set(lengths.values())
+
+    def widen(leaf):
+        return jnp.broadcast_to(leaf, (length, *np.shape(leaf)))
+
+    many = {name: value if name in lengths else jax.tree.map(widen, value) for name, value in many.items()}
+    wide = jax.tree.map(widen, first)
+    numbers, frame = split(first.params)
+    batched = [a if np.ndim(a) > np.ndim(b) else widen(b) for a, b in zip(wide_params, numbers, strict=True)]
+    return wide.with_params(join(batched, frame)), Start(**many), first
+
+
+def check_batch(value, name, check, lengths):
+    """`value` as float64: one configuration or vector, or one for each member, in which case `lengths` takes down how many."""
+    try:
+        arrays = tuple(jnp.asarray(part, dtype=float) for part in value) if isinstance(value, tuple) else jnp.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers; got {value!r}.") from error
+    leaves = jax.tree.leaves(arrays)
+    try:
+        return check(arrays, name)
+    except ValueError:
+        members = {leaf.shape[0] if leaf.ndim else 0 for leaf in leaves}
+        if len(members) != 1 or members == {0}:
+            raise
+        check(jax.tree.map(lambda leaf: leaf[0], arrays), f"{name}[0]")
+    if not is_traced(arrays) and not all(np.all(np.isfinite(leaf)) for leaf in leaves):
+        raise ValueError(f"{name} must be finite.")
+    (lengths[name],) = members
+    return arrays
+
+
+def check_params(system, params, lengths):
+    """The system of the first member, and the numbers of `params`, some of them with the axis of the ensemble."""
+    if params is None:
+        return system, split(system.params)[0]
+    numbers, frame = split(params)
+    numbers = [jnp.asarray(a) for a in numbers]
+    if system.params is None:
+        batched = [True] * len(numbers)
+    else:
+        own, own_frame = split(system.params)
+        if own_frame != frame:
+            raise ValueError(f"params must be built like the system's own, {system.params!r}; got {params!r}.")
+        batched = [is_batched(a, b) for a, b in zip(numbers, own, strict=True)]
+    for a, wide in zip(numbers, batched, strict=True):
+        if wide and a.ndim == 0:
+            raise ValueError("the system has no params of its own to compare with, so each number of params needs the axis of the ensemble.")
+        if wide and lengths.setdefault("params", len(a)) != len(a):
+            raise ValueError(f"the leading axes of params differ: {lengths['params']} and {len(a)}.")
+    return system.with_params(join([a[0] if wide else a for a, wide in zip(numbers, batched, strict=True)], frame)), numbers
+
+
+def is_batched(a, b):
+    extra = np.ndim(a) - np.ndim(b)
+    if extra not in (0, 1) or np.shape(a)[extra:] != np.shape(b):
+        raise ValueError(f"a number of params must have the shape of the system's own, {np.shape(b)}, or one leading axis more; got {np.shape(a)}.")
+    return extra == 1

@@ -1,0 +1,11 @@
+"""HOW a step is sampled."""
+
+from accion.methods.base import Method as Method, Sample as Sample
+from accion.methods.finite_difference import FiniteDifference as FiniteDifference
+from accion.methods.quadrature import (
+    Alpha as Alpha,
+    LeftRectangle as LeftRectangle,
+    Midpoint as Midpoint,
+    RightRectangle as RightRectangle,
+    Trapezoid as Trapezoid,
+)

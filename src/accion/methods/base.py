@@ -1,0 +1,45 @@
+"""A method, as everything else sees it: how a step is sampled."""
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import jax
+
+
+class Sample(NamedTuple):
+    """A point of TQ at which a step looks at the system, with its weight in the sum."""
+
+    w: Any
+    t: Any
+    q: Any
+    v: jax.Array
+
+
+class Method(ABC):
+    """A finite-difference map: from the two ends of a step to weighted samples (t_i, q_i, v_i).
+
+    Methods are immutable and compare by value, so compiled code is shared between equal ones.
+    """
+
+    @property
+    @abstractmethod
+    def order(self) -> int | None:
+        """The order of convergence that is claimed, or None where it is not known."""
+
+    @property
+    @abstractmethod
+    def symmetric(self) -> bool | None:
+        """Whether the step equals its own adjoint, so that trajectories can be run backwards; None where it is not known."""
+
+    @property
+    @abstractmethod
+    def nodes(self) -> tuple[tuple[float, float], ...] | None:
+        """(w_i, c_i) where the samples are q_i = q0 + c_i x and v_i = x/h; None for a map of another kind."""
+
+    @abstractmethod
+    def samples(self, space, t, h, q0, x, e0, e1) -> list[Sample]:
+        """The samples of the step from retract(q0, e0) to retract(retract(q0, x), e1).
+
+        `x`, `e0` and `e1` have shape (dim,). The displacements are zero in the value and serve to differentiate: D1 is the
+        derivative with respect to `e0`, D2 with respect to `e1`.
+        """

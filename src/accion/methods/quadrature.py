@@ -1,0 +1,75 @@
+"""Methods that sample the straight (on a group: the retracted) path from q0 to q1 at fixed fractions c_i of the step."""
+
+import math
+from dataclasses import dataclass
+
+from accion.methods.base import Method, Sample
+
+
+class Quadrature(Method):
+    """What they share: v_i = x/h and q_i = retract(q0, c_i x), with weights w_i."""
+
+    def samples(self, space, t, h, q0, x, e0, e1):
+        d = space.relative(x, e0, e1)
+        start = space.retract(q0, e0)
+        return [Sample(w, t + c * h, start if c == 0 else space.retract(start, c * d), d / h) for w, c in self.nodes]
+
+
+@dataclass(frozen=True)
+class LeftRectangle(Quadrature):
+    """Ld = h L(t, q0, (q1 - q0)/h). Order 1; explicit for `mechanical` systems (symplectic Euler)."""
+
+    order = 1
+    symmetric = False
+    nodes = ((1.0, 0.0),)
+
+
+@dataclass(frozen=True)
+class RightRectangle(Quadrature):
+    """Ld = h L(t + h, q1, (q1 - q0)/h), the adjoint of `LeftRectangle`. Order 1; explicit for `mechanical` systems."""
+
+    order = 1
+    symmetric = False
+    nodes = ((1.0, 1.0),)
+
+
+@dataclass(frozen=True)
+class Midpoint(Quadrature):
+    """Ld = h L(t + h/2, (q0 + q1)/2, (q1 - q0)/h). Order 2, symmetric, implicit."""
+
+    order = 2
+    symmetric = True
+    nodes = ((1.0, 0.5),)
+
+
+@dataclass(frozen=True)
+class Trapezoid(Quadrature):
+    """Ld = h/2 L(t, q0, v) + h/2 L(t + h, q1, v), v = (q1 - q0)/h. Order 2, symmetric; explicit for `mechanical` systems
+    (Stoermer-Verlet)."""
+
+    order = 2
+    symmetric = True
+    nodes = ((0.5, 0.0), (0.5, 1.0))
+
+
+@dataclass(frozen=True)
+class Alpha(Quadrature):
+    """Ld = h L(t + a h, (1 - a) q0 + a q1, (q1 - q0)/h), 0 <= a <= 1. Order 1, or 2 at a = 1/2 (`Midpoint`)."""
+
+    a: float
+
+    def __post_init__(self):
+        if isinstance(self.a, bool) or not isinstance(self.a, int | float) or not math.isfinite(self.a) or not 0 <= self.a <= 1:
+            raise ValueError(f"Alpha(a) needs a number 0 <= a <= 1, where in the step the sample lies; got {self.a!r}.")
+
+    @property
+    def order(self):
+        return 2 if self.a == 0.5 else 1
+
+    @property
+    def symmetric(self):
+        return self.a == 0.5
+
+    @property
+    def nodes(self):
+        return ((1.0, float(self.a)),)

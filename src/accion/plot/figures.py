@@ -1,0 +1,76 @@
+"""Figures of a trajectory."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+COLORS = ("#1b6ca8", "#d1495b", "#2e933c", "#edae49", "#6a4c93", "#3d405b", "#00798c", "#8d6a9f")
+STYLE = {
+    "figure.dpi": 110,
+    "savefig.dpi": 110,
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e6e6e6",
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "figure.constrained_layout.use": True,
+}
+
+
+def new_figure(rows=1, columns=1, size=None):
+    """A figure in the house style, without a window: (figure, axes)."""
+    import matplotlib
+    from cycler import cycler
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context({**STYLE, "axes.prop_cycle": cycler(color=COLORS)}):
+        figure = Figure(figsize=size or (4.8 * columns, 3.0 * rows), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False)
+    return figure, axes
+
+
+def save_figure(figure, path):
+    """Write `figure` to `path`, by its ending (png, svg, pdf)."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    FigureCanvasAgg(figure)
+    figure.savefig(Path(path))
+
+
+def trajectory(traj, axes=None):
+    """Each coordinate over time and, below, how the energy departs from its first value; returns the figure."""
+    if axes is None:
+        figure, grid = new_figure(2, 1, (7.5, 5.2))
+        top, bottom = grid[:, 0]
+    else:
+        top, bottom = axes
+        figure = top.figure
+    t = np.asarray(traj.t)
+    labels = traj.system.coordinates if traj.system else [f"q{i + 1}" for i in range(traj.p.shape[-1])]
+    runs = np.asarray(traj.p).reshape((-1, *traj.p.shape[-2:])).shape[0]
+    values = flat_coordinates(traj.q, len(t), runs)
+    names = labels if values.shape[-1] == len(labels) else [f"component {i + 1}" for i in range(values.shape[-1])]
+    # Many components or runs are drawn thin, and named only while the names can be read.
+    for i, name in enumerate(names):
+        for run in values:
+            top.plot(t, run[:, i], color=COLORS[i % len(COLORS)], lw=1.4 if runs == 1 else 0.5, label=name if run is values[0] and len(names) <= 8 else None)
+    top.set_ylabel("coordinates" if len(names) > 1 else names[0])
+    if len(names) > 1 and len(names) <= 8:
+        top.legend(loc="upper right", ncols=math.ceil(len(names) / 4))
+    if traj.system:
+        top.set_title(f"{traj.system.name}, {traj.method}, h = {float(traj.h):g}", loc="left", fontsize=10)
+    E = np.asarray(traj.energy()).reshape(runs, -1)
+    for run in E:
+        bottom.plot(t, run - run[0], color=COLORS[5], lw=1.0 if runs == 1 else 0.5)
+    bottom.set_ylabel(f"energy - {E[0, 0]:.4g}" if runs == 1 else "energy - first value")
+    bottom.set_xlabel("t [s]")
+    return figure
+
+
+def flat_coordinates(q, times, runs):
+    """The numbers of configurations, shape (runs, times, components)."""
+    parts = q if isinstance(q, tuple) else (q,)
+    return np.concatenate([np.asarray(part).reshape(runs, times, -1) for part in parts], axis=-1)

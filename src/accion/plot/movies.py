@@ -1,0 +1,88 @@
+"""Moving pictures of a trajectory."""
+
+from pathlib import Path
+
+import numpy as np
+
+from accion.plot.figures import COLORS, flat_coordinates, new_figure
+
+
+def animation(traj, positions=None, path=None, fps=30, seconds=None):
+    """A matplotlib animation of one run, written as a GIF where `path` is given.
+
+    It lasts as long as the motion, or `seconds`. `positions(q)` gives the points to draw, shape (k, 2).
+    """
+    import jax
+    from matplotlib.animation import FuncAnimation, PillowWriter
+
+    if np.ndim(traj.success) == 1:
+        raise ValueError("animate shows one run; this is an ensemble. Simulate the member that you want to see.")
+    if path is not None and Path(path).suffix.lower() != ".gif":
+        raise ValueError(f"animations are written as GIF; got {path}. Choose a name that ends in .gif.")
+    if path is not None and Path(path).exists():
+        raise FileExistsError(f"{path} exists; choose another path, or remove it.")
+    t = np.asarray(traj.t)[np.isfinite(np.asarray(traj.p)).all(axis=-1)]
+    length = seconds if seconds is not None else float(t[-1] - t[0])
+    if not length > 0:
+        raise ValueError("there is nothing to animate: the trajectory has one time only.")
+    frames = np.unique(np.searchsorted(t, np.linspace(t[0], t[-1], max(2, round(length * fps)))).clip(0, len(t) - 1))
+    q = flat_coordinates(traj.q, len(traj.t), 1)[0][: len(t)]
+    if positions is not None:
+        points = np.asarray(jax.vmap(positions)(jax.tree.map(lambda a: a[: len(t)], traj.q)))
+        if points.ndim != 3 or points.shape[-1] != 2:
+            raise ValueError(f"positions(q) must return points of the plane, shape (k, 2); it returned {points.shape[1:]}.")
+        figure, draw = linkage(t, points)
+    elif traj.system is not None and traj.system.space.flat and q.shape[1] == 2 and not any("rad" in u for u in traj.system.units):
+        figure, draw = linkage(t, q[:, None, :])
+    else:
+        figure, draw = series(traj, t, q)
+    movie = FuncAnimation(figure, draw, frames=[int(i) for i in frames], interval=1000 / fps, blit=False)
+    if path is not None:
+        movie.save(Path(path), writer=PillowWriter(fps=fps))
+    return movie
+
+
+def canvas(rows, columns, size):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    figure, axes = new_figure(rows, columns, size)
+    FigureCanvasAgg(figure)
+    return figure, axes[0, 0]
+
+
+def linkage(t, points):
+    """Points joined by a line, with the trail of the last one."""
+    figure, ax = canvas(1, 1, (4.6, 4.6))
+    reach = 1.1 * np.max(np.abs(points - points.mean(axis=(0, 1)))) or 1.0
+    center = points.mean(axis=(0, 1))
+    ax.set(xlim=(center[0] - reach, center[0] + reach), ylim=(center[1] - reach, center[1] + reach), aspect="equal")
+    (trail,) = ax.plot([], [], color=COLORS[1], lw=0.8, alpha=0.7)
+    (body,) = ax.plot([], [], "o-", color=COLORS[0], lw=2)
+    clock = ax.set_title("", loc="left", fontsize=10)
+
+    def draw(i):
+        body.set_data(points[i, :, 0], points[i, :, 1])
+        trail.set_data(points[max(0, i - len(t) // 5) : i + 1, -1, 0], points[max(0, i - len(t) // 5) : i + 1, -1, 1])
+        clock.set_text(f"t = {t[i]:.2f} s")
+        return body, trail, clock
+
+    return figure, draw
+
+
+def series(traj, t, q):
+    """Coordinates over time, with a marker that moves."""
+    figure, ax = canvas(1, 1, (6.4, 3.6))
+    names = traj.system.coordinates if traj.system is not None and len(traj.system.coordinates) == q.shape[1] else [f"q{i + 1}" for i in range(q.shape[1])]
+    for i, name in enumerate(names):
+        ax.plot(t, q[:, i], color=COLORS[i % len(COLORS)], lw=1, label=name if len(names) <= 8 else None)
+    if len(names) <= 8:
+        ax.legend(loc="upper right")
+    ax.set_xlabel("t [s]")
+    markers = [ax.plot([], [], "o", color=COLORS[i % len(COLORS)])[0] for i in range(q.shape[1])]
+
+    def draw(i):
+        for k, marker in enumerate(markers):
+            marker.set_data([t[i]], [q[i, k]])
+        return markers
+
+    return figure, draw

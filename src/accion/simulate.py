@@ -1,0 +1,182 @@
+"""Initial value problems: the only time loop."""
+
+import math
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from accion import inputs, newton
+from accion.errors import StepFailed
+from accion.inputs import Start
+from accion.progress import progress_bar
+from accion.pullback import variation
+from accion.step import balance, is_explicit, start_state, stepper
+from accion.systems import MechanicalLagrangian
+from accion.trajectory import Trajectory
+
+PARTS = 100  # of a run that shows its progress
+
+
+class Saved(NamedTuple):
+    """What is kept of a step."""
+
+    q: Any
+    p: jax.Array
+    x: jax.Array
+    iterations: jax.Array
+
+
+def begin(system, method, t0, h, start):
+    """The state before the first step: momenta matched to v0, or given, or those with which the first step leads to q1.
+
+    Also d2L/dv2, by which a singular Lagrangian is known; None for a `mechanical` system, which knows its mass.
+    """
+    q0, v0, p0, q1 = start
+    if q1 is not None:
+        x = system.space.local(q0, q1)
+        p0 = -variation(system, method, t0, h, q0, x)[0]
+        v0 = x / h
+    elif v0 is not None:
+        p0 = system.momentum(t0, q0, v0)
+    else:
+        v0 = system.velocity(t0, q0, p0, jnp.zeros(system.space.dim))
+    hessian = None if isinstance(system.lagrangian, MechanicalLagrangian) else jax.hessian(system.L, 2)(t0, q0, v0)
+    return start_state(system, q0, p0, h * v0), hessian
+
+
+def march(system, method, state, t0, h, first, saves, save_every):
+    """`saves` times `save_every` steps from step number `first`: the last state and what was saved."""
+    step = stepper(system, method)
+
+    def one(i, carry):
+        state, most = carry
+        state, iterations = step(state, t0 + i * h, h)
+        return state, jnp.maximum(most, iterations)
+
+    def save(state, j):
+        i = first + j * save_every
+        state, iterations = jax.lax.fori_loop(0, save_every, lambda k, carry: one(i + k, carry), (state, jnp.array(0)))
+        good = jax.tree.map(lambda a: jnp.where(state.ok, a, jnp.nan), (state.q, state.p, state.x))
+        return state, Saved(*good, iterations)
+
+    return jax.lax.scan(save, state, jnp.arange(saves))
+
+
+begin_one = jax.jit(begin, static_argnames="method")
+march_one = jax.jit(march, static_argnames=("method", "saves", "save_every"))
+
+
+@partial(jax.jit, static_argnames="method")
+def begin_many(system, method, t0, h, start):
+    return jax.vmap(lambda system, start: begin(system, method, t0, h, start))(system, start)
+
+
+@partial(jax.jit, static_argnames=("method", "saves", "save_every"))
+def march_many(system, method, state, t0, h, first, saves, save_every):
+    return jax.vmap(lambda system, state: march(system, method, state, t0, h, first, saves, save_every))(system, state)
+
+
+def simulate(
+    system, method, *, q0, v0=None, p0=None, q1=None, t0=0.0, h, steps, save_every=1, throw=True, progress=False, params=None
+) -> Trajectory:
+    """The discrete trajectory of `system` by `method`: `steps` steps of length `h` from time `t0`.
+
+    Each step solves p_k + D1 Ld(q_k, q_{k+1}) + Fd^- = 0 for q_{k+1} and sets p_{k+1} = D2 Ld + Fd^+ (001 eq 2.4, 002 eq 14).
+
+    The start is q0 with one of: `v0`, a velocity (momenta matched, p0 = dL/dv(t0, q0, v0)); `p0`, the momenta; `q1`, the second
+    configuration, as papers print it (with q1 = q0 + h v0 every second-order method becomes first order).
+
+    Every `save_every`-th step is kept, so memory does not grow with `steps`. `params` replaces the system's own. With `progress` a
+    bar shows how far the run is. A step that is not solved raises `StepFailed`, or with `throw=False` (and under jax.jit, grad and
+    vmap, where nothing can be raised) leaves NaN after the last good step.
+    """
+    if params is not None and isinstance(system, inputs.System):
+        system = system.with_params(params)
+    inputs.check_system(system, method)
+    system.check()
+    t0, h = inputs.check_times(t0, h, steps, save_every)
+    start = inputs.check_start(system.space, Start(q0, v0, p0, q1))
+    first, hessian = begin_one(system, method, t0, h, start)
+    traced = inputs.is_traced((system, first, t0, h))
+    if not traced:
+        inputs.check_regular(system, hessian)
+    last, saved = in_parts(partial(march_one, system, method), first, t0, h, steps, save_every, progress and not traced, 0)
+    trajectory = collect(system, method, first, last, saved, t0, h, steps, save_every, 0)
+    if throw and not traced and not bool(last.ok):
+        raise failure(system, last, method, t0, h, steps, trajectory)
+    return trajectory
+
+
+def ensemble(
+    system, method, *, q0, v0=None, p0=None, q1=None, t0=0.0, h, steps, save_every=1, throw=True, progress=False, params=None
+) -> Trajectory:
+    """Many runs at once: the arguments of `simulate`, with a leading axis of one length on any of q0, v0, p0, q1 or `params`.
+
+    A number of `params` varies over the ensemble where it has one axis more than in `system.params`. Returns one `Trajectory` whose
+    arrays have the leading axis. A member that fails is NaN after its last good step and `success` is False for it; with `throw` this
+    raises `StepFailed`, whose `trajectory` holds all members.
+    """
+    inputs.check_system(system, method)
+    t0, h = inputs.check_times(t0, h, steps, save_every)
+    wide, start, member = inputs.check_many(system, params, Start(q0, v0, p0, q1))
+    inputs.check_system(wide, method)
+    member.check()
+    first, hessian = begin_many(wide, method, t0, h, start)
+    traced = inputs.is_traced((wide, first, t0, h))
+    if not traced:
+        inputs.check_regular(member, None if hessian is None else hessian[0])
+    last, saved = in_parts(partial(march_many, wide, method), first, t0, h, steps, save_every, progress and not traced, 1)
+    trajectory = collect(wide, method, first, last, saved, t0, h, steps, save_every, 1)
+    if throw and not traced and not bool(jnp.all(last.ok)):
+        i = int(jnp.argmin(last.ok))
+        who = f"member {i} ({int(jnp.sum(~last.ok))} of {len(last.ok)} failed): "
+        raise failure(*jax.tree.map(lambda a: a[i], (wide, last)), method, t0, h, steps, trajectory, who)
+    return trajectory
+
+
+def in_parts(run, state, t0, h, steps, save_every, progress, axis):
+    """The whole march in one call, or with a progress bar in about a hundred."""
+    saves = steps // save_every
+    if not progress:
+        return run(state, t0, h, 0, saves, save_every)
+    size = max(1, saves // PARTS)
+    parts = []
+    with progress_bar("simulating", steps) as advance:
+        for done in range(0, saves, size):
+            count = min(size, saves - done)
+            state, part = run(state, t0, h, done * save_every, count, save_every)
+            parts.append(jax.block_until_ready(part))
+            advance(count * save_every)
+    return state, jax.tree.map(lambda *leaves: jnp.concatenate(leaves, axis=axis), *parts)
+
+
+def collect(system, method, first, last, saved, t0, h, steps, save_every, axis):
+    """The trajectory: the start and what was saved, joined along the time `axis`."""
+    head = Saved(first.q, first.p, first.x, jnp.zeros_like(first.completed))
+    q, p, x, iterations = jax.tree.map(lambda a, b: jnp.concatenate([jnp.expand_dims(a, axis), b], axis=axis), head, saved)
+    t = t0 + h * save_every * jnp.arange(steps // save_every + 1)
+    return Trajectory(t, q, p, iterations, last.ok, last.completed, h, system, method, x / h)
+
+
+def failure(system, state, method, t0, h, steps, trajectory, who=""):
+    """The error that says which step was not solved, how far it was from it, and what to try."""
+    k = int(state.completed)
+    t = float(t0 + k * h)
+    args = (system, t, h, state.q, state.p)
+    where = f"{who}step {k} of {steps} (t = {t:.6g}, h = {float(h):.3g})"
+    if is_explicit(system, method):
+        residual = math.nan
+    else:
+        x = newton.root(partial(balance, method), state.guess, state.scale, args).x
+        residual = float(jnp.max(jnp.abs(balance(method, x, args))))
+    if math.isfinite(residual):
+        what = (
+            f"Newton's method did not converge in {newton.ITERATIONS} iterations; the momentum balance is off by {residual:.3g}, "
+            f"where |p| = {float(jnp.max(jnp.abs(state.p))):.3g}"
+        )
+    else:
+        what = "the Lagrangian, its derivatives or the force are not finite near the solution, or D12 Ld is singular there"
+    advice = f"Try a smaller h (such as {float(h) / 4:.3g}), look at the last good state (error.trajectory), or pass throw=False to go on with NaN."
+    return StepFailed(f"{where} was not solved: {what}. {advice}", step=k, t=t, residual=residual, trajectory=trajectory)

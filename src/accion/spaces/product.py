@@ -1,0 +1,67 @@
+"""Several spaces side by side."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import jax.numpy as jnp
+import numpy as np
+
+from accion.spaces.base import Space
+
+
+@dataclass(frozen=True, init=False)
+class Product(Space):
+    """Q = Q1 x Q2 x ...: a configuration is a tuple, one entry for each factor; velocities are joined into one flat vector."""
+
+    factors: tuple[Space, ...]
+
+    def __init__(self, *factors):
+        if len(factors) < 1 or not all(isinstance(space, Space) for space in factors):
+            raise ValueError(f"Product needs spaces, as in Product(Euclidean(3), Torus(1)); got {factors!r}.")
+        object.__setattr__(self, "factors", factors)
+
+    @cached_property
+    def slices(self):
+        ends = np.cumsum([0] + [space.dim for space in self.factors])
+        return tuple(slice(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True))
+
+    def each(self, method, *arguments):
+        """Call `method` of each factor; an argument is a tuple of configurations or a flat vector, which is cut in pieces."""
+        pieces = [a if isinstance(a, tuple) else tuple(a[s] for s in self.slices) for a in arguments]
+        return [getattr(space, method)(*args) for space, *args in zip(self.factors, *pieces, strict=True)]
+
+    @property
+    def dim(self):
+        return sum(space.dim for space in self.factors)
+
+    @property
+    def flat(self):
+        return all(space.flat for space in self.factors)
+
+    def identity(self):
+        return tuple(space.identity() for space in self.factors)
+
+    def check(self, q, name="q"):
+        if not isinstance(q, tuple | list) or len(q) != len(self.factors):
+            raise ValueError(f"{name} must be a tuple with one configuration for each of the {len(self.factors)} factors of {self}; got {q!r}.")
+        return tuple(space.check(part, f"{name}[{i}]") for i, (space, part) in enumerate(zip(self.factors, q, strict=True)))
+
+    def retract(self, q, eta):
+        return tuple(self.each("retract", q, eta))
+
+    def local(self, q0, q1):
+        return jnp.concatenate(self.each("local", q0, q1))
+
+    def relative(self, x, e0, e1):
+        return jnp.concatenate(self.each("relative", x, e0, e1))
+
+    def accumulate(self, q, c, x):
+        parts = self.each("accumulate", q, c, x)
+        return tuple(q1 for q1, _ in parts), jnp.concatenate([c1 for _, c1 in parts])
+
+    def magnitude(self, q):
+        return jnp.concatenate(self.each("magnitude", q))
+
+    def coordinates(self):
+        names = [name for space in self.factors for name in space.coordinates()]
+        return tuple(f"q{i + 1}" + name[len(name.split(" ")[0]) :] for i, name in enumerate(names))

@@ -1,0 +1,116 @@
+"""Trajectories as xarray datasets and Zarr stores."""
+
+import json
+import os
+import platform
+import shutil
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion.systems.tree import split
+
+FORMAT = 1  # of the stored file, raised when an older accion could not read it
+
+
+def to_dataset(trajectory):
+    """An xarray.Dataset: dimensions run (of an ensemble), time, coordinate; q of a curved or product space has its own."""
+    import xarray as xr
+
+    system = trajectory.system
+    if system is None:
+        raise ValueError("this trajectory was loaded without its system; pass it: accion.load(path, system=...).")
+    dims = ("run", "time") if trajectory.is_ensemble else ("time",)
+    per_run = dims[:-1]
+    units = np.array(system.units)
+    fields = {
+        "v": ((*dims, "coordinate"), trajectory.v, "velocity", joined([f"{u}/s" if u else "" for u in units])),
+        "p": ((*dims, "coordinate"), trajectory.p, "momentum", joined([f"J s/{u}" if u else "" for u in units])),
+        "energy": (dims, trajectory.energy(), "energy", "J" if all(units) else ""),
+        "iterations": (dims, trajectory.iterations, "iterations of Newton's method", "1"),
+        "success": (per_run, trajectory.success, "whether every step was solved", "1"),
+        "steps_completed": (per_run, trajectory.steps_completed, "steps that were solved", "1"),
+    }
+    parts = trajectory.q if isinstance(trajectory.q, tuple) else (trajectory.q,)
+    for i, part in enumerate(parts):
+        name = f"q_{i}" if isinstance(trajectory.q, tuple) else "q"
+        own = tuple(f"{name}_axis{k}" for k in range(part.ndim - len(dims)))
+        flat = name == "q" and part.ndim == len(dims) + 1
+        fields[name] = ((*dims, "coordinate") if flat else (*dims, *own), part, "configuration", joined(units) if flat else "")
+    variables = {}
+    for name, (axes, values, words, unit) in fields.items():
+        variables[name] = (axes, np.asarray(values), {"long_name": words, **({"units": unit} if unit else {})})
+    coords = {
+        "time": ("time", np.asarray(trajectory.t), {"long_name": "time", "units": "s"}),
+        "coordinate": ("coordinate", np.array(system.names), {"long_name": "degree of freedom"}),
+        "unit": ("coordinate", units, {"long_name": "unit of the degree of freedom"}),
+    }
+    return xr.Dataset(variables, coords, attributes(trajectory))
+
+
+def joined(units):
+    """One unit for all components, or a list of them."""
+    return units[0] if len(set(units)) == 1 else ", ".join(unit or "1" for unit in units)
+
+
+def attributes(trajectory):
+    system = trajectory.system
+    numbers, _ = split(system.params)
+    return {
+        "title": system.name,
+        "method": repr(trajectory.method),
+        "space": repr(system.space),
+        "h": float(trajectory.h),
+        "params": repr(jax.tree.map(lambda a: np.asarray(a).tolist(), system.params)) if numbers else repr(system.params),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": json.dumps({"python": platform.python_version()} | {name: version(name) for name in ("accion", "jax", "jaxlib", "numpy")}),
+        "accion_format": FORMAT,
+        "factors": len(trajectory.q) if isinstance(trajectory.q, tuple) else 0,
+    }
+
+
+def write(dataset, path, overwrite):
+    """Write `dataset` beside `path` and move it there: the path holds all of it or is left as it was."""
+    path = Path(path)
+    if path.exists() and not overwrite:
+        raise FileExistsError(f"{path} exists; choose another path, or pass overwrite=True to replace it.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} does not exist; create it first.")
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        # Text as objects: fixed-width text has no settled form in Zarr.
+        text = {name: dataset[name].astype(object) for name in ("coordinate", "unit")}
+        dataset.assign_coords(text).to_zarr(partial, mode="w", zarr_format=2, consolidated=True)
+        if path.exists():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        partial.rename(path)
+    except PermissionError as error:
+        raise PermissionError(f"cannot write to {path}: {error}. Choose a folder that you may write to.") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def read(path):
+    """The fields of the trajectory stored at `path`."""
+    import xarray as xr
+
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist.")
+    try:
+        dataset = xr.open_zarr(path).load()
+    except Exception as error:
+        raise ValueError(f"{path} is not a trajectory saved by accion.") from error
+    if dataset.attrs.get("accion_format") != FORMAT:
+        found = dataset.attrs.get("accion_format")
+        raise ValueError(f"{path} is not a trajectory that this accion can read (format {found}, expected {FORMAT}).")
+    factors = dataset.attrs["factors"]
+    q = tuple(jnp.asarray(dataset[f"q_{i}"].values) for i in range(factors)) if factors else jnp.asarray(dataset["q"].values)
+    names = ("p", "v", "energy", "iterations", "success", "steps_completed")
+    return {"t": jnp.asarray(dataset["time"].values), "q": q, "h": jnp.asarray(dataset.attrs["h"])} | {
+        name: jnp.asarray(dataset[name].values) for name in names
+    }

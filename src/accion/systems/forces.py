@@ -1,0 +1,22 @@
+"""Forces that come from a function."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+
+@dataclass(frozen=True)
+class Rayleigh:
+    dissipation: Callable[..., Any]
+
+    def __call__(self, t, q, v, params):
+        return -jax.grad(self.dissipation, 2)(t, q, v, params)
+
+
+def rayleigh(dissipation):
+    """The friction force F = -dPhi/dv of a dissipation function Phi(t, q, v, params) -> scalar (003 eq 22-25)."""
+    if not callable(dissipation):
+        raise ValueError(f"rayleigh needs a dissipation function Phi(t, q, v, params); got {dissipation!r}.")
+    return Rayleigh(dissipation)

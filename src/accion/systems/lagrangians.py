@@ -1,0 +1,59 @@
+"""Lagrangians of known shape: mass, potential, magnetic term."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+
+class Inertia(NamedTuple):
+    """A constant mass M, kept as a number, a vector (its diagonal) or a matrix, with its inverse: no n x n system to solve."""
+
+    mass: Any
+    inverse: Any
+
+    def times(self, v):
+        """M v."""
+        return self.mass @ v if jnp.ndim(self.mass) == 2 else self.mass * v
+
+    def solve(self, p):
+        """M^{-1} p."""
+        if jnp.ndim(self.mass) < 2:
+            return p / self.mass
+        v = self.inverse @ p
+        # One correction takes the error of the inverse back to roundoff.
+        return v + self.inverse @ (p - self.mass @ v)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class MechanicalLagrangian:
+    """L = weight(t) (1/2 v.M v + A(q).v - V(t, q)), with constant mass M."""
+
+    mass: Any
+    potential: Callable[..., Any] | None
+    weight: Callable[..., Any] | None
+    magnetic: Callable[..., Any] | None
+
+    def inertia(self, params):
+        M = jnp.asarray(self.mass(params) if callable(self.mass) else self.mass, dtype=float)
+        return Inertia(M, jnp.linalg.inv(M) if M.ndim == 2 else 1 / M)
+
+    def w(self, t, params):
+        return 1.0 if self.weight is None else self.weight(t, params)
+
+    def A(self, q, params):
+        return 0.0 if self.magnetic is None else self.magnetic(q, params)
+
+    def velocity(self, t, q, p, params):
+        """v with dL/dv = weight (M v + A) = p."""
+        return self.inertia(params).solve(p / self.w(t, params) - self.A(q, params))
+
+    def __call__(self, t, q, v, params):
+        M = self.mass(params) if callable(self.mass) else self.mass
+        kinetic = 0.5 * v @ (M @ v if jnp.ndim(M) == 2 else M * v)
+        magnetic = 0.0 if self.magnetic is None else self.magnetic(q, params) @ v
+        V = 0.0 if self.potential is None else self.potential(t, q, params)
+        return self.w(t, params) * (kinetic + magnetic - V)

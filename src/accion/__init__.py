@@ -6,7 +6,10 @@ Write one scalar function, the Lagrangian, and say what acts on it; accion gives
 
 from importlib.metadata import version
 
+# isort: off
 from accion import _config as _config  # first: JAX reads it when it starts
+
+# isort: on
 from accion import analysis as analysis
 from accion.continuous import accelerations as accelerations, reference as reference
 from accion.discrete import discrete as discrete

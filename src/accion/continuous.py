@@ -13,7 +13,7 @@ from accion.spaces import check_vector
 def accelerations(system):
     """The function (t, q, v) -> a, shape (dim,), from the Euler-Lagrange equations with force
 
-        d2L/dv2 a = dL/dq + F - d/dq(dL/dv).v - d/dt(dL/dv)         (002 eq 1)
+    d2L/dv2 a = dL/dq + F - d/dq(dL/dv).v - d/dt(dL/dv)         (002 eq 1)
     """
     system.check()
     if not system.space.flat:

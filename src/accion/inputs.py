@@ -68,11 +68,12 @@ def checker(space, name):
 
 
 def check_regular(system, hessian):
-    """Raise ValueError where d2L/dv2 (for a `mechanical` system, the mass) is singular."""
+    """Raise ValueError where d2L/dv2 (for a `mechanical` system, the mass) is singular; of an ensemble the first member is looked at."""
     if hessian is None:
         check_mass(system.lagrangian.inertia(system.params).mass, system.space.dim)
     else:
-        system.check_regular(np.asarray(hessian))
+        n = system.space.dim
+        system.check_regular(np.asarray(hessian).reshape(-1, n, n)[0])
 
 
 # ---------------------------------------------------------------- ensembles

@@ -46,8 +46,12 @@ def begin(system, method, t0, h, start):
     return start_state(system, q0, p0, h * v0), hessian
 
 
-def march(system, method, state, t0, h, first, saves, save_every):
-    """`saves` times `save_every` steps from step number `first`: the last state and what was saved."""
+def march(system, method, state, t0, h, first, save_every, saves, every_step):
+    """`saves` times `save_every` steps from step number `first`: the last state and what was saved.
+
+    `every_step` says that `save_every` is 1. The number of steps between two that are saved may be traced, so that runs of other
+    lengths need no compilation; for reverse-mode derivatives it must be a plain number.
+    """
     step = stepper(system, method)
 
     def one(i, carry):
@@ -57,30 +61,47 @@ def march(system, method, state, t0, h, first, saves, save_every):
 
     def save(state, j):
         i = first + j * save_every
-        state, iterations = jax.lax.fori_loop(0, save_every, lambda k, carry: one(i + k, carry), (state, jnp.array(0)))
+        if every_step:
+            state, iterations = step(state, t0 + i * h, h)
+        else:
+            state, iterations = jax.lax.fori_loop(0, save_every, lambda k, carry: one(i + k, carry), (state, jnp.array(0)))
         good = jax.tree.map(lambda a: jnp.where(state.ok, a, jnp.nan), (state.q, state.p, state.x))
         return state, Saved(*good, iterations)
 
     return jax.lax.scan(save, state, jnp.arange(saves))
 
 
-begin_one = jax.jit(begin, static_argnames="method")
-march_one = jax.jit(march, static_argnames=("method", "saves", "save_every"))
-
-
-@partial(jax.jit, static_argnames="method")
 def begin_many(system, method, t0, h, start):
     return jax.vmap(lambda system, start: begin(system, method, t0, h, start))(system, start)
 
 
-@partial(jax.jit, static_argnames=("method", "saves", "save_every"))
-def march_many(system, method, state, t0, h, first, saves, save_every):
-    return jax.vmap(lambda system, state: march(system, method, state, t0, h, first, saves, save_every))(system, state)
+def march_many(system, method, state, t0, h, first, save_every, saves, every_step):
+    return jax.vmap(lambda system, state: march(system, method, state, t0, h, first, save_every, saves, every_step))(system, state)
 
 
-def simulate(
-    system, method, *, q0, v0=None, p0=None, q1=None, t0=0.0, h, steps, save_every=1, throw=True, progress=False, params=None
-) -> Trajectory:
+class Compiled(NamedTuple):
+    """The loop, compiled: `march` for any number of steps between saves, `fixed_march` for one that derivatives go through."""
+
+    begin: Any
+    march: Any
+    fixed_march: Any
+    time_axis: int
+
+
+def compiled(begin, march, time_axis):
+    static = ("method", "saves", "every_step")
+    return Compiled(
+        jax.jit(begin, static_argnames="method"),
+        jax.jit(march, static_argnames=static),
+        jax.jit(march, static_argnames=(*static, "save_every")),
+        time_axis,
+    )
+
+
+ONE, MANY = compiled(begin, march, 0), compiled(begin_many, march_many, 1)
+
+
+def simulate(system, method, *, q0, v0=None, p0=None, q1=None, t0=0.0, h, steps, save_every=1, throw=True, progress=False, params=None) -> Trajectory:
     """The discrete trajectory of `system` by `method`: `steps` steps of length `h` from time `t0`.
 
     Each step solves p_k + D1 Ld(q_k, q_{k+1}) + Fd^- = 0 for q_{k+1} and sets p_{k+1} = D2 Ld + Fd^+ (001 eq 2.4, 002 eq 14).
@@ -98,20 +119,10 @@ def simulate(
     system.check()
     t0, h = inputs.check_times(t0, h, steps, save_every)
     start = inputs.check_start(system.space, Start(q0, v0, p0, q1))
-    first, hessian = begin_one(system, method, t0, h, start)
-    traced = inputs.is_traced((system, first, t0, h))
-    if not traced:
-        inputs.check_regular(system, hessian)
-    last, saved = in_parts(partial(march_one, system, method), first, t0, h, steps, save_every, progress and not traced, 0)
-    trajectory = collect(system, method, first, last, saved, t0, h, steps, save_every, 0)
-    if throw and not traced and not bool(last.ok):
-        raise failure(system, last, method, t0, h, steps, trajectory)
-    return trajectory
+    return run(ONE, system, method, start, t0, h, steps, save_every, throw, progress, system)
 
 
-def ensemble(
-    system, method, *, q0, v0=None, p0=None, q1=None, t0=0.0, h, steps, save_every=1, throw=True, progress=False, params=None
-) -> Trajectory:
+def ensemble(system, method, *, q0, v0=None, p0=None, q1=None, t0=0.0, h, steps, save_every=1, throw=True, progress=False, params=None) -> Trajectory:
     """Many runs at once: the arguments of `simulate`, with a leading axis of one length on any of q0, v0, p0, q1 or `params`.
 
     A number of `params` varies over the ensemble where it has one axis more than in `system.params`. Returns one `Trajectory` whose
@@ -123,30 +134,34 @@ def ensemble(
     wide, start, member = inputs.check_many(system, params, Start(q0, v0, p0, q1))
     inputs.check_system(wide, method)
     member.check()
-    first, hessian = begin_many(wide, method, t0, h, start)
-    traced = inputs.is_traced((wide, first, t0, h))
+    return run(MANY, wide, method, start, t0, h, steps, save_every, throw, progress, member)
+
+
+def run(loop, system, method, start, t0, h, steps, save_every, throw, progress, member):
+    """Begin, march, collect, and see whether it worked; `member` is the system of one run."""
+    first, hessian = loop.begin(system, method, t0, h, start)
+    traced = inputs.is_traced((system, first, t0, h))
     if not traced:
-        inputs.check_regular(member, None if hessian is None else hessian[0])
-    last, saved = in_parts(partial(march_many, wide, method), first, t0, h, steps, save_every, progress and not traced, 1)
-    trajectory = collect(wide, method, first, last, saved, t0, h, steps, save_every, 1)
+        inputs.check_regular(member, hessian)
+    march = partial(loop.fixed_march if traced else loop.march, system, method, t0=t0, h=h, save_every=save_every, every_step=save_every == 1)
+    last, saved = in_parts(march, first, steps, save_every, progress and not traced, loop.time_axis)
+    trajectory = collect(system, method, first, last, saved, t0, h, steps, save_every, loop.time_axis)
     if throw and not traced and not bool(jnp.all(last.ok)):
-        i = int(jnp.argmin(last.ok))
-        who = f"member {i} ({int(jnp.sum(~last.ok))} of {len(last.ok)} failed): "
-        raise failure(*jax.tree.map(lambda a: a[i], (wide, last)), method, t0, h, steps, trajectory, who)
+        raise failure(system, method, last, t0, h, steps, trajectory)
     return trajectory
 
 
-def in_parts(run, state, t0, h, steps, save_every, progress, axis):
+def in_parts(march, state, steps, save_every, progress, axis):
     """The whole march in one call, or with a progress bar in about a hundred."""
     saves = steps // save_every
     if not progress:
-        return run(state, t0, h, 0, saves, save_every)
+        return march(state, first=0, saves=saves)
     size = max(1, saves // PARTS)
     parts = []
     with progress_bar("simulating", steps) as advance:
         for done in range(0, saves, size):
             count = min(size, saves - done)
-            state, part = run(state, t0, h, done * save_every, count, save_every)
+            state, part = march(state, first=done * save_every, saves=count)
             parts.append(jax.block_until_ready(part))
             advance(count * save_every)
     return state, jax.tree.map(lambda *leaves: jnp.concatenate(leaves, axis=axis), *parts)
@@ -160,8 +175,13 @@ def collect(system, method, first, last, saved, t0, h, steps, save_every, axis):
     return Trajectory(t, q, p, iterations, last.ok, last.completed, h, system, method, x / h)
 
 
-def failure(system, state, method, t0, h, steps, trajectory, who=""):
+def failure(system, method, state, t0, h, steps, trajectory):
     """The error that says which step was not solved, how far it was from it, and what to try."""
+    who = ""
+    if trajectory.is_ensemble:
+        i = int(jnp.argmin(state.ok))
+        who = f"member {i} ({int(jnp.sum(~state.ok))} of {len(state.ok)} failed): "
+        system, state = jax.tree.map(lambda a: a[i], (system, state))
     k = int(state.completed)
     t = float(t0 + k * h)
     args = (system, t, h, state.q, state.p)

@@ -1,8 +1,4 @@
-"""The one step: momentum balance at q_k gives q_{k+1}, the other Legendre transform gives p_{k+1}.
-
-    p_k + D1 Ld(q_k, q_{k+1}) + Fd^- = 0
-    p_{k+1} = D2 Ld(q_k, q_{k+1}) + Fd^+
-"""
+"""The one step: p_k + D1 Ld(q_k, q_{k+1}) + Fd^- = 0 gives q_{k+1}, then p_{k+1} = D2 Ld(q_k, q_{k+1}) + Fd^+."""
 
 from functools import partial
 from typing import Any, NamedTuple

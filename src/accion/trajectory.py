@@ -1,6 +1,7 @@
 """Results: what a simulation returns, shows, saves and loads."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -44,15 +45,14 @@ class Trajectory:
     def __repr__(self):
         runs = f"{len(self.success)} runs, " if self.is_ensemble else ""
         name = self.system.name if self.system else "loaded"
-        return f"Trajectory({name}, {self.method}, {runs}{len(self)} times from {float(self.t[0]):g} to {float(self.t[-1]):g}, success={np.asarray(self.success).all()})"
+        times = f"{len(self)} times from {float(self.t[0]):g} to {float(self.t[-1]):g}"
+        return f"Trajectory({name}, {self.method}, {runs}{times}, success={bool(np.all(self.success))})"
 
     def each(self, f, *arrays):
         """`f(system, t, *rows)` at every saved time (and run)."""
         if self.system is None:
             raise ValueError("this trajectory was loaded without its system; pass it: accion.load(path, system=...).")
-        over_time = jax.vmap(f, in_axes=(None, 0) + (0,) * len(arrays))
-        over_runs = jax.vmap(over_time, in_axes=(0, None) + (0,) * len(arrays)) if self.is_ensemble else over_time
-        return jax.jit(over_runs)(self.system, self.t, *arrays)
+        return rows(f, self.is_ensemble, self.system, self.t, *arrays)
 
     @property
     def v(self):
@@ -93,8 +93,15 @@ class Trajectory:
         return plot.animation(self, positions, path, fps, seconds)
 
 
+@partial(jax.jit, static_argnums=(0, 1))
+def rows(f, many, system, t, *arrays):
+    over_time = jax.vmap(f, in_axes=(None, 0) + (0,) * len(arrays))
+    over_runs = jax.vmap(over_time, in_axes=(0, None) + (0,) * len(arrays)) if many else over_time
+    return over_runs(system, t, *arrays)
+
+
 def load(path, system=None):
     """The trajectory that `Trajectory.save` wrote. With its `system` everything can be computed from it again."""
     fields = storage.read(path)
-    stored = dict(v=fields.pop("v"), energy=fields.pop("energy"))
+    stored = {"v": fields.pop("v"), "energy": fields.pop("energy")}
     return Trajectory(**fields, system=system, stored=stored)

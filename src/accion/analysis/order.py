@@ -22,8 +22,10 @@ class Order:
         return self.slope
 
     def __str__(self):
-        rows = "\n".join(f"  h = {h:<10.4g} error = {e:.3e}{'' if u else '  (roundoff, not used)'}" for h, e, u in zip(self.h, self.errors, self.used, strict=True))
-        return f"order {self.slope:.3f}\n{rows}"
+        rows = [f"order {self.slope:.3f}"]
+        for h, error, used in zip(self.h, self.errors, self.used, strict=True):
+            rows.append(f"  h = {h:<10.4g} error = {error:.3e}{'' if used else '  (roundoff, not used)'}")
+        return "\n".join(rows)
 
 
 def order(system, method, *, q0, v0, t0=0.0, duration, h, exact=None, q1=None) -> Order:

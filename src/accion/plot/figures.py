@@ -32,6 +32,14 @@ def new_figure(rows=1, columns=1, size=None):
     return figure, axes
 
 
+def step_axis(ax, hs):
+    """A logarithmic axis of step sizes, labelled at the ones that were run."""
+    ax.set_xscale("log")
+    ax.set_xticks(hs, [f"{h:g}" for h in hs])
+    ax.set_xticks([], minor=True)
+    ax.set_xlabel("h [s]")
+
+
 def save_figure(figure, path):
     """Write `figure` to `path`, by its ending (png, svg, pdf)."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -49,14 +57,13 @@ def trajectory(traj, axes=None):
         top, bottom = axes
         figure = top.figure
     t = np.asarray(traj.t)
-    labels = traj.system.coordinates if traj.system else [f"q{i + 1}" for i in range(traj.p.shape[-1])]
     runs = np.asarray(traj.p).reshape((-1, *traj.p.shape[-2:])).shape[0]
     values = flat_coordinates(traj.q, len(t), runs)
-    names = labels if values.shape[-1] == len(labels) else [f"component {i + 1}" for i in range(values.shape[-1])]
+    names = component_names(traj, values.shape[-1])
     # Many components or runs are drawn thin, and named only while the names can be read.
     for i, name in enumerate(names):
-        for run in values:
-            top.plot(t, run[:, i], color=COLORS[i % len(COLORS)], lw=1.4 if runs == 1 else 0.5, label=name if run is values[0] and len(names) <= 8 else None)
+        top.plot(t, values[:, :, i].T, color=COLORS[i % len(COLORS)], lw=1.4 if runs == 1 else 0.5)
+        top.lines[-1].set_label(name if len(names) <= 8 else None)
     top.set_ylabel("coordinates" if len(names) > 1 else names[0])
     if len(names) > 1 and len(names) <= 8:
         top.legend(loc="upper right", ncols=math.ceil(len(names) / 4))
@@ -68,6 +75,12 @@ def trajectory(traj, axes=None):
     bottom.set_ylabel(f"energy - {E[0, 0]:.4g}" if runs == 1 else "energy - first value")
     bottom.set_xlabel("t [s]")
     return figure
+
+
+def component_names(traj, count):
+    """The system's coordinates where configurations have as many components as coordinates, else numbers."""
+    own = traj.system.coordinates if traj.system is not None else ()
+    return own if len(own) == count else tuple(f"component {i + 1}" for i in range(count))
 
 
 def flat_coordinates(q, times, runs):

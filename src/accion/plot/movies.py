@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from accion.plot.figures import COLORS, flat_coordinates, new_figure
+from accion.plot.figures import COLORS, component_names, flat_coordinates, new_figure
 
 
 def animation(traj, positions=None, path=None, fps=30, seconds=None):
@@ -72,7 +72,7 @@ def linkage(t, points):
 def series(traj, t, q):
     """Coordinates over time, with a marker that moves."""
     figure, ax = canvas(1, 1, (6.4, 3.6))
-    names = traj.system.coordinates if traj.system is not None and len(traj.system.coordinates) == q.shape[1] else [f"q{i + 1}" for i in range(q.shape[1])]
+    names = component_names(traj, q.shape[1])
     for i, name in enumerate(names):
         ax.plot(t, q[:, i], color=COLORS[i % len(COLORS)], lw=1, label=name if len(names) <= 8 else None)
     if len(names) <= 8:

@@ -5,6 +5,7 @@ from typing import Any
 
 import jax
 
+
 class Space(ABC):
     """Where a system lives: a manifold with a retraction, a map from small vectors to nearby configurations.
 

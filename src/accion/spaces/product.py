@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import jax.numpy as jnp
 import numpy as np
@@ -23,7 +24,7 @@ class Product(Space):
     @cached_property
     def slices(self):
         ends = np.cumsum([0] + [space.dim for space in self.factors])
-        return tuple(slice(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True))
+        return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
 
     def each(self, method, *arguments):
         """Call `method` of each factor; an argument is a tuple of configurations or a flat vector, which is cut in pieces."""

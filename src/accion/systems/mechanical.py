@@ -24,7 +24,7 @@ def mechanical(mass, potential, space_or_n, *, params=None, weight=None, magneti
         raise ValueError(f"mechanical needs a flat space (Euclidean, Torus or a Product of them); got {space}. Write the Lagrangian for System.")
     if not callable(mass):
         mass = check_mass(mass, space.dim)
-    for label, f in dict(potential=potential, weight=weight, magnetic=magnetic).items():
+    for label, f in {"potential": potential, "weight": weight, "magnetic": magnetic}.items():
         if f is not None and not callable(f):
             raise ValueError(f"{label} must be a function or None; got {f!r}.")
     lagrangian = MechanicalLagrangian(mass, potential, weight, magnetic)

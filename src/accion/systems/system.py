@@ -47,7 +47,7 @@ class System:
         if len(coordinates) != self.space.dim or not all(isinstance(name, str) for name in coordinates):
             raise ValueError(f"coordinates must be {self.space.dim} names, one for each degree of freedom; got {self.coordinates!r}.")
         object.__setattr__(self, "coordinates", coordinates)
-        object.__setattr__(self, "name", self.name or getattr(self.lagrangian, "__name__", "system"))
+        object.__setattr__(self, "name", self.name or "system")
 
     def tree_flatten(self):
         numbers, frame = split((self.lagrangian, self.params, self.force))
@@ -58,9 +58,8 @@ class System:
         frame, space, coordinates, name = aux
         lagrangian, params, force = join(numbers, frame)
         self = object.__new__(cls)
-        values = dict(lagrangian=lagrangian, space=space, params=params, force=force, coordinates=coordinates, name=name)
-        for key, value in values.items():
-            object.__setattr__(self, key, value)
+        # Not through the constructor: while JAX transforms a system its numbers may be anything.
+        self.__dict__.update(lagrangian=lagrangian, space=space, params=params, force=force, coordinates=coordinates, name=name)
         return self
 
     def with_params(self, params):

@@ -1,0 +1,153 @@
+"""The command line: `accion list`, `accion run NAME`, `accion reproduce [NAME ...]`."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Column, Table
+
+app = typer.Typer(
+    help="Lagrangian mechanics in continuous and in discrete time.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+console = Console()
+METHODS = ("LeftRectangle", "RightRectangle", "Midpoint", "Trapezoid", "Alpha")
+
+
+def fail(message):
+    """Say what is wrong and end with exit code 1."""
+    Console(stderr=True).print(f"[red]error:[/red] {escape(str(message))}", highlight=False)
+    raise typer.Exit(1)
+
+
+@app.callback(invoke_without_command=True)
+def main(show_version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False):
+    if show_version:
+        from importlib.metadata import version
+
+        console.print(f"accion {version('accion')}", highlight=False)
+        raise typer.Exit
+
+
+@app.command("list")
+def list_systems():
+    """The systems of the gallery, with their parameters."""
+    from accion.gallery import ENTRIES
+
+    table = Table(Column("name", no_wrap=True), "system", "source", "method, h, steps", "parameters")
+    for entry in ENTRIES.values():
+        params = ", ".join(f"{key}={value:g}" for key, value in entry.system.params.items())
+        table.add_row(entry.name, entry.title, entry.source, f"{type(entry.method).__name__}, {entry.h:g}, {entry.steps}", params)
+    console.print(table)
+
+
+@app.command()
+def run(
+    name: Annotated[str, typer.Argument(help="A system of the gallery; see `accion list`.")],
+    method: Annotated[str | None, typer.Option(help=f"One of {', '.join(METHODS)}; Alpha as Alpha:0.3.")] = None,
+    h: Annotated[float | None, typer.Option(help="The time step [s].")] = None,
+    steps: Annotated[int | None, typer.Option(help="How many steps.")] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", help="param=value; may be repeated.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A new folder for the trajectory (Zarr) and its figure.")] = None,
+):
+    """Simulate one system of the gallery."""
+    from accion.errors import StepFailed
+    from accion.gallery import find
+    from accion.simulate import simulate
+
+    try:
+        entry = find(name)
+        scheme = parse_method(method) if method else entry.method
+        params = parse_settings(entry.system.params, settings or [])
+        if out is not None and out.exists():
+            raise FileExistsError(f"{out} exists; choose a new folder.")
+        begin = time.perf_counter()
+        h, steps = entry.h if h is None else h, entry.steps if steps is None else steps
+        traj = simulate(entry.system, scheme, **entry.start, h=h, steps=steps, params=params)
+        describe(traj, time.perf_counter() - begin)
+        if out is not None:
+            write(traj, out)
+    except (ValueError, OSError, StepFailed) as error:
+        fail(error)
+
+
+@app.command()
+def reproduce(
+    names: Annotated[list[str] | None, typer.Argument(help="Systems of the gallery; all of them where none is named.")] = None,
+    out: Annotated[Path, typer.Option(help="The folder of the report.")] = Path("report"),
+):
+    """Simulate the gallery, compare every number with its reference, and write report/index.html. Exit code 1 if any differs."""
+    from accion import report
+    from accion.gallery import ENTRIES, find
+
+    try:
+        results = report.reproduce([find(name) for name in names or ENTRIES], out)
+    except (ValueError, OSError) as error:
+        fail(error)
+    table = Table("system", "source", "numbers that agree", "time", "")
+    for result in results:
+        good = sum(check.passed for check in result.checks)
+        word = "[green]PASS[/green]" if result.passed else "[red]FAIL[/red]"
+        table.add_row(result.entry.title, result.entry.source, f"{good} of {len(result.checks)}", f"{result.seconds:.1f} s", word)
+    console.print(table)
+    console.print(f"written: {out / 'index.html'}", highlight=False)
+    if not all(result.passed for result in results):
+        raise typer.Exit(1)
+
+
+def parse_method(text):
+    from accion import methods
+
+    name, _, argument = text.partition(":")
+    if name not in METHODS:
+        raise ValueError(f"there is no method {text!r} to choose here. Try one of: {', '.join(METHODS)} (Alpha as Alpha:0.3).")
+    if (name == "Alpha") != bool(argument):
+        raise ValueError(f"{name} takes {'a number, as in Alpha:0.3' if name == 'Alpha' else 'no argument'}; got {text!r}.")
+    return getattr(methods, name)(*([parse_number(argument)] if argument else []))
+
+
+def parse_settings(params, settings):
+    """`params` with each "name=value" of `settings` in place."""
+    params = dict(params)
+    for text in settings:
+        key, _, value = text.partition("=")
+        if key not in params:
+            raise ValueError(f"{text!r} sets no parameter of this system. Try one of: {', '.join(params)}.")
+        params[key] = parse_number(value)
+    return params
+
+
+def parse_number(text):
+    try:
+        return float(text)
+    except ValueError as error:
+        raise ValueError(f"expected a number, got {text!r}.") from error
+
+
+def describe(traj, seconds):
+    """What a person wants to know first of a run."""
+    E = traj.energy()
+    table = Table(f"{traj.system.name}, {traj.method}", "start", f"t = {float(traj.t[-1]):g} s")
+    for i, name in enumerate(traj.system.coordinates):
+        table.add_row(escape(name), f"{float(traj.q[0, i]):.9g}", f"{float(traj.q[-1, i]):.9g}")
+    table.add_row("energy", f"{float(E[0]):.9g}", f"{float(E[-1]):.9g}")
+    console.print(table)
+    console.print(
+        f"{int(traj.steps_completed)} steps of {float(traj.h):g} s; at most {int(traj.iterations.max())} Newton iterations; "
+        f"{seconds:.2f} s with compilation.",
+        highlight=False,
+    )
+
+
+def write(traj, out):
+    from accion.plot import save_figure
+
+    out.mkdir(parents=True)
+    traj.save(out / "trajectory.zarr")
+    save_figure(traj.plot(), out / "trajectory.png")
+    console.print(f"written: {out}/trajectory.zarr, {out}/trajectory.png", highlight=False)

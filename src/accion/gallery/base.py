@@ -1,0 +1,74 @@
+"""What a system of the gallery consists of."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from accion.methods import Method
+from accion.systems import System
+
+
+@dataclass(frozen=True)
+class Check:
+    """One number of ours against one of the reference: it passes when they differ by no more than the tolerance."""
+
+    what: str
+    value: float
+    target: float
+    tolerance: float
+
+    @property
+    def difference(self):
+        return abs(self.value - self.target)
+
+    @property
+    def passed(self):
+        return bool(self.difference <= self.tolerance)  # False for NaN
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A system of the documents: its physics, its numbers, its figure and the reference that it is checked against."""
+
+    name: str
+    title: str
+    source: str
+    text: str
+    system: System
+    method: Method
+    start: dict[str, Any]  # q0 and v0
+    h: float
+    steps: int
+    symbols: Callable[[], "Symbols"]
+    checks: Callable[[], list[Check]]
+    figure: Callable[[], Any]
+    positions: Callable[..., Any] | None = None  # q -> points of the plane, for the animation
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """The Lagrangian as a person writes it: SymPy expressions in functions q_i(t)."""
+
+    t: Any
+    q: tuple[Any, ...]
+    L: Any
+    force: tuple[Any, ...] | None = None
+
+
+def data(name):
+    """The reference numbers `name`, as they are in the file."""
+    return json.loads((files("accion.gallery") / "data" / f"{name}.json").read_text())
+
+
+def compare(what, values, targets, tolerance):
+    """A check for each component of `values` against `targets`, numbers or text with more digits than a float."""
+    values = np.atleast_1d(np.asarray(values, dtype=float))
+    targets = np.atleast_1d(np.asarray(targets, dtype=float))
+    if values.shape != targets.shape:
+        raise ValueError(f"{what}: shapes {values.shape} and {targets.shape} differ.")
+    label = [what] if len(values) == 1 else [f"{what} [{i + 1}]" for i in range(len(values))]
+    return [Check(name, float(a), float(b), tolerance) for name, a, b in zip(label, values, targets, strict=True)]

@@ -1,0 +1,87 @@
+"""Simulate the gallery, compare it with the references, write the page."""
+
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from accion.gallery.base import Check, Entry
+from accion.gallery.equations import energy, euler_lagrange, latex
+from accion.plot import save_figure
+from accion.progress import progress_bar
+from accion.report.page import page
+
+MARKER = "accion-report"  # a file that says that a folder is ours to replace
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one gallery system."""
+
+    entry: Entry
+    checks: list[Check]
+    equations: list[str]  # file names of pictures
+    figure: str
+    seconds: float
+
+    @property
+    def passed(self):
+        return bool(self.checks) and all(check.passed for check in self.checks)
+
+
+def reproduce(entries, out, *, progress=True):
+    """Run `entries`, write `out`/index.html and its pictures, and return a `Result` for each.
+
+    The page is put in place when it is whole. A folder that holds anything else than an earlier report is an error.
+    """
+    out = Path(out)
+    check_folder(out)
+    results = []
+    with tempfile.TemporaryDirectory(prefix=".accion-", dir=out.parent) as folder:
+        work = Path(folder) / "report"
+        work.mkdir()
+        (work / MARKER).touch()
+        if progress:
+            with progress_bar("gallery", len(entries)) as advance:
+                for entry in entries:
+                    advance(0, entry.name)
+                    results.append(run_entry(entry, work))
+                    advance(1)
+        else:
+            results = [run_entry(entry, work) for entry in entries]
+        (work / "index.html").write_text(page(results))
+        if out.exists():
+            shutil.rmtree(out)
+        work.rename(out)
+    return results
+
+
+def check_folder(out):
+    if out.is_dir() and any(out.iterdir()) and not (out / MARKER).exists():
+        raise FileExistsError(f"{out} holds other files; choose an empty or new folder for the report.")
+    if out.exists() and not out.is_dir():
+        raise FileExistsError(f"{out} is a file; choose a folder for the report.")
+    if not out.parent.is_dir():
+        raise FileNotFoundError(f"the folder {out.parent} does not exist; create it first.")
+
+
+def run_entry(entry, folder):
+    begin = time.perf_counter()
+    checks = entry.checks()
+    save_figure(entry.figure(), folder / f"{entry.name}.png")
+    symbols = entry.symbols()
+    formulas = [f"L = {latex(symbols.L)}", *(latex(equation) for equation in euler_lagrange(symbols)), f"E = {latex(energy(symbols))}"]
+    pictures = []
+    for i, formula in enumerate(formulas):
+        pictures.append(f"{entry.name}-{i}.svg")
+        draw_formula(formula, folder / pictures[-1])
+    return Result(entry, checks, pictures, f"{entry.name}.png", time.perf_counter() - begin)
+
+
+def draw_formula(formula, path):
+    """A picture of LaTeX, so that the page needs nothing from elsewhere."""
+    from matplotlib import mathtext, rc_context
+
+    with rc_context({"mathtext.fontset": "cm", "svg.fonttype": "path", "svg.hashsalt": "accion"}):
+        mathtext.math_to_image(f"${formula}$", path, format="svg", dpi=72)

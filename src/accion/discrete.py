@@ -6,10 +6,9 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from accion import newton
 from accion.methods import Method
 from accion.pullback import action, gradient, variation, work
-from accion.step import balance
+from accion.step import increments
 from accion.systems import System
 
 
@@ -70,7 +69,7 @@ class Discrete:
         system = self.system
         if guess is None:
             guess = h * system.velocity(t, q, p, jnp.zeros(system.space.dim))
-        x, _, converged = newton.root(partial(balance, self.method), guess, system.space.magnitude(q), (system, t, h, q, p))
+        x, _, converged = increments(system, self.method)(t, h, q, p, guess, system.space.magnitude(q))
         x = jnp.where(converged, x, jnp.nan)
         return system.space.retract(q, x), variation(system, self.method, t, h, q, x)[1]
 

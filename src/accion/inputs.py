@@ -28,6 +28,7 @@ def is_traced(tree):
 
 
 def check_system(system, method):
+    """The system, its numbers as arrays of definite type: a float and a numpy float must not compile twice."""
     if not isinstance(system, System):
         raise ValueError(f"the first argument must be a System; got {system!r}.")
     if not isinstance(method, Method):
@@ -36,6 +37,7 @@ def check_system(system, method):
     for leaf in jax.tree.leaves(system):
         if not is_traced(leaf) and not np.all(np.isfinite(leaf)):
             raise ValueError(f"the params of {system.name} must be finite; got {leaf!r}.")
+    return jax.tree.map(lambda leaf: leaf if isinstance(leaf, int) else jnp.asarray(leaf, dtype=jnp.result_type(leaf)), system)
 
 
 def check_times(t0, h, steps, save_every):

@@ -16,6 +16,7 @@ EPS = float(np.finfo(np.float64).eps)
 ITERATIONS = 25
 # Newton squares the relative error: a correction below sqrt(eps) leaves an error below eps.
 QUADRATIC = EPS**0.5
+ROUNDING = 4 * EPS
 # Once corrections no longer shrink they are roundoff, if they are this small.
 STALLED = 1e-11
 # Above this size LAPACK is faster than elimination in plain operations.
@@ -63,16 +64,19 @@ def root(residual, guess, scale, args):
     values. Returns x, the number of iterations and whether they converged.
     """
 
-    def correction(x):
-        J, r = jax.jacfwd(lambda x: (lambda r: (r, r))(residual(x, args)), has_aux=True)(x)
-        return solve(J, r)
+    def with_itself(x):
+        r = residual(x, args)
+        return r, r
 
     def iterate(state):
         x, _, last, i = state
-        dx = correction(x)
+        J, r = jax.jacfwd(with_itself, has_aux=True)(x)
+        # What is left is what rounding x alone would leave: the correction is noise, in a component that is zero all of it.
+        solved = jnp.all(jnp.abs(r) <= ROUNDING * (jnp.abs(J) @ jnp.abs(x)))
+        dx = solve(J, r)
         x = x - dx
         size = jnp.abs(dx)
-        within = jnp.all((size <= QUADRATIC * jnp.abs(x)) | (size <= EPS * scale))
+        within = solved | jnp.all((size <= QUADRATIC * jnp.abs(x)) | (size <= EPS * scale))
         relative = jnp.max(size / (scale + jnp.abs(x) + np.finfo(float).tiny))
         stalled = (relative <= STALLED) & (relative >= 0.5 * last)
         return x, within | stalled, relative, i + 1

@@ -12,7 +12,7 @@ from accion.errors import StepFailed
 from accion.inputs import Start
 from accion.progress import progress_bar
 from accion.pullback import variation
-from accion.step import balance, is_explicit, start_state, stepper
+from accion.step import balance, increments, start_state, stepper
 from accion.systems import MechanicalLagrangian
 from accion.trajectory import Trajectory
 
@@ -115,7 +115,7 @@ def simulate(system, method, *, q0, v0=None, p0=None, q1=None, t0=0.0, h, steps,
     """
     if params is not None and isinstance(system, inputs.System):
         system = system.with_params(params)
-    inputs.check_system(system, method)
+    system = inputs.check_system(system, method)
     system.check()
     t0, h = inputs.check_times(t0, h, steps, save_every)
     start = inputs.check_start(system.space, Start(q0, v0, p0, q1))
@@ -129,10 +129,10 @@ def ensemble(system, method, *, q0, v0=None, p0=None, q1=None, t0=0.0, h, steps,
     arrays have the leading axis. A member that fails is NaN after its last good step and `success` is False for it; with `throw` this
     raises `StepFailed`, whose `trajectory` holds all members.
     """
-    inputs.check_system(system, method)
+    system = inputs.check_system(system, method)
     t0, h = inputs.check_times(t0, h, steps, save_every)
     wide, start, member = inputs.check_many(system, params, Start(q0, v0, p0, q1))
-    inputs.check_system(wide, method)
+    wide = inputs.check_system(wide, method)
     member.check()
     return run(MANY, wide, method, start, t0, h, steps, save_every, throw, progress, member)
 
@@ -179,24 +179,22 @@ def failure(system, method, state, t0, h, steps, trajectory):
     """The error that says which step was not solved, how far it was from it, and what to try."""
     who = ""
     if trajectory.is_ensemble:
-        i = int(jnp.argmin(state.ok))
+        i = int(jnp.argmax(~state.ok))
         who = f"member {i} ({int(jnp.sum(~state.ok))} of {len(state.ok)} failed): "
         system, state = jax.tree.map(lambda a: a[i], (system, state))
     k = int(state.completed)
     t = float(t0 + k * h)
-    args = (system, t, h, state.q, state.p)
     where = f"{who}step {k} of {steps} (t = {t:.6g}, h = {float(h):.3g})"
-    if is_explicit(system, method):
-        residual = math.nan
-    else:
-        x = newton.root(partial(balance, method), state.guess, state.scale, args).x
-        residual = float(jnp.max(jnp.abs(balance(method, x, args))))
-    if math.isfinite(residual):
+    x, _, converged = increments(system, method)(t, h, state.q, state.p, state.guess, state.scale)
+    residual = float(jnp.max(jnp.abs(balance(method, x, (system, t, h, state.q, state.p)))))
+    if bool(converged):
+        what = f"the Lagrangian is not finite where it leads, at the end of the increment {x}"
+    elif math.isfinite(residual):
         what = (
             f"Newton's method did not converge in {newton.ITERATIONS} iterations; the momentum balance is off by {residual:.3g}, "
             f"where |p| = {float(jnp.max(jnp.abs(state.p))):.3g}"
         )
     else:
-        what = "the Lagrangian, its derivatives or the force are not finite near the solution, or D12 Ld is singular there"
+        what = "the derivatives of the Lagrangian or the force are not finite on the way to a solution, or D12 Ld is singular there"
     advice = f"Try a smaller h (such as {float(h) / 4:.3g}), look at the last good state (error.trajectory), or pass throw=False to go on with NaN."
     return StepFailed(f"{where} was not solved: {what}. {advice}", step=k, t=t, residual=residual, trajectory=trajectory)

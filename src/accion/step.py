@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.extend.core import Literal
 
 from accion import newton
-from accion.pullback import variation
+from accion.pullback import action, variation
 from accion.systems import MechanicalLagrangian
 
 
@@ -80,10 +80,15 @@ def implicit_increment(system, method):
     return increment
 
 
+def increments(system, method):
+    """The function (t, h, q, p, guess, scale) -> `newton.Root` that solves the momentum balance of one step."""
+    return (explicit_increment if is_explicit(system, method) else implicit_increment)(system, method)
+
+
 def stepper(system, method):
     """The function (state, t, h) -> (state, iterations) that makes one step. A step that fails leaves the state as it was."""
     space = system.space
-    increment = (explicit_increment if is_explicit(system, method) else implicit_increment)(system, method)
+    increment = increments(system, method)
 
     def step(state, t, h):
         # After a failure the guess is NaN, and Newton stops at once.
@@ -91,7 +96,9 @@ def stepper(system, method):
         x, iterations, converged = increment(t, h, state.q, state.p, guess, state.scale)
         _, p = variation(system, method, t, h, state.q, x)
         q, c = space.accumulate(state.q, state.c, x)
-        ok = state.ok & converged & jnp.all(jnp.isfinite(p))
+        # A Lagrangian may be undefined where its derivatives are not, beyond a logarithm's pole for one.
+        defined = jnp.isfinite(action(system, method, t, h, state.q, x, jnp.zeros_like(x), jnp.zeros_like(x)))
+        ok = state.ok & converged & defined & jnp.all(jnp.isfinite(p))
         scale = jnp.maximum(state.scale, jnp.maximum(jnp.abs(x), space.magnitude(q)))
         # Increments are smooth in time: extrapolated, they are right to O(h^3).
         new = State(q, p, c, x, 2 * x - state.x, scale, state.completed + 1, ok)

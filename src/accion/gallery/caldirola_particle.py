@@ -109,7 +109,8 @@ entry = Entry(
     source="002 Ex 1 and 2, Figures 1 and 2, corrected",
     text="The Lagrangian e^{-kappa t} |v|^2/2 gives friction for kappa < 0. Its momenta p = e^{-kappa t} v and q x p are constant, the "
     "velocity and q x v decay like e^{kappa t}, the energy like e^{kappa t} and the kinetic energy like e^{2 kappa t}. The discrete "
-    "momenta are constant to roundoff. The start q1 = q0 + h v0 of the document makes the error 120 times larger than the start with matched momentum.",
+    "momenta are constant to roundoff. The start q1 = q0 + h v0 of the document makes the error 120 times larger than the start with "
+    "matched momentum.",
     system=system,
     method=Trapezoid(),
     start={"q0": Q0, "v0": V0},

@@ -79,7 +79,7 @@ def test_legendre_transforms_operator_and_flows_belong_together(method):
     q, p = d.legendre_minus(T, H, Q0, Q1)
     np.testing.assert_allclose(q, Q0)
     np.testing.assert_allclose(p, -d.D1(T, H, Q0, Q1) - d.force_minus(T, H, Q0, Q1), atol=1e-15)
-    q1, p1 = d.legendre_plus(T, H, Q0, Q1)
+    _, p1 = d.legendre_plus(T, H, Q0, Q1)
     np.testing.assert_allclose(p1, d.D2(T, H, Q0, Q1) + d.force_plus(T, H, Q0, Q1), atol=1e-15)
     # The Hamiltonian flow F^+ o (F^-)^-1 of one step, and the Lagrangian flow, which solves the discrete Euler-Lagrange equations.
     ahead, momentum = d.hamiltonian_flow(T, H, q, p)
@@ -131,6 +131,7 @@ def test_bad_alpha_is_named(a):
 
 def test_on_a_product_space_with_a_force():
     """Cartesian coordinates and an angle in a tuple: the same motion as on R^3, force included."""
+
     def L3(t, q, v, params):
         return 0.5 * jnp.sum(v**2) - 0.5 * jnp.sum(q[:2] ** 2) + jnp.cos(q[2]) * (1 + 0.1 * q[0])
 

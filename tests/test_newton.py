@@ -60,7 +60,7 @@ def test_root_near_zero_is_relative():
 
 
 def test_no_root_is_reported_and_does_not_hang():
-    x, iterations, converged = newton.root(lambda x, _: x**2 + 1.0, jnp.array([0.3]), jnp.ones(1), ())
+    _, iterations, converged = newton.root(lambda x, _: x**2 + 1.0, jnp.array([0.3]), jnp.ones(1), ())
     assert not bool(converged)
     assert int(iterations) == newton.ITERATIONS
     _, iterations, converged = newton.root(lambda x, _: x * jnp.nan, jnp.array([0.3]), jnp.ones(1), ())

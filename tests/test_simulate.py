@@ -147,7 +147,12 @@ def test_nothing_is_compiled_when_only_numbers_change():
     system = ac.System(lagrangian, ac.Euclidean(1), {"m": 1.0, "k": 2.0})
     ac.simulate(system, ac.Midpoint(), q0=[0.1], v0=[0.0], h=0.01, steps=10)
     compilations = []
-    jax.monitoring.register_event_duration_secs_listener(lambda name, *_, **__: compilations.append(name) if "backend_compile" in name else None)
+
+    def listen(event, duration_secs, **_):
+        if "backend_compile" in event:
+            compilations.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
     other = ac.System(lagrangian, ac.Euclidean(1), {"m": 2.5, "k": 0.7})
     ac.simulate(other, ac.Midpoint(), q0=[0.3], v0=[0.2], h=0.02, t0=1.0, steps=10)
     ac.simulate(system, ac.Midpoint(), q0=[0.3], v0=[0.2], h=0.03, steps=10, params={"m": 3.0, "k": np.float64(0.1)})

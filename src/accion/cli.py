@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -19,7 +19,7 @@ console = Console()
 METHODS = ("LeftRectangle", "RightRectangle", "Midpoint", "Trapezoid", "Alpha")
 
 
-def fail(message):
+def fail(message) -> NoReturn:
     """Say what is wrong and end with exit code 1."""
     Console(stderr=True).print(f"[red]error:[/red] {escape(str(message))}", highlight=False)
     raise typer.Exit(1)

@@ -79,5 +79,5 @@ def integrate(system, q0, v0, ts, rtol, atol, max_steps):
         adjoint=diffrax.ForwardMode(),
         throw=False,
     )
-    e, v = solution.ys
+    e, v = solution.ys  # pyright: ignore[reportGeneralTypeIssues]
     return e, v, (solution.result == diffrax.RESULTS.successful) & jnp.all(jnp.isfinite(v))

@@ -1,5 +1,7 @@
 """The one error that is accion's own; bad input raises ValueError."""
 
+from typing import Any
+
 
 class StepFailed(RuntimeError):
     """A time step whose equations were not solved.
@@ -8,7 +10,7 @@ class StepFailed(RuntimeError):
     the last good step, NaN after it).
     """
 
-    def __init__(self, message, *, step, t, residual, trajectory=None):
+    def __init__(self, message, *, step: int, t: float, residual: float, trajectory: Any = None):
         RuntimeError.__init__(self, message)
         self.step = step
         self.t = t

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from accion.methods import Method
 from accion.spaces import check_vector
@@ -24,7 +25,7 @@ class Start(NamedTuple):
 
 def is_traced(tree):
     """Whether anything in `tree` is known to JAX only while it traces: then no value can be looked at, and nothing raised."""
-    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(tree))
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
 
 
 def check_system(system, method):

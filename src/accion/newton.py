@@ -6,7 +6,7 @@ compiled into one function.
 """
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -85,7 +85,7 @@ def root(residual, guess, scale, args):
         _, done, relative, i = state
         return ~done & (i < ITERATIONS) & ~jnp.isnan(relative)
 
-    x, done, _, i = jax.lax.while_loop(unfinished, iterate, (guess, jnp.array(False), jnp.array(jnp.inf), 0))
+    x, done, _, i = jax.lax.while_loop(unfinished, iterate, (guess, jnp.array(False), jnp.array(jnp.inf), jnp.array(0)))
     return Root(x, i, done)
 
 
@@ -95,4 +95,5 @@ def root_jvp(residual, primals, tangents):
     out = root(residual, guess, scale, args)
     J = jax.jacfwd(residual)(out.x, args)
     _, dr = jax.jvp(lambda args: residual(out.x, args), (args,), (tangents[2],))
-    return out, Root(-solve(J, dr), *(np.zeros(leaf.shape, jax.dtypes.float0) for leaf in out[1:]))
+    none: Any = np.zeros((), jax.dtypes.float0)  # the tangent of what is no real number
+    return out, Root(-solve(J, dr), none, none)

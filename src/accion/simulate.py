@@ -65,8 +65,8 @@ def march(system, method, state, t0, h, first, save_every, saves, every_step):
             state, iterations = step(state, t0 + i * h, h)
         else:
             state, iterations = jax.lax.fori_loop(0, save_every, lambda k, carry: one(i + k, carry), (state, jnp.array(0)))
-        good = jax.tree.map(lambda a: jnp.where(state.ok, a, jnp.nan), (state.q, state.p, state.x))
-        return state, Saved(*good, iterations)
+        q, p, x = jax.tree.map(lambda a: jnp.where(state.ok, a, jnp.nan), (state.q, state.p, state.x))
+        return state, Saved(q, p, x, iterations)
 
     return jax.lax.scan(save, state, jnp.arange(saves))
 

@@ -88,8 +88,8 @@ def write(dataset, path, overwrite):
         if path.exists():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         partial.rename(path)
-    except PermissionError as error:
-        raise PermissionError(f"cannot write to {path}: {error}. Choose a folder that you may write to.") from error
+    except OSError as error:
+        raise OSError(f"cannot write to {path} ({error}); choose a folder that you may write to.") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 

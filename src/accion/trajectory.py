@@ -102,6 +102,6 @@ def rows(f, many, system, t, *arrays):
 
 def load(path, system=None):
     """The trajectory that `Trajectory.save` wrote. With its `system` everything can be computed from it again."""
-    fields = storage.read(path)
+    fields: dict[str, Any] = storage.read(path)
     stored = {"v": fields.pop("v"), "energy": fields.pop("energy")}
     return Trajectory(**fields, system=system, stored=stored)

@@ -10,13 +10,14 @@ HEAD = """# Audit
 
 Made by `make audit`; the same measurements are tests (`tests/verification/test_audit.py`), with the bounds named here.
 
-- *order*: slope of log(error in q and v) over log(h), four step sizes, against the continuous solution to 1e-13; must be within 0.35 of the claimed one.
+- *order*: slope of log(error in q and v) over log(h), four step sizes, against the continuous solution to 1e-13; must be within 0.35 of
+  the claimed one.
 - *symplectic*: largest relative defect of the pullback of the canonical form by one step, by its tangent map; below 1e-12.
 - *momentum*: relative drift of a momentum map over 10^4 steps (double pendulum without gravity, rotation of both rods; quartic, rotation of the
   plane); below 1e-12.
 - *energy*: largest relative error, over 10^6 steps of 0.01, of a quantity that the continuous motion keeps (the energy; of the time-dependent
-  system, whose energy changes, the energy in the coordinates in which it is autonomous). *drift*: how much its mean moves over the run, in units of that error;
-  below 0.1. *growth*: the largest error in the last tenth of the run over that in the first; below 1.5.
+  system, whose energy changes, the energy in the coordinates in which it is autonomous). *drift*: how much its mean moves over the
+  run, in units of that error; below 0.1. *growth*: the largest error in the last tenth of the run over that in the first; below 1.5.
 - *reversal*: distance from the start after 200 steps of 0.02 forwards and backwards, for symmetric methods; below 1e-11.
 
 | system | method | claimed | order | symplectic | momentum | energy | drift | growth | reversal |

@@ -1,5 +1,7 @@
 """The Caldirola-Kanai oscillator: 000 Ex 1 and 4."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 import sympy as sp
@@ -35,7 +37,7 @@ def exact(ts, params):
 
 
 def run(params, h, steps, printed):
-    start = {"q1": [Q0 + h * V0]} if printed else {"v0": [V0]}
+    start: dict[str, Any] = {"q1": [Q0 + h * V0]} if printed else {"v0": [V0]}
     return np.asarray(simulate(system, Trapezoid(), q0=[Q0], **start, h=h, steps=steps, params=params).q[:, 0])
 
 

@@ -1,9 +1,11 @@
 """The equations of a gallery system, derived by SymPy from its Lagrangian as it is written on paper."""
 
+from typing import Any
+
 import sympy as sp
 
 
-def euler_lagrange(symbols):
+def euler_lagrange(symbols) -> list[Any]:
     """[d/dt dL/dv_i - dL/dq_i = F_i], one equation for each coordinate."""
     t, q, L = symbols.t, symbols.q, symbols.L
     force = symbols.force or (sp.Integer(0),) * len(q)
@@ -26,4 +28,4 @@ def latex(expression):
     """LaTeX with dots for time derivatives, in the part of it that matplotlib can draw."""
     from sympy.physics.vector.printing import vlatex
 
-    return vlatex(expression).replace(r"\limits", "").replace(r"\operatorname", r"\mathrm")
+    return vlatex(expression).replace(r"\left(", "(").replace(r"\right)", ")").replace(r"\operatorname", r"\mathrm")

@@ -18,23 +18,14 @@ class Sample(NamedTuple):
 class Method(ABC):
     """A finite-difference map: from the two ends of a step to weighted samples (t_i, q_i, v_i).
 
-    Methods are immutable and compare by value, so compiled code is shared between equal ones.
+    `order` is the order of convergence that is claimed; `symmetric` says whether the step equals its own adjoint, so that trajectories can
+    be run backwards; None where it is not known. `nodes` are the (w_i, c_i) where the samples are q_i = q0 + c_i x and v_i = x/h, None for
+    a map of another kind. Methods are immutable and compare by value, so compiled code is shared between equal ones.
     """
 
-    @property
-    @abstractmethod
-    def order(self) -> int | None:
-        """The order of convergence that is claimed, or None where it is not known."""
-
-    @property
-    @abstractmethod
-    def symmetric(self) -> bool | None:
-        """Whether the step equals its own adjoint, so that trajectories can be run backwards; None where it is not known."""
-
-    @property
-    @abstractmethod
-    def nodes(self) -> tuple[tuple[float, float], ...] | None:
-        """(w_i, c_i) where the samples are q_i = q0 + c_i x and v_i = x/h; None for a map of another kind."""
+    order: Any
+    symmetric: Any
+    nodes: Any
 
     @abstractmethod
     def samples(self, space, t, h, q0, x, e0, e1) -> list[Sample]:

@@ -1,7 +1,8 @@
 """Methods that sample the straight (on a group: the retracted) path from q0 to q1 at fixed fractions c_i of the step."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from accion.methods.base import Method, Sample
 
@@ -57,19 +58,14 @@ class Alpha(Quadrature):
     """Ld = h L(t + a h, (1 - a) q0 + a q1, (q1 - q0)/h), 0 <= a <= 1. Order 1, or 2 at a = 1/2 (`Midpoint`)."""
 
     a: float
+    order: Any = field(init=False, repr=False)
+    symmetric: Any = field(init=False, repr=False)
+    nodes: Any = field(init=False, repr=False)
 
     def __post_init__(self):
         if isinstance(self.a, bool) or not isinstance(self.a, int | float) or not math.isfinite(self.a) or not 0 <= self.a <= 1:
             raise ValueError(f"Alpha(a) needs a number 0 <= a <= 1, where in the step the sample lies; got {self.a!r}.")
-
-    @property
-    def order(self):
-        return 2 if self.a == 0.5 else 1
-
-    @property
-    def symmetric(self):
-        return self.a == 0.5
-
-    @property
-    def nodes(self):
-        return ((1.0, float(self.a)),)
+        middle = self.a == 0.5
+        object.__setattr__(self, "order", 2 if middle else 1)
+        object.__setattr__(self, "symmetric", middle)
+        object.__setattr__(self, "nodes", ((1.0, float(self.a)),))

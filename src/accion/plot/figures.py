@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,8 @@ def new_figure(rows=1, columns=1, size=None):
     from cycler import cycler
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context({**STYLE, "axes.prop_cycle": cycler(color=COLORS)}):
+    style: Any = {**STYLE, "axes.prop_cycle": cycler(color=COLORS)}
+    with matplotlib.rc_context(style):
         figure = Figure(figsize=size or (4.8 * columns, 3.0 * rows), layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False)
     return figure, axes
@@ -57,14 +59,14 @@ def trajectory(traj, axes=None):
         top, bottom = axes
         figure = top.figure
     t = np.asarray(traj.t)
-    runs = np.asarray(traj.p).reshape((-1, *traj.p.shape[-2:])).shape[0]
+    runs = len(traj.success) if traj.is_ensemble else 1
     values = flat_coordinates(traj.q, len(t), runs)
     names = component_names(traj, values.shape[-1])
     # Many components or runs are drawn thin, and named only while the names can be read.
     for i, name in enumerate(names):
         top.plot(t, values[:, :, i].T, color=COLORS[i % len(COLORS)], lw=1.4 if runs == 1 else 0.5)
         top.lines[-1].set_label(name if len(names) <= 8 else None)
-    top.set_ylabel("coordinates" if len(names) > 1 else names[0])
+    top.set_ylabel("coordinates" if len(names) > 1 else str(*names))
     if len(names) > 1 and len(names) <= 8:
         top.legend(loc="upper right", ncols=math.ceil(len(names) / 4))
     if traj.system:

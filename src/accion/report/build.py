@@ -82,6 +82,7 @@ def run_entry(entry, folder):
 def draw_formula(formula, path):
     """A picture of LaTeX, so that the page needs nothing from elsewhere."""
     from matplotlib import mathtext, rc_context
+    from matplotlib.font_manager import FontProperties
 
     with rc_context({"mathtext.fontset": "cm", "svg.fonttype": "path", "svg.hashsalt": "accion"}):
-        mathtext.math_to_image(f"${formula}$", path, format="svg", dpi=72)
+        mathtext.math_to_image(f"${formula}$", path, prop=FontProperties(size=14), format="svg", dpi=72)

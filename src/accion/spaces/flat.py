@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from accion.spaces.base import Space
 
@@ -18,7 +18,7 @@ def check_vector(q, dim, name):
     if q.shape != (dim,):
         hint = f" One number needs brackets: {name}=[{q}]." if q.shape == () and dim == 1 else ""
         raise ValueError(f"{name} must have shape ({dim},), one number for each degree of freedom; got shape {q.shape}.{hint}")
-    if not isinstance(q, jax.core.Tracer) and not np.all(np.isfinite(q)):
+    if not isinstance(q, Tracer) and not np.all(np.isfinite(q)):
         raise ValueError(f"{name} must be finite; got {np.asarray(q)}.")
     return q
 

@@ -52,7 +52,7 @@ class MechanicalLagrangian:
         return self.inertia(params).solve(p / self.w(t, params) - self.A(q, params))
 
     def __call__(self, t, q, v, params):
-        M = self.mass(params) if callable(self.mass) else self.mass
+        M: Any = self.mass(params) if callable(self.mass) else self.mass
         kinetic = 0.5 * v @ (M @ v if jnp.ndim(M) == 2 else M * v)
         magnetic = 0.0 if self.magnetic is None else self.magnetic(q, params) @ v
         V = 0.0 if self.potential is None else self.potential(t, q, params)

@@ -1,8 +1,8 @@
 """Systems of the form mass, potential, magnetic term: the ones whose explicit methods stay explicit."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from accion.spaces import Euclidean, Space
 from accion.systems.lagrangians import MechanicalLagrangian
@@ -38,7 +38,7 @@ def check_mass(mass, n):
         raise ValueError(f"mass must be a number, a vector or a matrix of numbers, or a function of params; got {mass!r}.") from error
     if M.shape not in ((), (n,), (n, n)):
         raise ValueError(f"mass must be a number, a vector of shape ({n},) or a matrix of shape ({n}, {n}); got shape {M.shape}.")
-    if isinstance(M, jax.core.Tracer):
+    if isinstance(M, Tracer):
         return M
     if not np.all(np.isfinite(M)):
         raise ValueError(f"mass must be finite; got {np.asarray(M)}.")

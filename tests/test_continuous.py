@@ -1,0 +1,92 @@
+"""The continuous side against equations derived by SymPy and closed forms."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import sympy as sp
+
+import accion as ac
+from accion.gallery import ENTRIES
+from accion.gallery.equations import energy, euler_lagrange, momenta
+
+# The names that the gallery's SymPy forms use for the parameters of its systems.
+SYMBOLS = {"lam": "lambda", "gravity": "g", "ma": "m_a", "mb": "m_b"}
+
+
+def substitute(entry, expressions, t, q, v, a):
+    """`expressions` of the entry's symbols as numbers."""
+    symbols = entry.symbols()
+    values = {}
+    for i, qi in enumerate(symbols.q):
+        values |= {qi.diff(symbols.t, 2): a[i], qi.diff(symbols.t): v[i], qi: q[i]}
+    params = {SYMBOLS.get(key, key): value for key, value in entry.system.params.items()}
+    numbers = []
+    for e in expressions:
+        e = e.subs(values)
+        e = e.subs({s: params[s.name] for s in e.free_symbols if s.name in params}).subs(symbols.t, t)
+        numbers.append(float(e))
+    return np.array(numbers)
+
+
+@pytest.mark.parametrize("entry", ENTRIES.values(), ids=lambda entry: entry.name)
+def test_displayed_equations_are_those_that_are_solved(entry, rng):
+    """The Lagrangian, momenta, energy and equations of motion that the report shows, against the functions that are run."""
+    system, n = entry.system, entry.system.space.dim
+    symbols = entry.symbols()
+    for _ in range(3):
+        t, q, v = rng.uniform(0, 1), rng.normal(size=n), rng.normal(size=n)
+        a = np.asarray(ac.accelerations(system)(t, jnp.array(q), jnp.array(v)))
+        residual = [eq.lhs - eq.rhs for eq in euler_lagrange(symbols)]
+        np.testing.assert_allclose(substitute(entry, residual, t, q, v, a), 0, atol=1e-10)
+        np.testing.assert_allclose(substitute(entry, [symbols.L], t, q, v, a)[0], system.L(t, q, v), rtol=1e-12)
+        np.testing.assert_allclose(substitute(entry, momenta(symbols), t, q, v, a), system.momentum(t, jnp.array(q), jnp.array(v)), atol=1e-12)
+        np.testing.assert_allclose(substitute(entry, [energy(symbols)], t, q, v, a)[0], system.energy(t, jnp.array(q), jnp.array(v)), rtol=1e-11)
+
+
+def test_accelerations_of_a_driven_system_against_sympy(rng):
+    """Mass that depends on q and t, coupling, force: nothing is constant."""
+    t = sp.Symbol("t")
+    x, y = sp.Function("x")(t), sp.Function("y")(t)
+    dx, dy = x.diff(t), y.diff(t)
+    L = (1 + t**2 * sp.cos(y) ** 2) * dx**2 / 2 + sp.exp(x / 3) * dy**2 + t * x * dx * dy / 5 + sp.sin(t) * y * dx - x**2 * y
+    F = (-dx * dy, sp.cos(t) - dy**3)
+    equations = [sp.diff(sp.diff(L, v), t) - sp.diff(L, q) - f for q, v, f in ((x, dx, F[0]), (y, dy, F[1]))]
+    solution = sp.solve(equations, [x.diff(t, 2), y.diff(t, 2)])
+    system = ac.System(
+        lambda t, q, v, params: (
+            (1 + t**2 * jnp.cos(q[1]) ** 2) * v[0] ** 2 / 2
+            + jnp.exp(q[0] / 3) * v[1] ** 2
+            + t * q[0] * v[0] * v[1] / 5
+            + jnp.sin(t) * q[1] * v[0]
+            - q[0] ** 2 * q[1]
+        ),
+        ac.Euclidean(2),
+        force=lambda t, q, v, params: jnp.array([-v[0] * v[1], jnp.cos(t) - v[1] ** 3]),
+    )
+    for _ in range(5):
+        time, q, v = rng.uniform(0, 2), rng.normal(size=2), rng.normal(size=2)
+        values = [(dx, v[0]), (dy, v[1]), (x, q[0]), (y, q[1]), (t, time)]
+        exact = [float(solution[c.diff(t, 2)].subs(values)) for c in (x, y)]
+        np.testing.assert_allclose(ac.accelerations(system)(time, jnp.array(q), jnp.array(v)), exact, rtol=1e-12)
+
+
+def test_reference_reaches_its_tolerance():
+    system = ac.System(lambda t, q, v, k: 0.5 * v[0] ** 2 - 0.5 * k * q[0] ** 2, ac.Euclidean(1), 4.0)
+    ts = np.linspace(1.0, 11.0, 11)
+    q, v = ac.reference(system, q0=[1.0], v0=[0.5], ts=ts)
+    s = 2 * (ts - 1)
+    np.testing.assert_allclose(q[:, 0], np.cos(s) + 0.25 * np.sin(s), atol=1e-10)
+    np.testing.assert_allclose(v[:, 0], -2 * np.sin(s) + 0.5 * np.cos(s), atol=1e-10)
+
+
+@pytest.mark.parametrize("ts", [[0.0], [0.0, 0.0], [1.0, 0.0], [[0.0, 1.0]]])
+def test_bad_times_are_named(ts, pendulum):
+    with pytest.raises(ValueError, match="increasing times"):
+        ac.reference(pendulum, q0=[0.1], v0=[0.0], ts=ts)
+
+
+def test_a_solution_that_ends_is_reported():
+    """q'' = 2 q^3 through (1, 1) is 1/(1 - t): there is nothing to integrate beyond t = 1."""
+    system = ac.System(lambda t, q, v, params: 0.5 * v[0] ** 2 + 0.5 * q[0] ** 4, ac.Euclidean(1))
+    with pytest.raises(RuntimeError, match="may not exist that far"):
+        ac.reference(system, q0=[1.0], v0=[1.0], ts=[0.0, 2.0], max_steps=10_000)

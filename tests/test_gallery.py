@@ -1,0 +1,153 @@
+"""The gallery against its references, and the report and command line that show it."""
+
+import re
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import accion as ac
+from accion import report
+from accion.cli import app
+from accion.gallery import ENTRIES, caldirola_particle, damped_spring, find
+from accion.gallery.base import Check, compare
+
+run = CliRunner().invoke
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return {}
+
+
+@pytest.mark.parametrize("entry", ENTRIES.values(), ids=lambda entry: entry.name)
+def test_every_reference_number(entry):
+    failed = [check for check in entry.checks() if not check.passed]
+    assert failed == []
+
+
+def test_a_check_can_fail():
+    assert not Check("x", 1.0, 1.1, 0.01).passed
+    assert not Check("x", float("nan"), 1.0, 0.01).passed
+    with pytest.raises(ValueError, match="differ"):
+        compare("x", [1.0, 2.0], [1.0], 1.0)
+
+
+def test_printed_formulas_of_the_damped_spring_fail():
+    """001 Ex 2.16, Ex 2.22 and (2.6) as printed do not give the trajectory; corrected they do (in the checks)."""
+    p = damped_spring.system.params
+    m, eta, lam, h = p["m"], p["eta"], p["lam"], damped_spring.H
+    x = damped_spring.recurrence(200)
+    k = np.arange(201)
+    theta = np.arccos((1 - h / (2 * m) * (h * eta + lam)) / np.sqrt(1 + h * lam / m))
+    r = np.sqrt(1 + h * lam / m)
+    printed = x[1] * r ** (1.0 - k) * np.sin(k * theta) / np.sin(theta) - x[0] * r ** (-1.0 * k) * np.sin((k - 1) * theta) / np.sin(theta)
+    assert np.max(np.abs(printed - x)) == pytest.approx(0.476, abs=0.001)
+    assert x[2] != pytest.approx((2 - h**2 * eta**2 / m + h * lam / m) * x[1] / (1 + h * lam / m) - x[0] / (1 + h * lam / m), abs=1e-6)
+
+
+def test_printed_momenta_of_the_caldirola_particle_fail():
+    """002 after (21): the printed p carries a factor 2; and p x q_{k+1} is not conserved, q_k x p_k is."""
+    traj = caldirola_particle.printed_run()
+    q, p = np.asarray(traj.q), np.asarray(traj.p)
+    kappa, h = caldirola_particle.system.params["kappa"], caldirola_particle.H
+    dq = np.diff(q, axis=0)[0] / h
+    np.testing.assert_allclose(p[0], (1 + np.exp(-kappa * h)) / 2 * dq, rtol=1e-14)
+    assert np.max(np.abs((1 + np.exp(-kappa * h)) * dq - p[0])) > 1
+
+
+def test_find_offers_what_there_is():
+    with pytest.raises(ValueError, match=r"Try one of: damped_spring, caldirola_particle"):
+        find("pendulum")
+
+
+# ---------------------------------------------------------------- report
+
+
+def test_report_page(tmp_path):
+    out = tmp_path / "report"
+    (result,) = report.reproduce([find("caldirola_particle")], out, progress=False)
+    assert result.passed
+    html = (out / "index.html").read_text()
+    assert "43 of 43" in html
+    assert html.count('class="PASS"') == 43 + 2
+    assert "FAIL" not in re.sub(r"<style>.*?</style>", "", html, flags=re.S)
+    for name in re.findall(r'src="([^"]+)"', html):
+        assert (out / name).stat().st_size > 500
+    report.reproduce([find("caldirola_particle")], out, progress=False)  # its own folder may be replaced
+
+
+def test_report_leaves_other_folders_alone(tmp_path):
+    (tmp_path / "mine.txt").write_text("keep")
+    with pytest.raises(FileExistsError, match="holds other files"):
+        report.reproduce([], tmp_path, progress=False)
+    with pytest.raises(FileExistsError, match="is a file"):
+        report.reproduce([], tmp_path / "mine.txt", progress=False)
+    with pytest.raises(FileNotFoundError, match="create it first"):
+        report.reproduce([], tmp_path / "a" / "b", progress=False)
+    assert (tmp_path / "mine.txt").read_text() == "keep"
+
+
+def test_a_wrong_number_fails_the_report(tmp_path, monkeypatch):
+    from dataclasses import replace
+
+    entry = replace(find("caldirola_particle"), checks=lambda: [Check("x", 1.0, 2.0, 1e-9)])
+    monkeypatch.setitem(ENTRIES, "caldirola_particle", entry)
+    done = run(app, ["reproduce", "caldirola_particle", "--out", str(tmp_path / "report")])
+    assert done.exit_code == 1
+    assert "FAIL" in done.output
+    assert "0 of 1" in (tmp_path / "report" / "index.html").read_text()
+
+
+# ---------------------------------------------------------------- command line
+
+
+def test_list():
+    done = run(app, ["list"])
+    assert done.exit_code == 0
+    assert all(name in done.output for name in ENTRIES)
+
+
+def test_version_and_help():
+    assert ac.__version__ in run(app, ["--version"]).output
+    assert "reproduce" in run(app, ["--help"]).output
+
+
+def test_run_writes_what_it_computed(tmp_path):
+    out = tmp_path / "out"
+    arguments = ["run", "damped_spring", "--method", "Midpoint", "--h", "0.05", "--steps", "40", "--set", "m=3", "--set", "lam=0", "--out", str(out)]
+    done = run(app, arguments)
+    assert done.exit_code == 0
+    assert "40 steps of 0.05 s" in done.output
+    traj = ac.load(out / "trajectory.zarr")
+    direct = ac.simulate(damped_spring.system, ac.Midpoint(), q0=[0.3], v0=[0.0], h=0.05, steps=40, params={"m": 3.0, "eta": 2.0, "lam": 0.0})
+    np.testing.assert_array_equal(traj.q, direct.q)
+    assert (out / "trajectory.png").stat().st_size > 5000
+    again = run(app, arguments)
+    assert again.exit_code == 1
+    assert "exists" in again.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "nothing"], "Try one of"),
+        (["run", "damped_spring", "--method", "Euler"], "no method"),
+        (["run", "damped_spring", "--method", "Alpha"], "Alpha:0.3"),
+        (["run", "damped_spring", "--method", "Alpha:x"], "expected a number"),
+        (["run", "damped_spring", "--set", "mass=1"], "Try one of: m, eta, lam"),
+        (["run", "damped_spring", "--set", "m"], "expected a number"),
+        (["run", "damped_spring", "--set", "m=nan"], "finite"),
+        (["run", "damped_spring", "--h", "-1"], "positive"),
+        (["run", "damped_spring", "--steps", "0"], "steps must be"),
+        (["reproduce", "nothing"], "Try one of"),
+    ],
+)
+def test_bad_commands_are_named(arguments, words):
+    done = run(app, arguments)
+    assert done.exit_code == 1
+    assert words in " ".join(done.output.split())
+
+
+def test_run_with_alpha():
+    assert "Alpha(a=0.3)" in run(app, ["run", "damped_spring", "--method", "Alpha:0.3", "--steps", "10"]).output

@@ -1,0 +1,35 @@
+"""Every method passes the same audit; the bounds are those named in docs/audit.md."""
+
+import pytest
+
+import accion as ac
+from tests.verification import measure
+from tests.verification.problems import CASES
+
+ids = [f"{problem.name}-{method}" for problem, method in CASES]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("problem", "method"), CASES, ids=ids)
+def test_audit(problem, method):
+    row = measure.measure(problem, method)
+    assert abs(row.order - row.claimed) < 0.35
+    assert row.symplectic < 1e-12
+    assert row.momentum < 1e-12
+    assert abs(row.drift) < 0.1
+    assert row.growth < 1.5
+    assert row.energy < (1e-3 if row.claimed == 2 else 3e-2)
+    assert (row.reversal is None) == (not method.symmetric)
+    assert row.reversal is None or row.reversal < 1e-11
+
+
+def test_the_measurements_can_fail():
+    """Friction: not symplectic, momentum lost."""
+    problem = CASES[0][0]
+    system = ac.System(problem.system.lagrangian, problem.system.space, problem.system.params, force=lambda t, q, v, params: -0.1 * v)
+    broken = type(problem)(**(problem.__dict__ | {"system": system}))
+    assert measure.symplecticity(broken, ac.Midpoint()) > 1e-4
+    assert measure.momentum_drift(broken, ac.Midpoint(), steps=100) > 1e-3
+    energy, drift, _ = measure.long_run(broken, ac.Midpoint(), steps=10_000)
+    assert energy > 0.1
+    assert abs(drift) > 0.1

@@ -22,10 +22,10 @@ import jax
 import numpy as np
 from chain import simulation
 from limit import limit
-from rivals import energy_error, loosest_dop853, optimistix_newton
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+from rivals import energy_error, loosest_dop853, optimistix_newton
 from worker import DIFFRAX_SHARE
 
 WORKER = Path(__file__).with_name("worker.py")
@@ -59,6 +59,10 @@ class Row(NamedTuple):
     @property
     def median(self):
         return median(self.times)
+
+
+def progress(items, what):
+    return track(items, what, console=Console(stderr=True))
 
 
 def timed(run):
@@ -102,7 +106,7 @@ def candidates_here(n, steps):
     trajectory = run()
     error = energy_error(np.asarray(trajectory.q), np.asarray(trajectory.v))
     iterations = float(np.mean(trajectory.iterations[1:]))
-    found = [Candidate(n, ACCION, steps, timed(lambda: run().q), f"{iterations:.2f} iterations, energy error {error:.1e}")]
+    found = [Candidate(n, ACCION, steps, timed(run), f"{iterations:.2f} iterations, energy error {error:.1e}")]
 
     newton = optimistix_newton(n, steps)
     q, iterations = newton()
@@ -135,14 +139,14 @@ def candidates_there(worker, n, steps, error):
 def measure(links, steps, repeats):
     """One `Row` for each candidate, and the fixed cost of a call of `simulate` in ms by number of links."""
     with start_worker(steps, links) as worker:
-        here = {n: candidates_here(n, steps) for n in track(links, "compiling")}
+        here = {n: candidates_here(n, steps) for n in progress(links, "compiling")}
         single = {n: timed(simulation(n, 1)) for n in links}
         for seconds in single.values():
             seconds()
         errors = json.loads(worker.stdout.readline())
         candidates = [c for n in links for c in here[n] + candidates_there(worker, n, steps, errors[str(n)])]
         rounds, calls = [], []
-        for _ in track(range(repeats), "measuring"):
+        for _ in progress(range(repeats), "measuring"):
             rounds.append([c.seconds() / c.steps * 1e6 for c in candidates])
             calls.append([seconds() * 1e3 for seconds in single.values()])
         worker.stdin.close()
@@ -153,7 +157,7 @@ def measure(links, steps, repeats):
 def first_results(repeats):
     """(import, first result): the seconds of each, lists with one entry for each fresh process."""
     command = [sys.executable, WORKER, "first", str(FIRST_STEPS)]
-    outputs = [subprocess.run(command, check=True, capture_output=True, text=True).stdout for _ in track(range(repeats), "first result")]
+    outputs = [subprocess.run(command, check=True, capture_output=True, text=True).stdout for _ in progress(range(repeats), "first result")]
     return [list(times) for times in zip(*(map(float, out.split()) for out in outputs), strict=True)]
 
 
@@ -190,11 +194,8 @@ def show(console, rows, calls, imports, first, found):
     for what, times in (("import accion", imports), ("from there to the first result", first)):
         console.print(f"{what}: {median(times):.2f} s ({min(times):.2f}..{max(times):.2f})")
     for what, value, target in found:
-        console.print(
-            f"{'PASS' if value <= target else 'MISS'}  {what}: {value:.2f} <= {target:g}"
-            if value <= target
-            else f"MISS  {what}: {value:.2f} > {target:g}"
-        )
+        word, sign = ("PASS", "<=") if value <= target else ("MISS", ">")
+        console.print(f"{word}  {what}: {value:.2f} {sign} {target:g}")
 
 
 def save(path, rows, calls, imports, first, found, steps):

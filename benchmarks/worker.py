@@ -10,7 +10,7 @@ import sys
 import time
 
 # diffrax is slow, and its time for a step does not depend on how many there are.
-DIFFRAX_SHARE = 10
+DIFFRAX_SHARE = 20
 
 
 def serve(steps, links):
@@ -21,7 +21,7 @@ def serve(steps, links):
 
     runs, errors = {}, {}
     for n in links:
-        runs["accion", n] = lambda run=simulation(n, steps): run().q
+        runs["accion", n] = simulation(n, steps)
         runs["optimistix", n] = optimistix_newton(n, steps)
         runs["diffrax", n] = diffrax_kvaerno3(n, steps // DIFFRAX_SHARE)
         for name in ("accion", "optimistix"):

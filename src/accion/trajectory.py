@@ -1,7 +1,7 @@
 """Results: what a simulation returns, shows, saves and loads."""
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import jax
@@ -54,7 +54,7 @@ class Trajectory:
             raise ValueError("this trajectory was loaded without its system; pass it: accion.load(path, system=...).")
         return rows(f, self.is_ensemble, self.system, self.t, *arrays)
 
-    @property
+    @cached_property
     def v(self):
         """Velocities: the inverse Legendre transform of (q, p), shape (times, dim)."""
         if self.stored is not None:

@@ -74,7 +74,7 @@ def trajectory(traj, axes=None):
     E = np.asarray(traj.energy()).reshape(runs, -1)
     for run in E:
         bottom.plot(t, run - run[0], color=COLORS[5], lw=1.0 if runs == 1 else 0.5)
-    bottom.set_ylabel(f"energy - {E[0, 0]:.4g}" if runs == 1 else "energy - first value")
+    bottom.set_ylabel("energy - first value")
     bottom.set_xlabel("t [s]")
     return figure
 

@@ -1,0 +1,43 @@
+# Two commands do everything on a machine with Python 3.11+, pip and make: `make run` and `make test`.
+PYTHON ?= python3
+BIN := .venv/bin
+WORKERS ?= 2
+
+.PHONY: run test lint types audit benchmark figures clean
+
+run: .venv/installed
+	$(BIN)/accion reproduce
+
+test: .venv/installed-dev
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+lint: .venv/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/installed-dev
+	$(BIN)/pyright
+
+audit: .venv/installed-dev
+	$(BIN)/python -m tests.verification.audit
+
+benchmark: .venv/installed-dev
+	$(BIN)/python benchmarks/step_cost.py
+
+figures: .venv/installed
+	$(BIN)/python docs/figures.py
+
+.venv/bin/python:
+	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'accion needs Python 3.11 or newer: make PYTHON=python3.12 ...')"
+	$(PYTHON) -m venv .venv
+
+.venv/installed: .venv/bin/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	touch $@
+
+.venv/installed-dev: .venv/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv report .pytest_cache .ruff_cache .hypothesis

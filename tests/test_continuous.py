@@ -10,13 +10,13 @@ from accion.gallery import ENTRIES
 from accion.gallery.equations import energy, euler_lagrange, momenta
 
 # The names that the gallery's SymPy forms use for the parameters of its systems.
-SYMBOLS = {"lam": "lambda", "gravity": "g", "ma": "m_a", "mb": "m_b"}
+SYMBOLS = {"lam": "lambda", "gravity": "g", "ma": "m_a", "mb": "m_b", "slope": "alpha"}
 
 
-def substitute(entry, expressions, t, q, v, a):
+def substitute(entry, expressions, t, q, v, a, lam=()):
     """`expressions` of the entry's symbols as numbers."""
     symbols = entry.symbols()
-    values = {}
+    values = dict(zip(symbols.lam, map(float, lam), strict=True)) if len(lam) else {}
     for i, qi in enumerate(symbols.q):
         values |= {qi.diff(symbols.t, 2): a[i], qi.diff(symbols.t): v[i], qi: q[i]}
     params = {SYMBOLS.get(key, key): value for key, value in entry.system.params.items()}
@@ -35,9 +35,10 @@ def test_displayed_equations_are_those_that_are_solved(entry, rng):
     symbols = entry.symbols()
     for _ in range(3):
         t, q, v = rng.uniform(0, 1), rng.normal(size=n), rng.normal(size=n)
-        a = np.asarray(ac.accelerations(system)(t, jnp.array(q), jnp.array(v)))
+        found = ac.accelerations(system)(t, jnp.array(q), jnp.array(v))
+        a, lam = (found, ()) if system.constraint is None else found
         residual = [eq.lhs - eq.rhs for eq in euler_lagrange(symbols)]
-        np.testing.assert_allclose(substitute(entry, residual, t, q, v, a), 0, atol=1e-10)
+        np.testing.assert_allclose(substitute(entry, residual, t, q, v, a, lam), 0, atol=1e-10)
         np.testing.assert_allclose(substitute(entry, [symbols.L], t, q, v, a)[0], system.L(t, q, v), rtol=1e-12)
         np.testing.assert_allclose(substitute(entry, momenta(symbols), t, q, v, a), system.momentum(t, jnp.array(q), jnp.array(v)), atol=1e-12)
         np.testing.assert_allclose(substitute(entry, [energy(symbols)], t, q, v, a)[0], system.energy(t, jnp.array(q), jnp.array(v)), rtol=1e-11)

@@ -7,8 +7,8 @@ import accion
 
 # Each may import from those before it only.
 ORDER = [
-    "_config", "errors", "progress", "spaces", "newton", "systems", "methods", "inputs", "pullback", "step", "discrete", "continuous",
-    "plot", "storage", "trajectory", "simulate", "analysis", "gallery", "report", "cli",
+    "_config", "errors", "progress", "spaces", "newton", "systems", "methods", "inputs", "nodes", "pullback", "step", "discrete", "continuous",
+    "plot", "storage", "trajectory", "simulate", "boundary", "analysis", "gallery", "report", "cli",
 ]  # fmt: skip
 ROOT = Path(accion.__file__).parent
 

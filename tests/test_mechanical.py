@@ -94,7 +94,7 @@ def test_explicit_steps_need_no_matrix(method):
     from accion.step import start_state, stepper
 
     step = stepper(system, method)
-    jaxpr = jax.make_jaxpr(lambda q: step(start_state(system, q, q, q), 0.0, 0.1))(jnp.zeros(n))
+    jaxpr = jax.make_jaxpr(lambda q: step(start_state(system, q, q, q, jnp.zeros(0)), 0.0, 0.1))(jnp.zeros(n))
     sizes = [v.aval.size for equation in jaxpr.jaxpr.eqns for v in equation.outvars]
     assert max(sizes) <= n
 

@@ -11,9 +11,10 @@ from accion import _config as _config  # first: JAX reads it when it starts
 
 # isort: on
 from accion import analysis as analysis
+from accion.boundary import connect as connect
 from accion.continuous import accelerations as accelerations, reference as reference
 from accion.discrete import discrete as discrete
-from accion.errors import StepFailed as StepFailed
+from accion.errors import ConnectFailed as ConnectFailed, StepFailed as StepFailed
 from accion.methods import (
     Alpha as Alpha,
     FiniteDifference as FiniteDifference,
@@ -22,6 +23,7 @@ from accion.methods import (
     RightRectangle as RightRectangle,
     Trapezoid as Trapezoid,
 )
+from accion.nodes import project as project
 from accion.simulate import ensemble as ensemble, simulate as simulate
 from accion.spaces import Euclidean as Euclidean, Product as Product, Torus as Torus
 from accion.systems import System as System, mechanical as mechanical, rayleigh as rayleigh

@@ -1,77 +1,88 @@
 """The continuous side: accelerations, and trajectories of the continuous equations to high accuracy."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.newton import solve
-from accion.spaces import check_vector
+from accion.inputs import Start, check_first, check_start
+from accion.nodes import index_one, look, project_at
+
+PIECES = 20  # of an interval, after each of which a constrained motion is put back on its constraint
 
 
-def accelerations(system):
+def accelerations(system) -> Callable[..., Any]:
     """The function (t, q, v) -> a, shape (dim,), from the Euler-Lagrange equations with force
 
-    d2L/dv2 a = dL/dq + F - d/dq(dL/dv).v - d/dt(dL/dv)         (002 eq 1)
+        d2L/dv2 a = dL/dq + F + A^T lam - d/dq(dL/dv).v - d/dt(dL/dv)         (002 eq 1)
+
+    With holonomic or nonholonomic constraints it returns (a, lam), from the constraint differentiated in time (index 1). For a
+    vakonomic system, whose multipliers are part of the state, it is (t, q, v, lam) -> (a, dlam/dt).
     """
     system.check()
     if not system.space.flat:
         raise ValueError(f"accelerations needs a flat space (Euclidean, Torus or a Product of them); got {system.space}.")
-    return lambda t, q, v: acceleration(system, t, q, v)
+    if system.vakonomic is not None:
+        return lambda t, q, v, lam: index_one(system, t, q, v, lam)
+    if system.constraint is not None:
+        return lambda t, q, v: index_one(system, t, q, v, None)
+    return lambda t, q, v: index_one(system, t, q, v, None)[0]
 
 
-def acceleration(system, t, q, v):
-    space = system.space
-    zero = jnp.zeros(space.dim)
-    dL_dq = jax.grad(lambda e: system.L(t, space.retract(q, e), v))(zero)
-    # p changes along the motion at fixed v: the time derivative of dL/dv without its part in a.
-    _, dp = jax.jvp(lambda t, e: system.momentum(t, space.retract(q, e), v), (t, zero), (jnp.ones_like(t), v))
-    H = jax.hessian(system.L, 2)(t, q, v)
-    return solve(H, dL_dq + system.F(t, q, v) - dp)
-
-
-def reference(system, *, q0, v0, ts, rtol=1e-12, atol=1e-12, max_steps=1_000_000):
+def reference(system, *, q0, v0, ts, lam0=None, rtol=1e-12, atol=1e-12, max_steps=1_000_000) -> Any:
     """The continuous trajectory through (q0, v0) at time ts[0], at the times `ts`: (q, v), shapes (len(ts), dim).
 
-    Integrated by an explicit Runge-Kutta method of order 8 with step control (diffrax's Dopri8) to the tolerances `rtol`, `atol`.
+    Integrated by an explicit Runge-Kutta method of order 8 with step control (diffrax's Dopri8) to the tolerances `rtol`, `atol`. A
+    constrained motion is projected onto its constraint many times on the way. For a vakonomic system `lam0` is needed, and (q, v, lam)
+    is returned.
     """
-    system.check()
+    accelerations(system)
     space = system.space
-    q0 = space.check(q0, "q0")
-    v0 = check_vector(v0, space.dim, "v0")
+    start = check_start(system, Start(q0, v0, lam0=lam0))
     ts = jnp.asarray(ts, dtype=float)
     if ts.ndim != 1 or len(ts) < 2 or not bool(jnp.all(jnp.diff(ts) > 0)):
         raise ValueError(f"ts must be at least two increasing times, the first one that of q0; got {np.asarray(ts)}.")
-    accelerations(system)
-    e, v, result = integrate(system, q0, v0, ts, rtol, atol, max_steps)
-    if not bool(result):
+    if system.constraint is not None:
+        check_first(system, look(system, ts[0], start.q0, start.v0), start)
+    lam0 = jnp.zeros(0) if lam0 is None else start.lam0
+    run = integrate if system.constraint is None else integrate_held
+    (e, v, lam), good = run(system, start.q0, start.v0, lam0, ts, rtol, atol, max_steps)
+    if not bool(good):
         raise RuntimeError(
             f"the continuous equations could not be integrated to t = {float(ts[-1]):g} with rtol = {rtol:g}: the solution may "
             "not exist that far, or max_steps is too small."
         )
-    return jax.vmap(lambda e: space.retract(q0, e))(e), v
+    q = jax.vmap(lambda e: space.retract(start.q0, e))(e)
+    return (q, v, lam) if system.vakonomic is not None else (q, v)
 
 
-@partial(jax.jit, static_argnames="max_steps")
-def integrate(system, q0, v0, ts, rtol, atol, max_steps):
+def field(treedef, q0):
+    """The right-hand side for the state (displacement from q0, velocity, multipliers of a vakonomic system)."""
+
+    def rates(t, y, numbers):
+        e, v, lam = y
+        system = jax.tree.unflatten(treedef, numbers)
+        a, dlam = index_one(system, t, system.space.retract(q0, e), v, lam if system.vakonomic is not None else None)
+        return v, a, dlam if system.vakonomic is not None else lam
+
+    return rates
+
+
+def solve(system, q0, y, ts, rtol, atol, max_steps):
+    """The state at the times `ts`, and whether it could be integrated so far."""
     import diffrax
 
     numbers, treedef = jax.tree.flatten(system)
-
-    # The unknown is the displacement from q0, a vector also where a configuration is a tuple.
-    def field(t, y, numbers):
-        e, v = y
-        system = jax.tree.unflatten(treedef, numbers)
-        return v, acceleration(system, t, system.space.retract(q0, e), v)
-
     solution = diffrax.diffeqsolve(
-        diffrax.ODETerm(field),
+        diffrax.ODETerm(field(treedef, q0)),
         diffrax.Dopri8(),
         ts[0],
         ts[-1],
         None,
-        (jnp.zeros(system.space.dim), v0),
+        y,
         numbers,
         saveat=diffrax.SaveAt(ts=ts),
         stepsize_controller=diffrax.PIDController(rtol=rtol, atol=atol),
@@ -79,5 +90,32 @@ def integrate(system, q0, v0, ts, rtol, atol, max_steps):
         adjoint=diffrax.ForwardMode(),
         throw=False,
     )
-    e, v = solution.ys  # pyright: ignore[reportGeneralTypeIssues]
-    return e, v, (solution.result == diffrax.RESULTS.successful) & jnp.all(jnp.isfinite(v))
+    states = solution.ys
+    return states, (solution.result == diffrax.RESULTS.successful) & jnp.all(jnp.isfinite(states[1]))  # pyright: ignore
+
+
+@partial(jax.jit, static_argnames="max_steps")
+def integrate(system, q0, v0, lam0, ts, rtol, atol, max_steps):
+    return solve(system, q0, (jnp.zeros(system.space.dim), v0, lam0), ts, rtol, atol, max_steps)
+
+
+@partial(jax.jit, static_argnames="max_steps")
+def integrate_held(system, q0, v0, lam0, ts, rtol, atol, max_steps):
+    """As `integrate`, with the state put back on the constraint after each piece of each interval."""
+    space = system.space
+    fractions = jnp.linspace(0, 1, PIECES + 1)
+
+    def piece(y, times):
+        states, good = solve(system, q0, y, times, rtol, atol, max_steps)
+        e, v, lam = jax.tree.map(lambda a: a[-1], states)
+        q, v = project_at(system, times[1], space.retract(q0, e), v)
+        return (e + space.local(space.retract(q0, e), q), v, lam), good
+
+    def interval(y, ends):
+        times = ends[0] + fractions * (ends[1] - ends[0])
+        y, good = jax.lax.scan(piece, y, jnp.stack([times[:-1], times[1:]], axis=1))
+        return y, (y, jnp.all(good))
+
+    first = (jnp.zeros(space.dim), v0, lam0)
+    _, (states, good) = jax.lax.scan(interval, first, jnp.stack([ts[:-1], ts[1:]], axis=1))
+    return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), first, states), jnp.all(good)

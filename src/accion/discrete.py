@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 
 from accion.methods import Method
+from accion.nodes import matrix, node
 from accion.pullback import action, gradient, variation, work
-from accion.step import increments
+from accion.step import increments, start_state
 from accion.systems import System
 
 
@@ -64,17 +65,33 @@ class Discrete:
         """D2 Ld(q0, q1) + Fd^+(q0, q1) + D1 Ld(q1, q2) + Fd^-(q1, q2), zero on a trajectory; `t` is the time of q0 (001 eq 2.4)."""
         return self.legendre_plus(t, h, q0, q1)[1] - self.legendre_minus(t + h, h, q1, q2)[1]
 
+    def multipliers(self, t, h, q0, q1, q2):
+        """lam_k at q1, from the discrete equations D2 Ld + Fd^+ + D1 Ld + Fd^- + h A^T lam = 0 (001 Thm 2.31, 004 Thm 8.2.1)."""
+        system, space = self.system, self.system.space
+        v = (space.local(q0, q1) + space.local(q1, q2)) / (2 * h)
+        A = matrix(system, t + h, q1, v)
+        return jnp.linalg.lstsq(h * A.T, -self.euler_lagrange(t, h, q0, q1, q2))[0]
+
     def hamiltonian_flow(self, t, h, q, p, guess=None):
-        """(q, p) -> (q1, p1): one step on the cotangent bundle, NaN where it has no solution. `guess` is one of the increment."""
-        system = self.system
-        if guess is None:
-            guess = h * system.velocity(t, q, p, jnp.zeros(system.space.dim))
-        x, _, converged = increments(system, self.method)(t, h, q, p, guess, system.space.magnitude(q))
-        x = jnp.where(converged, x, jnp.nan)
-        return system.space.retract(q, x), variation(system, self.method, t, h, q, x)[1]
+        """(q, p) -> (q1, p1): one step on the cotangent bundle, NaN where it has no solution. `guess` is one of the increment.
+
+        Under a constraint p1 is the momentum whose velocity satisfies it.
+        """
+        system, n = self.system, self.system.space.dim
+        if guess is None and system.constraint is None:
+            guess = h * system.velocity(t, q, p, jnp.zeros(n))
+        elif guess is None:
+            guess = h * node(system, t, q, p, jnp.zeros(n))[0]
+        state = start_state(system, q, p, guess, jnp.zeros(system.multipliers))
+        found, _, converged = increments(system, self.method)(t, h, q, p, guess, state.guess, state.scale)
+        x, lam = jnp.split(jnp.where(converged, found, jnp.nan), [n])
+        q1, p1 = system.space.retract(q, x), variation(system, self.method, t, h, q, x, lam)[1]
+        return q1, p1 if system.constraint is None else node(system, t + h, q1, p1, x / h)[1]
 
     def flow(self, t, h, q0, q1):
         """(q0, q1) -> (q1, q2): one step of the discrete Euler-Lagrange equations; `t` is the time of q0 (002 eq 12)."""
+        if self.system.vakonomic is not None:
+            raise ValueError("two configurations do not determine a vakonomic motion, whose multiplier is part of the state; use hamiltonian_flow.")
         _, x = self.step(q0, q1)
         _, p = self.legendre_plus(t, h, q0, q1)
         return q1, self.hamiltonian_flow(t + h, h, q1, p, guess=x)[0]

@@ -16,3 +16,12 @@ class StepFailed(RuntimeError):
         self.t = t
         self.residual = residual
         self.trajectory = trajectory
+
+
+class ConnectFailed(RuntimeError):
+    """A two-point problem that was not solved. Attributes: `residual` of the equations, and `t`, where it is largest."""
+
+    def __init__(self, message, *, residual: float, t: float):
+        RuntimeError.__init__(self, message)
+        self.residual = residual
+        self.t = t

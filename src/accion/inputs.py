@@ -15,12 +15,13 @@ from accion.systems.tree import join, split
 
 
 class Start(NamedTuple):
-    """Where a simulation starts: q0 and one of v0, p0, q1."""
+    """Where a simulation starts: q0 and one of v0, p0, q1; with v0, a vakonomic system also lam0."""
 
     q0: Any
     v0: Any = None
     p0: Any = None
     q1: Any = None
+    lam0: Any = None
 
 
 def is_traced(tree):
@@ -56,27 +57,73 @@ def check_times(t0, h, steps, save_every):
     return jnp.asarray(t0, dtype=float), jnp.asarray(h, dtype=float)
 
 
-def check_start(space, start):
+def check_start(system, start):
     """The start of one run, as float64 arrays."""
+    check_given(system, start)
+    checked = {name: checker(system, name)(value, name) for name, value in start._asdict().items() if value is not None}
+    return Start(**checked)
+
+
+def check_given(system, start):
+    """Raise ValueError unless just what is needed is given."""
     given = [name for name in ("v0", "p0", "q1") if getattr(start, name) is not None]
     if len(given) != 1:
         words = " and ".join(given) or "none of them"
         raise ValueError(f"give one of v0 (a velocity), p0 (momenta) or q1 (the second configuration); got {words}.")
-    checked = {name: checker(space, name)(value, name) for name, value in start._asdict().items() if value is not None}
-    return Start(**checked)
+    if system.vakonomic is None and start.lam0 is not None:
+        raise ValueError("lam0 belongs to vakonomic systems, whose multipliers are part of the state; here they follow from q and v.")
+    if system.vakonomic is not None and (start.lam0 is None) != (start.v0 is None):
+        raise ValueError("a vakonomic system that starts from v0 needs lam0, its multipliers at the start, and only then.")
+    if system.vakonomic is not None and start.q1 is not None:
+        raise ValueError("a vakonomic system starts from v0 and lam0, or from p0: q0 and q1 do not determine its motion.")
 
 
-def checker(space, name):
-    return space.check if name in ("q0", "q1") else lambda value, name: check_vector(value, space.dim, name)
+def checker(system, name):
+    """The function (value, name) that checks one part of a start."""
+    if name in ("q0", "q1"):
+        return system.space.check
+    length, kind = (system.multipliers, "multiplier") if name == "lam0" else (system.space.dim, "degree of freedom")
+    return lambda value, name: check_vector(value, length, name, kind)
+
+
+def check_first(system, known, start):
+    """Raise ValueError where the start is not one that a motion can have; of an ensemble the first member is looked at."""
+
+    def one(a, rank) -> Any:
+        return None if a is None else np.asarray(a)[(0,) * (np.ndim(a) - rank)]
+
+    check_regular(system, one(known.hessian, 2))
+    if known.value is None:
+        return
+    for what, value, size in (("value", one(known.value, 1), "q0"), ("hidden", one(known.hidden, 1), "v0")):
+        scale = 1 + max(float(np.max(np.abs(leaf))) for leaf in jax.tree.leaves((start.q0, start.v0)))
+        # Nonholonomic constraints are equations on velocities only; a start from q1 makes its own velocity.
+        if start.q1 is None and np.max(np.abs(value)) > 1e-8 * scale:
+            raise ValueError(
+                f"{size} is off the constraint of {system.name} ({'' if what == 'value' else 'on velocities, '}by {np.max(np.abs(value)):.3g}). "
+                "Move it there: q0, v0 = accion.project(system, q0, v0)."
+            )
+    check_rank(system, one(known.matrix, 2))
+
+
+def check_rank(system, A):
+    """Raise ValueError where the constraints depend on each other, naming the equations."""
+    U, s, _ = np.linalg.svd(A)
+    rank = int(np.sum(s > 1e-12 * max(s[0], 1e-300)))
+    if rank < A.shape[0]:
+        rows = ", ".join(str(i) for i in np.flatnonzero(np.abs(U[:, -1]) > 1e-8))
+        raise ValueError(
+            f"the constraints of {system.name} depend on each other: their matrix has rank {rank} of {A.shape[0]} at the initial data. "
+            f"Leave out one of the equations {rows} (counted from 0)."
+        )
 
 
 def check_regular(system, hessian):
-    """Raise ValueError where d2L/dv2 (for a `mechanical` system, the mass) is singular; of an ensemble the first member is looked at."""
+    """Raise ValueError where d2L/dv2 (for a `mechanical` system, the mass) is singular."""
     if hessian is None:
         check_mass(system.lagrangian.inertia(system.params).mass, system.space.dim)
     else:
-        n = system.space.dim
-        system.check_regular(np.asarray(hessian).reshape(-1, n, n)[0])
+        system.check_regular(hessian)
 
 
 # ---------------------------------------------------------------- ensembles
@@ -84,11 +131,12 @@ def check_regular(system, hessian):
 
 def check_many(system, params, start):
     """A system and a start whose every number has the leading axis of the ensemble, with its first member's system."""
+    check_given(system, start)
     lengths = {}
     many = {}
     for name, value in start._asdict().items():
         if value is not None:
-            many[name] = check_batch(value, name, checker(system.space, name), lengths)
+            many[name] = check_batch(value, name, checker(system, name), lengths)
     first, wide_params = check_params(system, params, lengths)
     if len(set(lengths.values())) != 1:
         words = ", ".join(f"{length} on {name}" for name, length in lengths.items()) or "none"

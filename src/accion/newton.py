@@ -13,14 +13,16 @@ import jax.numpy as jnp
 import numpy as np
 
 EPS = float(np.finfo(np.float64).eps)
+TINY = float(np.finfo(np.float64).tiny)
 ITERATIONS = 25
+ORDINARY = 3  # iterations, after which it is worth looking whether what is left is noise
 # Newton squares the relative error: a correction below sqrt(eps) leaves an error below eps.
 QUADRATIC = EPS**0.5
-ROUNDING = 4 * EPS
-# Once corrections no longer shrink they are roundoff, if they are this small.
+ROUNDING = 8 * EPS
+# Once corrections no longer shrink they are roundoff, if they are this small against the largest unknown.
 STALLED = 1e-11
-# Above this size LAPACK is faster than elimination in plain operations.
-SMALL = 16
+# Elimination is written out up to the first size, a loop up to the second; beyond it LAPACK is faster.
+UNROLLED, SMALL = 8, 32
 
 
 class Root(NamedTuple):
@@ -34,65 +36,65 @@ def solve(A, b):
     n = b.shape[0]
     if n > SMALL:
         return jnp.linalg.solve(A, b)
-    rows = np.arange(n)
-    for k in range(n):
-        if k < n - 1:
-            j = k + jnp.argmax(jnp.abs(A[k:, k]))
-            # Swapped by masks, not by indices: under vmap an index that varies becomes a gather, which is slow.
-            pivot = (rows == j) & (j != k)
-            A = swap(A, k, pivot)
-            b = swap(b, k, pivot)
+
+    def eliminate(k, system):
+        A, b = system
+        j = jnp.argmax(jnp.where(np.arange(n) < k, -1.0, jnp.abs(A[:, k])))
+        A = A.at[j].set(A[k]).at[k].set(A[j])
+        b = b.at[j].set(b[k]).at[k].set(b[j])
         factor = (A[:, k] / A[k, k]).at[k].set(0.0)
-        b = b - factor * b[k]
-        A = A - factor[:, None] * A[k]
+        return A - factor[:, None] * A[k], b - factor * b[k]
+
+    A, b = jax.lax.fori_loop(0, n, eliminate, (A, b), unroll=n <= UNROLLED)
     return b / jnp.diagonal(A)
 
 
-def swap(M, k, pivot):
-    """Row `k` of `M` exchanged with the row where the mask `pivot` is true, if there is one."""
-    mask = pivot.reshape((-1,) + (1,) * (M.ndim - 1))
-    found = jnp.sum(jnp.where(mask, M, 0.0), axis=0)
-    return jnp.where(mask, M[k], M).at[k].set(jnp.where(jnp.any(pivot), found, M[k]))
-
-
-@partial(jax.custom_jvp, nondiff_argnums=(0,))
-def root(residual, guess, scale, args):
+@partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+def root(residual, held, guess, scale, args):
     """x with residual(x, args) = 0, to roundoff, by Newton's method from `guess`.
 
-    `scale`, of the shape of x, is the size against which roundoff is measured in each component. Derivatives are those of the
+    The last `held` unknowns are multipliers: they enter linearly and need no test of their own. The last `held` equations are constraints
+    on configurations. `scale` is the size against which roundoff is measured in each of the other unknowns. Derivatives are those of the
     implicit function, dx = -J^{-1} (dr/dargs) dargs, and do not pass through the iterations; `residual` must not close over traced
     values. Returns x, the number of iterations and whether they converged.
     """
+    n = guess.shape[0] - held
 
     def with_itself(x):
         r = residual(x, args)
         return r, r
 
     def iterate(state):
-        x, _, last, i = state
+        x, last, i = state
         J, r = jax.jacfwd(with_itself, has_aux=True)(x)
-        # What is left is what rounding x alone would leave: the correction is noise, in a component that is zero all of it.
-        solved = jnp.all(jnp.abs(r) <= ROUNDING * (jnp.abs(J) @ jnp.abs(x)))
         dx = solve(J, r)
-        x = x - dx
-        size = jnp.abs(dx)
-        within = solved | jnp.all((size <= QUADRATIC * jnp.abs(x)) | (size <= EPS * scale))
-        relative = jnp.max(size / (scale + jnp.abs(x) + np.finfo(float).tiny))
-        stalled = (relative <= STALLED) & (relative >= 0.5 * last)
-        return x, within | stalled, relative, i + 1
+        new = x - dx
+        size, own = jnp.abs(dx[:n]), jnp.abs(new[:n])
+        left = jnp.max(size / jnp.maximum(jnp.maximum(QUADRATIC * own, EPS * scale), TINY))
+
+        def is_noise():
+            # What is left is what rounding alone would leave, or corrections no longer shrink: in a component that is zero they are all noise.
+            rounding = jnp.abs(J) @ jnp.abs(x)
+            if held:
+                rounding = rounding.at[n:].add(jnp.abs(J[n:, :n]) @ scale)
+            solved = jnp.all(jnp.abs(r) <= ROUNDING * rounding)
+            stalled = (left >= 0.5 * last) & (jnp.max(size) <= STALLED * jnp.max(scale + own))
+            return jnp.where(solved | stalled, 0.0, left)
+
+        return new, jax.lax.cond(i >= ORDINARY, is_noise, lambda: left), i + 1
 
     def unfinished(state):
-        _, done, relative, i = state
-        return ~done & (i < ITERATIONS) & ~jnp.isnan(relative)
+        _, left, i = state
+        return (left > 1) & (i < ITERATIONS)  # NaN ends it
 
-    x, done, _, i = jax.lax.while_loop(unfinished, iterate, (guess, jnp.array(False), jnp.array(jnp.inf), jnp.array(0)))
-    return Root(x, i, done)
+    x, left, i = jax.lax.while_loop(unfinished, iterate, (guess, jnp.array(jnp.inf), jnp.array(0)))
+    return Root(x, i, left <= 1)
 
 
 @root.defjvp
-def root_jvp(residual, primals, tangents):
+def root_jvp(residual, held, primals, tangents):
     guess, scale, args = primals
-    out = root(residual, guess, scale, args)
+    out = root(residual, held, guess, scale, args)
     J = jax.jacfwd(residual)(out.x, args)
     _, dr = jax.jvp(lambda args: residual(out.x, args), (args,), (tangents[2],))
     none: Any = np.zeros((), jax.dtypes.float0)  # the tangent of what is no real number

@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 
 
-def action(system, method, t, h, q0, x, e0, e1):
-    """Ld(t, h, q0, q1) = h sum_i w_i L(t_i, q_i, v_i), the ends displaced by `e0` and `e1`."""
-    return h * sum(s.w * system.L(s.t, s.q, s.v) for s in method.samples(system.space, t, h, q0, x, e0, e1))
+def action(system, method, t, h, q0, x, e0, e1, lam=None):
+    """Ld(t, h, q0, q1) = h sum_i w_i L(t_i, q_i, v_i), the ends displaced by `e0` and `e1`; with `lam`, of L + lam.Phi."""
+    return h * sum(s.w * system.L(s.t, s.q, s.v, lam) for s in method.samples(system.space, t, h, q0, x, e0, e1))
 
 
-def work(system, method, t, h, q0, x, e0, e1):
+def work(system, method, t, h, q0, x, e0, e1, lam=None):
     """The virtual work h sum_i w_i F(t_i, q_i, v_i).dq_i of the force when the ends are displaced by `e0` and `e1`."""
     zero = jnp.zeros_like(x)
     here = method.samples(system.space, t, h, q0, x, zero, zero)
@@ -21,15 +21,15 @@ def work(system, method, t, h, q0, x, e0, e1):
     return h * sum(s.w * (system.F(s.t, s.q, s.v) @ system.space.local(s.q, m.q)) for s, m in zip(here, moved, strict=True))
 
 
-def gradient(f, system, method, t, h, q0, x):
+def gradient(f, system, method, t, h, q0, x, lam=None):
     """The derivatives of `f` (`action` or `work`) with respect to the two ends of the step: two covectors of shape (dim,)."""
     zero = jnp.zeros_like(x)
-    return jax.grad(lambda e0, e1: f(system, method, t, h, q0, x, e0, e1), (0, 1))(zero, zero)
+    return jax.grad(lambda e0, e1: f(system, method, t, h, q0, x, e0, e1, lam), (0, 1))(zero, zero)
 
 
-def variation(system, method, t, h, q0, x):
+def variation(system, method, t, h, q0, x, lam=None):
     """(D1 Ld + Fd^-, D2 Ld + Fd^+): what the step contributes to the momentum balance at its start and at its end (001 eq 2.4)."""
-    minus, plus = gradient(action, system, method, t, h, q0, x)
+    minus, plus = gradient(action, system, method, t, h, q0, x, lam)
     if system.force is None:
         return minus, plus
     force_minus, force_plus = gradient(work, system, method, t, h, q0, x)

@@ -7,14 +7,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from accion import inputs, newton
+from accion import inputs, newton, nodes
 from accion.errors import StepFailed
 from accion.inputs import Start
 from accion.progress import progress_bar
 from accion.pullback import variation
 from accion.step import balance, increments, start_state, stepper
-from accion.systems import MechanicalLagrangian
-from accion.trajectory import Trajectory
+from accion.trajectory import Trajectory, rows
 
 PARTS = 100  # of a run that shows its progress
 
@@ -29,21 +28,20 @@ class Saved(NamedTuple):
 
 
 def begin(system, method, t0, h, start):
-    """The state before the first step: momenta matched to v0, or given, or those with which the first step leads to q1.
-
-    Also d2L/dv2, by which a singular Lagrangian is known; None for a `mechanical` system, which knows its mass.
-    """
-    q0, v0, p0, q1 = start
+    """The state before the first step: momenta matched to v0, or given, or those with which the first step leads to q1."""
+    q0, v0, p0, q1, lam0 = start
     if q1 is not None:
         x = system.space.local(q0, q1)
         p0 = -variation(system, method, t0, h, q0, x)[0]
         v0 = x / h
     elif v0 is not None:
-        p0 = system.momentum(t0, q0, v0)
+        p0 = system.momentum(t0, q0, v0, lam0)
+    elif system.vakonomic is not None:
+        v0 = nodes.node(system, t0, q0, p0, jnp.zeros(system.space.dim))[0]
     else:
         v0 = system.velocity(t0, q0, p0, jnp.zeros(system.space.dim))
-    hessian = None if isinstance(system.lagrangian, MechanicalLagrangian) else jax.hessian(system.L, 2)(t0, q0, v0)
-    return start_state(system, q0, p0, h * v0), hessian
+    lam = jnp.zeros(system.multipliers) if lam0 is None else lam0
+    return start_state(system, q0, p0, h * v0, lam), nodes.look(system, t0, q0, v0)
 
 
 def march(system, method, state, t0, h, first, save_every, saves, every_step):
@@ -65,8 +63,7 @@ def march(system, method, state, t0, h, first, save_every, saves, every_step):
             state, iterations = step(state, t0 + i * h, h)
         else:
             state, iterations = jax.lax.fori_loop(0, save_every, lambda k, carry: one(i + k, carry), (state, jnp.array(0)))
-        q, p, x = jax.tree.map(lambda a: jnp.where(state.ok, a, jnp.nan), (state.q, state.p, state.x))
-        return state, Saved(q, p, x, iterations)
+        return state, Saved(state.q, state.p, state.x, iterations)
 
     return jax.lax.scan(save, state, jnp.arange(saves))
 
@@ -79,12 +76,25 @@ def march_many(system, method, state, t0, h, first, save_every, saves, every_ste
     return jax.vmap(lambda system, state: march(system, method, state, t0, h, first, save_every, saves, every_step))(system, state)
 
 
+def collect(system, first, last, saved, t0, h, save_every, steps, axis):
+    """The numbers of a trajectory: the start and what was saved, joined along the time `axis`."""
+    head = Saved(first.q, first.p, first.x, jnp.zeros_like(first.completed))
+    q, p, x, iterations = jax.tree.map(lambda a, b: jnp.concatenate([jnp.expand_dims(a, axis), b], axis=axis), head, saved)
+    t = t0 + h * save_every * jnp.arange(saved.p.shape[axis] + 1)
+    lam = None
+    if system.constraint is not None:
+        _, p, lam = rows(nodes.node, axis == 1, system, t, q, p, x / h)
+    success = last.completed == steps
+    return {"t": t, "q": q, "p": p, "lam": lam, "iterations": iterations, "success": success, "steps_completed": last.completed, "guess": x / h}
+
+
 class Compiled(NamedTuple):
     """The loop, compiled: `march` for any number of steps between saves, `fixed_march` for one that derivatives go through."""
 
     begin: Any
     march: Any
     fixed_march: Any
+    collect: Any
     time_axis: int
 
 
@@ -94,6 +104,7 @@ def compiled(begin, march, time_axis):
         jax.jit(begin, static_argnames="method"),
         jax.jit(march, static_argnames=static),
         jax.jit(march, static_argnames=(*static, "save_every")),
+        jax.jit(partial(collect, axis=time_axis)),
         time_axis,
     )
 
@@ -101,13 +112,17 @@ def compiled(begin, march, time_axis):
 ONE, MANY = compiled(begin, march, 0), compiled(begin_many, march_many, 1)
 
 
-def simulate(system, method, *, q0, v0=None, p0=None, q1=None, t0=0.0, h, steps, save_every=1, throw=True, progress=False, params=None) -> Trajectory:
+def simulate(
+    system, method, *, q0, v0=None, p0=None, q1=None, lam0=None, t0=0.0, h, steps, save_every=1, throw=True, progress=False, params=None
+) -> Trajectory:
     """The discrete trajectory of `system` by `method`: `steps` steps of length `h` from time `t0`.
 
-    Each step solves p_k + D1 Ld(q_k, q_{k+1}) + Fd^- = 0 for q_{k+1} and sets p_{k+1} = D2 Ld + Fd^+ (001 eq 2.4, 002 eq 14).
+    Each step solves p_k + D1 Ld(q_k, q_{k+1}) + Fd^- + h A^T lam_k = 0, with the discrete constraint where there is one, for q_{k+1}
+    and sets p_{k+1} = D2 Ld + Fd^+ (001 eq 2.4 and Thm 2.31, 002 eq 14, 004 Thm 8.2.1 and eq 8.3).
 
     The start is q0 with one of: `v0`, a velocity (momenta matched, p0 = dL/dv(t0, q0, v0)); `p0`, the momenta; `q1`, the second
-    configuration, as papers print it (with q1 = q0 + h v0 every second-order method becomes first order).
+    configuration, as papers print it (with q1 = q0 + h v0 every second-order method becomes first order). A vakonomic system whose start
+    is v0 also needs `lam0`, the multipliers at the start: p0 = dL/dv + lam0.dPhi/dv.
 
     Every `save_every`-th step is kept, so memory does not grow with `steps`. `params` replaces the system's own. With `progress` a
     bar shows how far the run is. A step that is not solved raises `StepFailed`, or with `throw=False` (and under jax.jit, grad and
@@ -118,11 +133,13 @@ def simulate(system, method, *, q0, v0=None, p0=None, q1=None, t0=0.0, h, steps,
     system = inputs.check_system(system, method)
     system.check()
     t0, h = inputs.check_times(t0, h, steps, save_every)
-    start = inputs.check_start(system.space, Start(q0, v0, p0, q1))
+    start = inputs.check_start(system, Start(q0, v0, p0, q1, lam0))
     return run(ONE, system, method, start, t0, h, steps, save_every, throw, progress, system)
 
 
-def ensemble(system, method, *, q0, v0=None, p0=None, q1=None, t0=0.0, h, steps, save_every=1, throw=True, progress=False, params=None) -> Trajectory:
+def ensemble(
+    system, method, *, q0, v0=None, p0=None, q1=None, lam0=None, t0=0.0, h, steps, save_every=1, throw=True, progress=False, params=None
+) -> Trajectory:
     """Many runs at once: the arguments of `simulate`, with a leading axis of one length on any of q0, v0, p0, q1 or `params`.
 
     A number of `params` varies over the ensemble where it has one axis more than in `system.params`. Returns one `Trajectory` whose
@@ -131,7 +148,7 @@ def ensemble(system, method, *, q0, v0=None, p0=None, q1=None, t0=0.0, h, steps,
     """
     system = inputs.check_system(system, method)
     t0, h = inputs.check_times(t0, h, steps, save_every)
-    wide, start, member = inputs.check_many(system, params, Start(q0, v0, p0, q1))
+    wide, start, member = inputs.check_many(system, params, Start(q0, v0, p0, q1, lam0))
     wide = inputs.check_system(wide, method)
     member.check()
     return run(MANY, wide, method, start, t0, h, steps, save_every, throw, progress, member)
@@ -139,15 +156,16 @@ def ensemble(system, method, *, q0, v0=None, p0=None, q1=None, t0=0.0, h, steps,
 
 def run(loop, system, method, start, t0, h, steps, save_every, throw, progress, member):
     """Begin, march, collect, and see whether it worked; `member` is the system of one run."""
-    first, hessian = loop.begin(system, method, t0, h, start)
+    first, known = loop.begin(system, method, t0, h, start)
     traced = inputs.is_traced((system, first, t0, h))
     if not traced:
-        inputs.check_regular(member, hessian)
+        inputs.check_first(member, known, start)
     march = partial(loop.fixed_march if traced else loop.march, system, method, t0=t0, h=h, save_every=save_every, every_step=save_every == 1)
     last, saved = in_parts(march, first, steps, save_every, progress and not traced, loop.time_axis)
-    trajectory = collect(system, method, first, last, saved, t0, h, steps, save_every, loop.time_axis)
-    if throw and not traced and not bool(jnp.all(last.ok)):
-        raise failure(system, method, last, t0, h, steps, trajectory)
+    numbers = loop.collect(system, first, last, saved, t0, h, save_every, steps)
+    trajectory = Trajectory(**numbers, h=h, system=system, method=method)
+    if throw and not traced and not bool(jnp.all(trajectory.success)):
+        raise failure(system, method, first, t0, h, steps, trajectory)
     return trajectory
 
 
@@ -167,26 +185,22 @@ def in_parts(march, state, steps, save_every, progress, axis):
     return state, jax.tree.map(lambda *leaves: jnp.concatenate(leaves, axis=axis), *parts)
 
 
-def collect(system, method, first, last, saved, t0, h, steps, save_every, axis):
-    """The trajectory: the start and what was saved, joined along the time `axis`."""
-    head = Saved(first.q, first.p, first.x, jnp.zeros_like(first.completed))
-    q, p, x, iterations = jax.tree.map(lambda a, b: jnp.concatenate([jnp.expand_dims(a, axis), b], axis=axis), head, saved)
-    t = t0 + h * save_every * jnp.arange(steps // save_every + 1)
-    return Trajectory(t, q, p, iterations, last.ok, last.completed, h, system, method, x / h)
-
-
-def failure(system, method, state, t0, h, steps, trajectory):
+def failure(system, method, first, t0, h, steps, trajectory):
     """The error that says which step was not solved, how far it was from it, and what to try."""
     who = ""
+    completed = trajectory.steps_completed
     if trajectory.is_ensemble:
-        i = int(jnp.argmax(~state.ok))
-        who = f"member {i} ({int(jnp.sum(~state.ok))} of {len(state.ok)} failed): "
-        system, state = jax.tree.map(lambda a: a[i], (system, state))
-    k = int(state.completed)
+        bad = completed < steps
+        i = int(jnp.argmax(bad))
+        who = f"member {i} ({int(jnp.sum(bad))} of {len(bad)} failed): "
+        system, first, completed = jax.tree.map(lambda a: a[i], (system, first, completed))
+    k = int(completed)
+    # The state before that step, once more: a run that goes well need not carry it.
+    state = first if k == 0 else ONE.march(system, method, first, t0, h, first=0, save_every=k, saves=1, every_step=k == 1)[0]
     t = float(t0 + k * h)
     where = f"{who}step {k} of {steps} (t = {t:.6g}, h = {float(h):.3g})"
-    x, _, converged = increments(system, method)(t, h, state.q, state.p, state.guess, state.scale)
-    residual = float(jnp.max(jnp.abs(balance(method, x, (system, t, h, state.q, state.p)))))
+    x, _, converged = increments(system, method)(t, h, state.q, state.p, state.x, state.guess, state.scale)
+    residual = float(jnp.max(jnp.abs(balance(method, x, (system, t, h, state.q, state.p, state.x)))))
     if bool(converged):
         what = f"the Lagrangian is not finite where it leads, at the end of the increment {x}"
     elif math.isfinite(residual):

@@ -1,4 +1,11 @@
-"""The one step: p_k + D1 Ld(q_k, q_{k+1}) + Fd^- = 0 gives q_{k+1}, then p_{k+1} = D2 Ld(q_k, q_{k+1}) + Fd^+."""
+"""The one step.
+
+    p_k + D1 Ld(q_k, q_{k+1}) + Fd^- + h A(t_k, q_k)^T lam_k = 0        gives q_{k+1} (and lam_k)
+    the discrete constraint of (q_k, q_{k+1}) = 0                       where there is one
+    p_{k+1} = D2 Ld(q_k, q_{k+1}) + Fd^+
+
+For a vakonomic system Ld is that of L + lam_k.Phi, and A is none.
+"""  # fmt: skip
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,21 +26,32 @@ class State(NamedTuple):
     p: jax.Array
     c: jax.Array  # what compensated summation has not yet added to q
     x: jax.Array  # the last increment
-    guess: jax.Array  # of the next increment
+    guess: jax.Array  # of the next increment and the next multipliers
     scale: jax.Array  # the size against which the roundoff of increments is measured
-    completed: jax.Array  # how many steps were solved
-    ok: jax.Array  # False from the first step that was not
+    completed: jax.Array  # how many steps were solved; after one that was not, the rest of the state is NaN
 
 
-def start_state(system, q, p, x):
-    """The state before the first step, `x` a guess of its increment."""
-    return State(q, p, jnp.zeros_like(x), x, x, system.space.magnitude(q), jnp.array(0), jnp.array(True))
+def start_state(system, q, p, x, lam):
+    """The state before the first step, `x` and `lam` guesses of its increment and multipliers."""
+    return State(q, p, jnp.zeros_like(x), x, jnp.concatenate([x, lam]), system.space.magnitude(q), jnp.array(0))
 
 
-def balance(method, x, args):
-    """The momentum balance at the start of a step with increment `x`."""
-    system, t, h, q, p = args
-    return p + variation(system, method, t, h, q, x)[0]
+def balance(method, unknowns, args):
+    """The equations of a step: the momentum balance at its start and, below it, the discrete constraint.
+
+    `unknowns` are the increment and the multipliers. A force of constraint that depends on v takes the mean of the velocities before
+    and after, `last` being the increment before.
+    """
+    system, t, h, q, p, last = args
+    n, constraint = system.space.dim, system.constraint
+    if constraint is None:
+        return p + variation(system, method, t, h, q, unknowns)[0]
+    x, lam = unknowns[:n], unknowns[n:]
+    zero = jnp.zeros_like(x)
+    v = (last + x) / (2 * h)
+    momentum = p + variation(system, method, t, h, q, x, lam)[0] + h * constraint.reaction(system, t, q, v, lam)
+    samples = method.samples(system.space, t, h, q, x, zero, zero)
+    return jnp.concatenate([momentum, constraint.closure(system, samples, t + h, system.space.retract(q, x))])
 
 
 def depends(f, *args):
@@ -50,9 +68,9 @@ def depends(f, *args):
 def is_explicit(system, method):
     """Whether the momentum balance is linear in the increment, with the mass as its matrix: then no iteration is needed.
 
-    So it is for a `mechanical` system without magnetic term, sampled only at the ends of the step, under no force or one of (t, q).
+    So it is for a `mechanical` system without magnetic term and constraints, sampled only at the ends of the step, under no force or one of (t, q).
     """
-    if not isinstance(system.lagrangian, MechanicalLagrangian) or system.lagrangian.magnetic is not None:
+    if not isinstance(system.lagrangian, MechanicalLagrangian) or system.lagrangian.magnetic is not None or system.constraint is not None:
         return False
     if method.nodes is None or any(c not in (0, 1) for _, c in method.nodes):
         return False
@@ -63,45 +81,44 @@ def explicit_increment(system, method):
     """The increment from the momentum balance, which reads p + D1 Ld(x = 0) + Fd^- - (sum_i w_i weight(t_i)) M x / h = 0."""
     inertia = system.lagrangian.inertia(system.params)
 
-    def increment(t, h, q, p, guess, scale):
+    def increment(t, h, q, p, last, guess, scale):
         weight = sum(w * system.lagrangian.w(t + c * h, system.params) for w, c in method.nodes)
-        x = h / weight * inertia.solve(balance(method, jnp.zeros_like(p), (system, t, h, q, p)))
+        x = h / weight * inertia.solve(balance(method, jnp.zeros_like(p), (system, t, h, q, p, last)))
         return newton.Root(x, jnp.array(0), jnp.all(jnp.isfinite(x)))
 
     return increment
 
 
 def implicit_increment(system, method):
-    """The increment from the momentum balance, by Newton's method."""
+    """The increment and the multipliers, by Newton's method."""
 
-    def increment(t, h, q, p, guess, scale):
-        return newton.root(partial(balance, method), guess, scale, (system, t, h, q, p))
+    def increment(t, h, q, p, last, guess, scale):
+        return newton.root(partial(balance, method), system.multipliers, guess, scale, (system, t, h, q, p, last))
 
     return increment
 
 
 def increments(system, method):
-    """The function (t, h, q, p, guess, scale) -> `newton.Root` that solves the momentum balance of one step."""
+    """The function (t, h, q, p, last, guess, scale) -> `newton.Root` that solves the equations of one step."""
     return (explicit_increment if is_explicit(system, method) else implicit_increment)(system, method)
 
 
 def stepper(system, method):
-    """The function (state, t, h) -> (state, iterations) that makes one step. A step that fails leaves the state as it was."""
-    space = system.space
+    """The function (state, t, h) -> (state, iterations) that makes one step. A step that is not solved, and all after it, give NaN."""
+    space, n = system.space, system.space.dim
     increment = increments(system, method)
 
     def step(state, t, h):
-        # After a failure the guess is NaN, and Newton stops at once.
-        guess = jnp.where(state.ok, state.guess, jnp.nan)
-        x, iterations, converged = increment(t, h, state.q, state.p, guess, state.scale)
-        _, p = variation(system, method, t, h, state.q, x)
-        q, c = space.accumulate(state.q, state.c, x)
+        unknowns, iterations, converged = increment(t, h, state.q, state.p, state.x, state.guess, state.scale)
+        x, lam = unknowns[:n], unknowns[n:]
         # A Lagrangian may be undefined where its derivatives are not, beyond a logarithm's pole for one.
-        defined = jnp.isfinite(action(system, method, t, h, state.q, x, jnp.zeros_like(x), jnp.zeros_like(x)))
-        ok = state.ok & converged & defined & jnp.all(jnp.isfinite(p))
-        scale = jnp.maximum(state.scale, jnp.maximum(jnp.abs(x), space.magnitude(q)))
-        # Increments are smooth in time: extrapolated, they are right to O(h^3).
-        new = State(q, p, c, x, 2 * x - state.x, scale, state.completed + 1, ok)
-        return jax.tree.map(partial(jnp.where, ok), new, state._replace(ok=ok)), iterations
+        ok = converged & jnp.isfinite(action(system, method, t, h, state.q, x, jnp.zeros_like(x), jnp.zeros_like(x)))
+        # NaN goes on by itself: into q and p, into the next guess, where Newton stops at once.
+        x = jnp.where(ok, x, jnp.nan)
+        _, p = variation(system, method, t, h, state.q, x, lam)
+        q, c = space.accumulate(state.q, state.c, x)
+        # Increments are smooth in time: extrapolated, they are right to O(h^3). Multipliers enter linearly and need no better guess.
+        guess = jnp.concatenate([2 * x - state.x, lam])
+        return State(q, p, c, x, guess, jnp.maximum(state.scale, space.magnitude(q)), state.completed + ok), iterations
 
     return step

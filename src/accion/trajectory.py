@@ -1,6 +1,6 @@
 """Results: what a simulation returns, shows, saves and loads."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -18,7 +18,8 @@ from accion.systems import System
 class Trajectory:
     """A discrete trajectory. Arrays have one row for each saved time; those of an ensemble have its axis in front.
 
-    `t`, `q`, `p`: times, configurations and momenta; `iterations`: of Newton's method, the most in any step since the last saved one;
+    `t`, `q`, `p`: times, configurations and momenta; `lam`: multipliers, the constraint forces at those times (None where there is no
+    constraint); `iterations`: of Newton's method, the most in any step since the last saved one;
     `success`; `steps_completed`: how many steps were solved (after them every entry is NaN); `h`, `system`, `method`: what was run.
     """
 
@@ -30,7 +31,8 @@ class Trajectory:
     steps_completed: jax.Array
     h: jax.Array
     system: System | None
-    method: Method | None = None
+    lam: Any = None
+    method: Method | None = field(default=None, metadata={"static": True})
     guess: Any = None  # of v, for the inverse Legendre transform
     stored: Any = None  # v and energy of a trajectory that was loaded
 
@@ -59,13 +61,15 @@ class Trajectory:
         """Velocities: the inverse Legendre transform of (q, p), shape (times, dim)."""
         if self.stored is not None:
             return self.stored["v"]
-        return self.each(System.velocity, self.q, self.p, self.guess)
+        more = () if self.lam is None else (self.lam,)
+        return self.each(System.velocity, self.q, self.p, self.guess, *more)
 
     def energy(self):
         """E = p.v - L(t, q, v) at each saved time."""
         if self.stored is not None:
             return self.stored["energy"]
-        return self.each(System.energy, self.q, self.v)
+        more = () if self.lam is None else (self.lam,)
+        return self.each(System.energy, self.q, self.v, *more)
 
     def momentum(self, X):
         """The momentum map p.X(q) of a vector field `X(q) -> (dim,)` on the configuration space, at each saved time."""

@@ -15,7 +15,7 @@ def symplecticity(system, method, *, q0, v0=None, p0=None, t0=0.0, h):
     variational method on a system without force (002 Cor 1, corrected).
     """
     t0, h = check_times(t0, h, 1, 1)
-    start = check_start(system.space, Start(q0, v0, p0))
+    start = check_start(system, Start(q0, v0, p0))
     space, n = system.space, system.space.dim
     step = discrete(system, method).hamiltonian_flow
     q0 = start.q0

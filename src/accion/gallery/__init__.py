@@ -1,6 +1,18 @@
 """The systems of the documents, one file each: physics, numbers, figure, reference check."""
 
-from accion.gallery import caldirola_oscillator, caldirola_particle, damped_spring, double_pendulum, magnetic_particle
+from accion.gallery import (
+    caldirola_oscillator,
+    caldirola_particle,
+    damped_spring,
+    double_pendulum,
+    magnetic_particle,
+    rods,
+    rolling_disk,
+    rotating_slot,
+    skate,
+    sleigh,
+    two_masses,
+)
 from accion.gallery.base import Check as Check, Entry as Entry
 
 ENTRIES = {
@@ -11,6 +23,12 @@ ENTRIES = {
         caldirola_oscillator.entry,
         magnetic_particle.entry,
         double_pendulum.entry,
+        rolling_disk.entry,
+        two_masses.entry,
+        rods.entry,
+        rotating_slot.entry,
+        skate.entry,
+        sleigh.entry,
     )
 }
 

@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
+import sympy as sp
 
 from accion.methods import Method
 from accion.systems import System
@@ -51,12 +52,20 @@ class Entry:
 
 @dataclass(frozen=True)
 class Symbols:
-    """The Lagrangian as a person writes it: SymPy expressions in functions q_i(t)."""
+    """The Lagrangian and the constraints as a person writes them: SymPy expressions in functions q_i(t)."""
 
     t: Any
     q: tuple[Any, ...]
     L: Any
     force: tuple[Any, ...] | None = None
+    holonomic: tuple[Any, ...] = ()
+    nonholonomic: tuple[Any, ...] = ()
+
+    @property
+    def lam(self):
+        """The multipliers, as functions of time."""
+        count = len(self.holonomic) + len(self.nonholonomic)
+        return tuple(sp.Function(f"lambda_{i + 1}" if count > 1 else "lambda")(self.t) for i in range(count))
 
 
 def data(name):

@@ -97,8 +97,8 @@ entry = Entry(
     title="Oscillator with exponential friction or pumping",
     source="000 Ex 1 and 4, corrected",
     text="The Lagrangian e^{-kappa t} (v^2 - omega^2 q^2)/2 gives q'' = kappa q' - omega^2 q: kappa < 0 damps, kappa > 0 pumps (the "
-    "document says the opposite). Discretised by the trapezoid rule; with the printed start q1 = q0 + h v0 the order is 1, with matched "
-    "momentum it is 2.",
+    "document says the opposite). Discretised by the trapezoid rule; with the printed start q1 = q0 + h v0 the order is 1, with "
+    "matched momentum it is 2.",
     system=system,
     method=Trapezoid(),
     start={"q0": [Q0], "v0": [V0]},

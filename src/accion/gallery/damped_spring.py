@@ -103,8 +103,8 @@ entry = Entry(
     name="damped_spring",
     title="Mass on a spring, with friction",
     source="001 Ex 2.16 and 2.22, corrected",
-    text="A mass on a linear spring with friction proportional to its velocity. The discrete system of the document is the rectangle "
-    "rule from the left, for the Lagrangian and, by pullback, for the force; its recurrence (2.5) has a closed form (2.6), here with the "
+    text="A mass on a linear spring with friction proportional to its velocity. The discrete system of the document is the rectangle rule "
+    "from the left, for the Lagrangian and, by pullback, for the force; its recurrence (2.5) has a closed form (2.6), here with the "
     "sign of the friction in cos(theta) corrected. Order 1 with either start.",
     system=system,
     method=LeftRectangle(),

@@ -99,9 +99,9 @@ entry = Entry(
     name="magnetic_particle",
     title="Charged particle in a magnetic field, with friction",
     source="000 Ex 2 and 5, corrected",
-    text="The Lagrangian e^{-kappa t} (A(q).v + |v|^2/2) gives q'' = kappa (A + v) + (J^T - J) v, where J = dA/dq: the Lorentz force, which "
-    "the document cancels by mistake, is there. The discrete system converges to this equation with order 2 and stays 2.38 m away from the "
-    "printed one.",
+    text="The Lagrangian e^{-kappa t} (A(q).v + |v|^2/2) gives q'' = kappa (A + v) + (J^T - J) v, where J = dA/dq: the Lorentz force, "
+    "which the document cancels by mistake, is there. The discrete system converges to this equation with order 2 and stays 2.38 m "
+    "away from the printed one.",
     system=system,
     method=Trapezoid(),
     start={"q0": Q0, "v0": V0},

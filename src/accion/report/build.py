@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accion.gallery.base import Check, Entry
-from accion.gallery.equations import energy, euler_lagrange, latex
+from accion.gallery.equations import constraints, energy, euler_lagrange, latex
 from accion.plot import save_figure
 from accion.progress import progress_bar
 from accion.report.page import page
@@ -71,7 +71,7 @@ def run_entry(entry, folder):
     checks = entry.checks()
     save_figure(entry.figure(), folder / f"{entry.name}.png")
     symbols = entry.symbols()
-    formulas = [f"L = {latex(symbols.L)}", *(latex(equation) for equation in euler_lagrange(symbols)), f"E = {latex(energy(symbols))}"]
+    formulas = [f"L = {latex(symbols.L)}", *(latex(e) for e in (*constraints(symbols), *euler_lagrange(symbols))), f"E = {latex(energy(symbols))}"]
     pictures = []
     for i, formula in enumerate(formulas):
         pictures.append(f"{entry.name}-{i}.svg")

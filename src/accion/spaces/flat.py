@@ -9,7 +9,7 @@ from jax.core import Tracer
 from accion.spaces.base import Space
 
 
-def check_vector(q, dim, name):
+def check_vector(q, dim, name, kind="degree of freedom"):
     """`q` as a float64 vector of length `dim`, finite; traced values are checked for shape only."""
     try:
         q = jnp.asarray(q, dtype=float)
@@ -17,7 +17,7 @@ def check_vector(q, dim, name):
         raise ValueError(f"{name} must be an array of {dim} real numbers; got {q!r}.") from error
     if q.shape != (dim,):
         hint = f" One number needs brackets: {name}=[{q}]." if q.shape == () and dim == 1 else ""
-        raise ValueError(f"{name} must have shape ({dim},), one number for each degree of freedom; got shape {q.shape}.{hint}")
+        raise ValueError(f"{name} must have shape ({dim},), one number for each {kind}; got shape {q.shape}.{hint}")
     if not isinstance(q, Tracer) and not np.all(np.isfinite(q)):
         raise ValueError(f"{name} must be finite; got {np.asarray(q)}.")
     return q

@@ -1,5 +1,6 @@
 """WHAT moves: Lagrangians and what acts on them."""
 
+from accion.systems.constraints import Vakonomic as Vakonomic
 from accion.systems.forces import rayleigh as rayleigh
 from accion.systems.lagrangians import MechanicalLagrangian as MechanicalLagrangian
 from accion.systems.mechanical import mechanical as mechanical

@@ -9,13 +9,13 @@ from accion.systems.lagrangians import MechanicalLagrangian
 from accion.systems.system import System
 
 
-def mechanical(mass, potential, space_or_n, *, params=None, weight=None, magnetic=None, force=None, coordinates=None, name=None):
+def mechanical(mass, potential, space_or_n, *, params=None, weight=None, magnetic=None, **options):
     """The system L = weight(t) (1/2 v.M v + A(q).v - V(t, q)), with constant mass.
 
     `mass` is a number, a vector of shape (n,) (the diagonal of M), a matrix of shape (n, n), or a function of params that returns one.
     `potential(t, q, params)` is V, or None; `weight(t, params)` a scalar, such as e^{-kappa t} (002 eq 17); `magnetic(q, params)` is A, shape (n,);
-    `force(t, q, v, params)` as in `System`. The space must be flat (`Euclidean`, `Torus` or a `Product` of them); a number n means
-    `Euclidean(n)`. On a `Product`, q is a tuple and A a flat vector.
+    `options` are those of `System`: force, constraints, coordinates, name. The space must be flat (`Euclidean`, `Torus` or a `Product`
+    of them); a number n means `Euclidean(n)`. On a `Product`, q is a tuple and A a flat vector.
 
     Without a magnetic term and without a force that depends on v, `LeftRectangle`, `RightRectangle` and `Trapezoid` step explicitly.
     """
@@ -28,7 +28,7 @@ def mechanical(mass, potential, space_or_n, *, params=None, weight=None, magneti
         if f is not None and not callable(f):
             raise ValueError(f"{label} must be a function or None; got {f!r}.")
     lagrangian = MechanicalLagrangian(mass, potential, weight, magnetic)
-    return System(lagrangian, space, params, force=force, coordinates=coordinates, name=name or "mechanical system")
+    return System(lagrangian, space, params, **{"name": "mechanical system", **options})  # pyright: ignore[reportArgumentType]
 
 
 def check_mass(mass, n):

@@ -10,22 +10,38 @@ import numpy as np
 
 from accion import newton
 from accion.spaces import Space
+from accion.systems.constraints import Constraint, Holonomic, Nonholonomic, Together, Vakonomic
 from accion.systems.lagrangians import MechanicalLagrangian
 from accion.systems.tree import join, split
+
+CHECKED = set()  # systems whose functions were seen to return what they should
+# The functions of a system, with their arguments.
+FUNCTIONS = {
+    "lagrangian": "t, q, v, params",
+    "force": "t, q, v, params",
+    "holonomic": "t, q, params",
+    "nonholonomic": "t, q, v, params",
+    "variational": "t, q, params",
+    "vakonomic": "t, q, v, params",
+}
 
 
 @jax.tree_util.register_pytree_node_class
 @dataclass(frozen=True)
 class System:
-    """A system with Lagrangian L(t, q, v) and, where given, a force F(t, q, v):
+    """A system with Lagrangian L(t, q, v) and, where given, a force F(t, q, v) and constraints with multipliers lam:
 
-        d/dt dL/dv - dL/dq = F
+        d/dt dL/dv - dL/dq = F + A^T lam
 
     `lagrangian(t, q, v, params)` returns a scalar, `force(t, q, v, params)` a covector of shape (space.dim,). `params` is any pytree;
     its numbers are arguments of compiled code, so changing them compiles nothing and derivatives with respect to them exist.
     `coordinates` names the degrees of freedom for printing and plotting, with their units: ("alpha [rad]", "x [m]").
 
-    References: 001 Thm 2.14; 002 eq (1) for L that depends on time.
+    Constraints, each m equations: `holonomic(t, q, params)`, A = dphi/dq; `nonholonomic(t, q, v, params)`, A = dkappa/dv, or what
+    `variational(t, q, params)` returns, shape (m, dim), where virtual displacements are to satisfy other equations than velocities;
+    `vakonomic(t, q, v, params)`, the free motion of L + lam.Phi. The first two may be combined.
+
+    References: 001 Thm 2.14 and 2.27; 002 eq (1) for L that depends on time; 004 Prop 4.1.2.
     """
 
     lagrangian: Callable[..., Any]
@@ -33,16 +49,24 @@ class System:
     params: Any = None
     _: KW_ONLY
     force: Callable[..., Any] | None = None
+    holonomic: Callable[..., Any] | None = None
+    nonholonomic: Callable[..., Any] | None = None
+    variational: Callable[..., Any] | None = None
+    vakonomic: Callable[..., Any] | None = None
     coordinates: tuple[str, ...] | None = None
     name: str | None = None
 
     def __post_init__(self):
         if not isinstance(self.space, Space):
             raise ValueError(f"space must be a Space, such as Euclidean(2) or Torus(1); got {self.space!r}.")
-        for field in ("lagrangian", "force"):
+        for field, arguments in FUNCTIONS.items():
             f = getattr(self, field)
-            if not callable(f) and not (field == "force" and f is None):
-                raise ValueError(f"{field} must be a function {field}(t, q, v, params); got {f!r}.")
+            if not callable(f) and (field == "lagrangian" or f is not None):
+                raise ValueError(f"{field} must be a function {field}({arguments}); got {f!r}.")
+        if self.vakonomic is not None and (self.holonomic is not None or self.nonholonomic is not None):
+            raise ValueError("a vakonomic constraint cannot be combined with the other kinds: put all equations into `vakonomic`.")
+        if self.variational is not None and self.nonholonomic is None:
+            raise ValueError("`variational` goes with `nonholonomic`: it says which virtual displacements that constraint allows.")
         coordinates = self.space.coordinates() if self.coordinates is None else tuple(self.coordinates)
         if len(coordinates) != self.space.dim or not all(isinstance(name, str) for name in coordinates):
             raise ValueError(f"coordinates must be {self.space.dim} names, one for each degree of freedom; got {self.coordinates!r}.")
@@ -50,16 +74,16 @@ class System:
         object.__setattr__(self, "name", self.name or "system")
 
     def tree_flatten(self):
-        numbers, frame = split((self.lagrangian, self.params, self.force))
+        numbers, frame = split((self.params, *(getattr(self, field) for field in FUNCTIONS)))
         return numbers, (frame, self.space, self.coordinates, self.name)
 
     @classmethod
     def tree_unflatten(cls, aux, numbers):
         frame, space, coordinates, name = aux
-        lagrangian, params, force = join(numbers, frame)
+        params, *functions = join(numbers, frame)
         self = object.__new__(cls)
         # Not through the constructor: while JAX transforms a system its numbers may be anything.
-        self.__dict__.update(lagrangian=lagrangian, space=space, params=params, force=force, coordinates=coordinates, name=name)
+        self.__dict__.update(zip(FUNCTIONS, functions, strict=True), params=params, space=space, coordinates=coordinates, name=name)
         return self
 
     def with_params(self, params):
@@ -76,35 +100,78 @@ class System:
         """The unit of each coordinate, "" where none was given."""
         return tuple(name.split(" [")[1].rstrip("]") if " [" in name else "" for name in self.coordinates or ())
 
-    def L(self, t, q, v):
-        return self.lagrangian(t, q, v, self.params)
+    @property
+    def constraint(self) -> Any:
+        """The constraints as one, or None."""
+        parts: list[Constraint] = []
+        if self.holonomic is not None:
+            parts.append(Holonomic(self.holonomic))
+        if self.nonholonomic is not None:
+            parts.append(Nonholonomic(self.nonholonomic, self.variational))
+        if self.vakonomic is not None:
+            parts.append(Vakonomic(self.vakonomic))
+        if len(parts) < 2:
+            return parts[0] if parts else None
+        return Together(tuple(parts), tuple(self.count(part) for part in parts))
+
+    def count(self, constraint):
+        """How many equations a constraint has."""
+        point = (jnp.zeros(()), self.space.identity(), jnp.zeros(self.space.dim))
+        return check_returns(
+            "a constraint", jax.eval_shape(lambda *args: constraint.value(self, *args), *point), None, "m equations, shape (m,)"
+        ).shape[0]
+
+    @property
+    def multipliers(self):
+        """How many multipliers there are."""
+        constraint = self.constraint
+        return 0 if constraint is None else self.count(constraint)
+
+    def L(self, t, q, v, lam=None):
+        """The Lagrangian; with `lam`, that of the vakonomic problem, L + lam.Phi."""
+        value = self.lagrangian(t, q, v, self.params)
+        constraint = self.constraint
+        return value if lam is None or constraint is None else value + constraint.lagrangian(self, t, q, v, lam)
 
     def F(self, t, q, v):
         """The force, shape (dim,); zero where there is none."""
         return jnp.zeros(self.space.dim) if self.force is None else self.force(t, q, v, self.params)
 
-    def momentum(self, t, q, v):
+    def momentum(self, t, q, v, lam=None):
         """The Legendre transform p = dL/dv."""
-        return jax.grad(self.L, 2)(t, q, v)
+        return jax.grad(self.L, 2)(t, q, v, lam)
 
-    def energy(self, t, q, v):
+    def energy(self, t, q, v, lam=None):
         """E = dL/dv . v - L."""
-        return self.momentum(t, q, v) @ v - self.L(t, q, v)
+        return self.momentum(t, q, v, lam) @ v - self.L(t, q, v, lam)
 
-    def velocity(self, t, q, p, guess):
+    def velocity(self, t, q, p, guess, lam=None):
         """The inverse Legendre transform: v with dL/dv(t, q, v) = p, from a guess. NaN where none was found."""
-        if isinstance(self.lagrangian, MechanicalLagrangian):
+        if isinstance(self.lagrangian, MechanicalLagrangian) and self.vakonomic is None:
             return self.lagrangian.velocity(t, q, p, self.params)
-        v, _, converged = newton.root(legendre_residual, guess, jnp.abs(guess), (self, t, q, p))
+        v, _, converged = newton.root(legendre_residual, 0, guess, jnp.abs(guess), (self, t, q, p, lam))
         return jnp.where(converged, v, jnp.nan)
 
     def check(self):
-        """Raise ValueError unless the Lagrangian and the force return what they should; nothing is computed."""
+        """Raise ValueError unless the functions return what they should; nothing is computed, and a system is looked at once."""
+        key = (jax.tree.structure(self), tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in jax.tree.leaves(self)))
+        if key in CHECKED:
+            return
         arguments = (jnp.zeros(()), self.space.identity(), jnp.zeros(self.space.dim))
         check_returns("lagrangian", jax.eval_shape(self.L, *arguments), (), "a scalar, such as jnp.sum(v**2) or v[0]**2")
         if self.force is not None:
             n = self.space.dim
             check_returns("force", jax.eval_shape(self.F, *arguments), (n,), f"a covector of shape ({n},)")
+        m = self.multipliers
+        if m > self.space.dim:
+            raise ValueError(f"{self.name} has more constraints than coordinates: {m} and {self.space.dim}.")
+        if self.variational is not None:
+            matrix: Any = self.variational
+            kappa: Any = self.nonholonomic
+            rows, n = self.count(Nonholonomic(kappa, None)), self.space.dim
+            A = jax.eval_shape(lambda t, q: matrix(t, q, self.params), *arguments[:2])
+            check_returns("variational", A, (rows, n), f"a matrix of shape ({rows}, {n})")
+        CHECKED.add(key)
 
     def check_regular(self, H):
         """Raise ValueError where the Hessian H = d2L/dv2 is singular, naming the direction without inertia."""
@@ -122,15 +189,17 @@ class System:
 
 
 def legendre_residual(v, args):
-    system, t, q, p = args
-    return system.momentum(t, q, v) - p
+    system, t, q, p, lam = args
+    return system.momentum(t, q, v, lam) - p
 
 
 def check_returns(name, out, shape, words):
-    if not hasattr(out, "shape") or out.shape != shape:
-        raise ValueError(f"{name}(t, q, v, params) must return {words}; it returned {describe(out)}.")
+    """`out` if it has the `shape` (None: any vector) and is real."""
+    if not hasattr(out, "shape") or (out.shape != shape if shape is not None else len(out.shape) != 1 or out.shape[0] < 1):
+        raise ValueError(f"{name} must return {words}; it returned {describe(out)}.")
     if not jnp.issubdtype(out.dtype, jnp.floating):
-        raise ValueError(f"{name}(t, q, v, params) must return real numbers; it returned {out.dtype}.")
+        raise ValueError(f"{name} must return real numbers; it returned {out.dtype}.")
+    return out
 
 
 def describe(out):

@@ -1,0 +1,141 @@
+"""What holds a system: holonomic, nonholonomic and vakonomic constraints, behind one interface.
+
+The multiplier `lam` is the constraint force, d/dt dL/dv - dL/dq = F + A^T lam, in every kind.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+
+class Constraint(ABC):
+    """m equations that a motion satisfies, and the force that makes it."""
+
+    @abstractmethod
+    def value(self, system, t, q, v) -> Any:
+        """The equations as the user wrote them, at a point, shape (m,)."""
+
+    @abstractmethod
+    def hidden(self, system, t, q, v) -> Any:
+        """What they say about the velocity, shape (m,)."""
+
+    @abstractmethod
+    def reaction(self, system, t, q, v, lam) -> Any:
+        """The constraint force A(t, q)^T lam, shape (dim,); zero where it is in the Lagrangian."""
+
+    @abstractmethod
+    def closure(self, system, samples, t1, q1) -> Any:
+        """The discrete equations of a step that ends at (t1, q1), shape (m,)."""
+
+    @abstractmethod
+    def lagrangian(self, system, t, q, v, lam) -> Any:
+        """What the constraint adds to the Lagrangian."""
+
+
+def sampled(f, samples):
+    """sum_i w_i f(t_i, q_i, v_i)."""
+    return sum(s.w * f(s.t, s.q, s.v) for s in samples)
+
+
+@dataclass(frozen=True)
+class Holonomic(Constraint):
+    """phi(t, q) = 0 (004 Thm 8.2.1): A = dphi/dq, and q_{k+1} is on the constraint."""
+
+    phi: Callable[..., Any]
+
+    def value(self, system, t, q, v):
+        return self.phi(t, q, system.params)
+
+    def hidden(self, system, t, q, v):
+        zero = jnp.zeros(system.space.dim)
+        along = lambda t, e: self.value(system, t, system.space.retract(q, e), v)  # noqa: E731
+        return jax.jvp(along, (jnp.asarray(t, float), zero), (jnp.ones(()), v))[1]
+
+    def reaction(self, system, t, q, v, lam):
+        zero = jnp.zeros(system.space.dim)
+        return jax.vjp(lambda e: self.value(system, t, system.space.retract(q, e), v), zero)[1](lam)[0]
+
+    def closure(self, system, samples, t1, q1):
+        return self.value(system, t1, q1, None)
+
+    def lagrangian(self, system, t, q, v, lam):
+        return 0.0
+
+
+@dataclass(frozen=True)
+class Nonholonomic(Constraint):
+    """kappa(t, q, v) = 0 with virtual displacements A(t, q) dq = 0 (001 Def 2.23-2.31); without `A`, Chetaev's A = dkappa/dv."""
+
+    kappa: Callable[..., Any]
+    A: Callable[..., Any] | None
+
+    def value(self, system, t, q, v):
+        return self.kappa(t, q, v, system.params)
+
+    def hidden(self, system, t, q, v):
+        return self.value(system, t, q, v)
+
+    def reaction(self, system, t, q, v, lam):
+        if self.A is not None:
+            return self.A(t, q, system.params).T @ lam
+        return jax.vjp(lambda v: self.value(system, t, q, v), v)[1](lam)[0]
+
+    def closure(self, system, samples, t1, q1):
+        return sampled(lambda t, q, v: self.value(system, t, q, v), samples)
+
+    def lagrangian(self, system, t, q, v, lam):
+        return 0.0
+
+
+@dataclass(frozen=True)
+class Vakonomic(Constraint):
+    """Phi(t, q, v) = 0 in the variational sense (004 Prop 4.1.2): the free motion of L + lam.Phi, with lam one more unknown."""
+
+    Phi: Callable[..., Any]
+
+    def value(self, system, t, q, v):
+        return self.Phi(t, q, v, system.params)
+
+    def hidden(self, system, t, q, v):
+        return self.value(system, t, q, v)
+
+    def reaction(self, system, t, q, v, lam):
+        return jnp.zeros(system.space.dim)
+
+    def closure(self, system, samples, t1, q1):
+        return sampled(lambda t, q, v: self.value(system, t, q, v), samples)
+
+    def lagrangian(self, system, t, q, v, lam):
+        return lam @ self.value(system, t, q, v)
+
+
+@dataclass(frozen=True)
+class Together(Constraint):
+    """Several constraints, their multipliers joined into one vector; `sizes` says how many each has."""
+
+    parts: tuple[Constraint, ...]
+    sizes: tuple[int, ...]
+
+    def pieces(self, lam):
+        ends = [sum(self.sizes[:i]) for i in range(len(self.sizes) + 1)]
+        return [lam[a:b] for a, b in pairwise(ends)]
+
+    def value(self, system, t, q, v):
+        return jnp.concatenate([part.value(system, t, q, v) for part in self.parts])
+
+    def hidden(self, system, t, q, v):
+        return jnp.concatenate([part.hidden(system, t, q, v) for part in self.parts])
+
+    def reaction(self, system, t, q, v, lam):
+        return sum(part.reaction(system, t, q, v, piece) for part, piece in zip(self.parts, self.pieces(lam), strict=True))
+
+    def closure(self, system, samples, t1, q1):
+        return jnp.concatenate([part.closure(system, samples, t1, q1) for part in self.parts])
+
+    def lagrangian(self, system, t, q, v, lam):
+        return sum(part.lagrangian(system, t, q, v, piece) for part, piece in zip(self.parts, self.pieces(lam), strict=True))

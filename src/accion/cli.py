@@ -66,6 +66,8 @@ def run(
         params = parse_settings(entry.system.params, settings or [])
         if out is not None and out.exists():
             raise FileExistsError(f"{out} exists; choose a new folder.")
+        if out is not None:
+            out.mkdir(parents=True)
         begin = time.perf_counter()
         h, steps = entry.h if h is None else h, entry.steps if steps is None else steps
         traj = simulate(entry.system, scheme, **entry.start, h=h, steps=steps, params=params)
@@ -147,7 +149,6 @@ def describe(traj, seconds):
 def write(traj, out):
     from accion.plot import save_figure
 
-    out.mkdir(parents=True)
     traj.save(out / "trajectory.zarr")
     save_figure(traj.plot(), out / "trajectory.png")
     console.print(f"written: {out}/trajectory.zarr, {out}/trajectory.png", highlight=False)

@@ -45,8 +45,7 @@ def reference(system, *, q0, v0, ts, lam0=None, rtol=1e-12, atol=1e-12, max_step
     ts = jnp.asarray(ts, dtype=float)
     if ts.ndim != 1 or len(ts) < 2 or not bool(jnp.all(jnp.diff(ts) > 0)):
         raise ValueError(f"ts must be at least two increasing times, the first one that of q0; got {np.asarray(ts)}.")
-    if system.constraint is not None:
-        check_first(system, look(system, ts[0], start.q0, start.v0), start)
+    check_first(system, look(system, ts[0], start.q0, start.v0), start)
     lam0 = jnp.zeros(0) if lam0 is None else start.lam0
     run = integrate if system.constraint is None else integrate_held
     (e, v, lam), good = run(system, start.q0, start.v0, lam0, ts, rtol, atol, max_steps)

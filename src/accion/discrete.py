@@ -83,7 +83,7 @@ class Discrete:
         elif guess is None:
             guess = h * node(system, t, q, p, jnp.zeros(n))[0]
         state = start_state(system, q, p, guess, jnp.zeros(system.multipliers))
-        found, _, converged = increments(system, self.method)(t, h, q, p, guess, state.guess, state.scale)
+        found, _, converged = increments(system, self.method)(t, h, q, p, guess, state.guess)
         x, lam = jnp.split(jnp.where(converged, found, jnp.nan), [n])
         q1, p1 = system.space.retract(q, x), variation(system, self.method, t, h, q, x, lam)[1]
         return q1, p1 if system.constraint is None else node(system, t + h, q1, p1, x / h)[1]

@@ -8,7 +8,7 @@ import numpy as np
 from jax.core import Tracer
 
 from accion.methods import Method
-from accion.spaces import check_vector
+from accion.spaces import Product, check_vector
 from accion.systems import System
 from accion.systems.mechanical import check_mass
 from accion.systems.tree import join, split
@@ -37,6 +37,8 @@ def check_system(system, method):
         given = f"the class {method.__name__}: write {method.__name__}()" if isinstance(method, type) else repr(method)
         raise ValueError(f"the second argument must be a method, such as Midpoint(); got {given}.")
     for leaf in jax.tree.leaves(system):
+        if not is_traced(leaf) and not np.issubdtype(np.asarray(leaf).dtype, np.number):
+            raise ValueError(f"the params of {system.name} must be numbers, texts, switches or functions; got {leaf!r}.")
         if not is_traced(leaf) and not np.all(np.isfinite(leaf)):
             raise ValueError(f"the params of {system.name} must be finite; got {leaf!r}.")
     return jax.tree.map(lambda leaf: leaf if isinstance(leaf, int) else jnp.asarray(leaf, dtype=jnp.result_type(leaf)), system)
@@ -45,7 +47,7 @@ def check_system(system, method):
 def check_times(t0, h, steps, save_every):
     """`t0` and `h` as float64."""
     for name, value in (("t0", t0), ("h", h)):
-        if not is_traced(value) and not (np.ndim(value) == 0 and np.isrealobj(value) and np.isfinite(value)):
+        if not is_traced(value) and not is_finite_number(value):
             raise ValueError(f"{name} must be a finite number; got {value!r}.")
     if not is_traced(h) and h <= 0:
         raise ValueError(f"h, the step, must be positive; got {h!r}.")
@@ -57,6 +59,10 @@ def check_times(t0, h, steps, save_every):
     return jnp.asarray(t0, dtype=float), jnp.asarray(h, dtype=float)
 
 
+def is_finite_number(value):
+    return np.ndim(value) == 0 and np.issubdtype(np.asarray(value).dtype, np.number) and np.isrealobj(value) and bool(np.isfinite(value))
+
+
 def check_start(system, start):
     """The start of one run, as float64 arrays."""
     check_given(system, start)
@@ -66,6 +72,8 @@ def check_start(system, start):
 
 def check_given(system, start):
     """Raise ValueError unless just what is needed is given."""
+    if start.q0 is None:
+        raise ValueError("q0, the configuration to start from, is missing.")
     given = [name for name in ("v0", "p0", "q1") if getattr(start, name) is not None]
     if len(given) != 1:
         words = " and ".join(given) or "none of them"
@@ -136,7 +144,7 @@ def check_many(system, params, start):
     many = {}
     for name, value in start._asdict().items():
         if value is not None:
-            many[name] = check_batch(value, name, checker(system, name), lengths)
+            many[name] = check_batch(value, name, system.space, checker(system, name), lengths)
     first, wide_params = check_params(system, params, lengths)
     if len(set(lengths.values())) != 1:
         words = ", ".join(f"{length} on {name}" for name, length in lengths.items()) or "none"
@@ -153,10 +161,11 @@ def check_many(system, params, start):
     return wide.with_params(join(batched, frame)), Start(**many), first
 
 
-def check_batch(value, name, check, lengths):
+def check_batch(value, name, space, check, lengths):
     """`value` as float64: one configuration or vector, or one for each member, in which case `lengths` takes down how many."""
     try:
-        arrays = tuple(jnp.asarray(part, dtype=float) for part in value) if isinstance(value, tuple) else jnp.asarray(value, dtype=float)
+        parts = isinstance(value, tuple | list) and name in ("q0", "q1") and isinstance(space, Product)
+        arrays = tuple(jnp.asarray(part, dtype=float) for part in value) if parts else jnp.asarray(value, dtype=float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be numbers; got {value!r}.") from error
     leaves = jax.tree.leaves(arrays)

@@ -14,13 +14,15 @@ import numpy as np
 
 EPS = float(np.finfo(np.float64).eps)
 TINY = float(np.finfo(np.float64).tiny)
-ITERATIONS = 25
-ORDINARY = 3  # iterations, after which it is worth looking whether what is left is noise
+ITERATIONS = 40
+ORDINARY = 3  # iterations, after which it is worth looking more closely
 # Newton squares the relative error: a correction below sqrt(eps) leaves an error below eps.
 QUADRATIC = EPS**0.5
+# A residual this small against its terms is their rounding.
 ROUNDING = 8 * EPS
-# Once corrections no longer shrink they are roundoff, if they are this small against the largest unknown.
+# Once corrections no longer shrink they are roundoff, if they are this small against the unit of their component.
 STALLED = 1e-11
+PARTS = 0.5 ** np.arange(10)  # of a Newton step
 # Elimination is written out up to the first size, a loop up to the second; beyond it LAPACK is faster.
 UNROLLED, SMALL = 8, 32
 
@@ -32,31 +34,41 @@ class Root(NamedTuple):
 
 
 def solve(A, b):
-    """x with A x = b, shape (n,): Gauss-Jordan elimination with row pivoting; linear, and so transposable, in `b`."""
+    """x with A x = b, shape (n,): Gaussian elimination with row pivoting; linear, and so transposable, in `b`."""
     n = b.shape[0]
     if n > SMALL:
         return jnp.linalg.solve(A, b)
+    row = np.arange(n)
 
     def eliminate(k, system):
         A, b = system
-        j = jnp.argmax(jnp.where(np.arange(n) < k, -1.0, jnp.abs(A[:, k])))
+        j = jnp.argmax(jnp.where(row < k, -1.0, jnp.abs(A[:, k])))
         A = A.at[j].set(A[k]).at[k].set(A[j])
         b = b.at[j].set(b[k]).at[k].set(b[j])
-        factor = (A[:, k] / A[k, k]).at[k].set(0.0)
+        factor = jnp.where(row > k, A[:, k] / A[k, k], 0.0)
         return A - factor[:, None] * A[k], b - factor * b[k]
 
-    A, b = jax.lax.fori_loop(0, n, eliminate, (A, b), unroll=n <= UNROLLED)
-    return b / jnp.diagonal(A)
+    def substitute(i, b):
+        k = n - 1 - i
+        x = b[k] / A[k, k]
+        return jnp.where(row == k, x, jnp.where(row < k, b - A[:, k] * x, b))
+
+    unroll = n <= UNROLLED
+    A, b = jax.lax.fori_loop(0, n, eliminate, (A, b), unroll=unroll)
+    return jax.lax.fori_loop(0, n, substitute, b, unroll=unroll)
 
 
-@partial(jax.custom_jvp, nondiff_argnums=(0, 1))
-def root(residual, held, guess, scale, args):
+@partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))
+def root(residual, unit, held, guess, args):
     """x with residual(x, args) = 0, to roundoff, by Newton's method from `guess`.
 
-    The last `held` unknowns are multipliers: they enter linearly and need no test of their own. The last `held` equations are constraints
-    on configurations. `scale` is the size against which roundoff is measured in each of the other unknowns. Derivatives are those of the
-    implicit function, dx = -J^{-1} (dr/dargs) dargs, and do not pass through the iterations; `residual` must not close over traced
-    values. Returns x, the number of iterations and whether they converged.
+    The last `held` unknowns are multipliers: they enter linearly and need no test of their own. The last `held` equations are constraints.
+    It ends when each correction is below sqrt(eps) of its unknown. A component that is zero never gets there: after a few
+    iterations it is asked whether what is left is rounding, for which `unit(x, J, args)` returns the size of an unknown that matters, and of the
+    quantities that it is added to, shapes (n,). From then on a step that makes the residual larger is halved.
+
+    Derivatives are those of the implicit function, dx = -J^{-1} (dr/dargs) dargs, and do not pass through the iterations; `residual` must not
+    close over traced values. Returns x, the number of iterations and whether they converged.
     """
     n = guess.shape[0] - held
 
@@ -64,24 +76,31 @@ def root(residual, held, guess, scale, args):
         r = residual(x, args)
         return r, r
 
+    def left_over(new, dx):
+        return jnp.max(jnp.abs(dx[:n]) / jnp.maximum(QUADRATIC * jnp.abs(new[:n]), TINY))
+
     def iterate(state):
         x, last, i = state
         J, r = jax.jacfwd(with_itself, has_aux=True)(x)
         dx = solve(J, r)
-        new = x - dx
-        size, own = jnp.abs(dx[:n]), jnp.abs(new[:n])
-        left = jnp.max(size / jnp.maximum(jnp.maximum(QUADRATIC * own, EPS * scale), TINY))
 
-        def is_noise():
-            # What is left is what rounding alone would leave, or corrections no longer shrink: in a component that is zero they are all noise.
-            rounding = jnp.abs(J) @ jnp.abs(x)
+        def ordinary():
+            return x - dx, left_over(x - dx, dx)
+
+        def closely():
+            own, beside = unit(x, J, args)
+            terms = jnp.abs(J) @ jnp.abs(x)
             if held:
-                rounding = rounding.at[n:].add(jnp.abs(J[n:, :n]) @ scale)
-            solved = jnp.all(jnp.abs(r) <= ROUNDING * rounding)
-            stalled = (left >= 0.5 * last) & (jnp.max(size) <= STALLED * jnp.max(scale + own))
-            return jnp.where(solved | stalled, 0.0, left)
+                terms = terms.at[n:].add(jnp.abs(J[n:, :n]) @ beside)
+            part = damping(residual, args, x, dx, r, J, terms)
+            new = x - part * dx
+            size, left = jnp.abs(dx[:n]), left_over(new, dx) / part
+            solved = jnp.all(jnp.abs(r) <= ROUNDING * terms)
+            nothing = jnp.all(size <= EPS * own)
+            stalled = (left >= 0.5 * last) & jnp.all(size <= STALLED * (own + jnp.abs(new[:n])) + 64 * EPS * beside)
+            return new, jnp.where(solved | nothing | stalled, 0.0, left)
 
-        return new, jax.lax.cond(i >= ORDINARY, is_noise, lambda: left), i + 1
+        return *jax.lax.cond(i < ORDINARY, ordinary, closely), i + 1
 
     def unfinished(state):
         _, left, i = state
@@ -91,11 +110,21 @@ def root(residual, held, guess, scale, args):
     return Root(x, i, left <= 1)
 
 
+def damping(residual, args, x, dx, r, J, terms):
+    """The part of a Newton step to take: the largest with which the residual does not grow, all of it where there is none."""
+    row = 1 / (jnp.max(jnp.abs(J), axis=1) + TINY)
+    size, floor = jnp.max(row * jnp.abs(r)), 64 * EPS * jnp.max(row * terms)
+
+    sizes = jax.vmap(lambda part: jnp.max(row * jnp.abs(residual(x - part * dx, args))))(PARTS)
+    good = sizes <= (1 - 0.1 * PARTS) * size + floor
+    return jnp.where(jnp.any(good), jnp.asarray(PARTS)[jnp.argmax(good)], 1.0)
+
+
 @root.defjvp
-def root_jvp(residual, held, primals, tangents):
-    guess, scale, args = primals
-    out = root(residual, held, guess, scale, args)
+def root_jvp(residual, unit, held, primals, tangents):
+    guess, args = primals
+    out = root(residual, unit, held, guess, args)
     J = jax.jacfwd(residual)(out.x, args)
-    _, dr = jax.jvp(lambda args: residual(out.x, args), (args,), (tangents[2],))
+    _, dr = jax.jvp(lambda args: residual(out.x, args), (args,), (tangents[1],))
     none: Any = np.zeros((), jax.dtypes.float0)  # the tangent of what is no real number
     return out, Root(-solve(J, dr), none, none)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from accion import newton
 from accion.systems import MechanicalLagrangian, Vakonomic
+from accion.systems.system import legendre_units
 
 
 class Look(NamedTuple):
@@ -44,6 +45,12 @@ def node_residual(unknowns, args):
     return jnp.concatenate([balance, constraint.hidden(system, t, q, v)])
 
 
+def node_units(unknowns, J, args):
+    system, t, q, p, near = args
+    own, beside = legendre_units(unknowns, J, (system, t, q, p, unknowns[len(p) :] if system.vakonomic is not None else None))
+    return own + jnp.abs(near), beside + 1.0
+
+
 def node(system, t, q, p, guess):
     """(v, p, lam) at a time of the discrete trajectory.
 
@@ -53,7 +60,7 @@ def node(system, t, q, p, guess):
     """
     n, m = system.space.dim, system.multipliers
     unknowns = jnp.concatenate([guess, jnp.zeros(m)])
-    found, _, converged = newton.root(node_residual, m, unknowns, jnp.abs(guess), (system, t, q, p, guess))
+    found, _, converged = newton.root(node_residual, node_units, m, unknowns, (system, t, q, p, guess))
     found = jnp.where(converged, found, jnp.nan)
     v, lam = found[:n], found[n:]
     if system.vakonomic is not None:

@@ -199,7 +199,7 @@ def failure(system, method, first, t0, h, steps, trajectory):
     state = first if k == 0 else ONE.march(system, method, first, t0, h, first=0, save_every=k, saves=1, every_step=k == 1)[0]
     t = float(t0 + k * h)
     where = f"{who}step {k} of {steps} (t = {t:.6g}, h = {float(h):.3g})"
-    x, _, converged = increments(system, method)(t, h, state.q, state.p, state.x, state.guess, state.scale)
+    x, _, converged = increments(system, method)(t, h, state.q, state.p, state.x, state.guess)
     residual = float(jnp.max(jnp.abs(balance(method, x, (system, t, h, state.q, state.p, state.x)))))
     if bool(converged):
         what = f"the Lagrangian is not finite where it leads, at the end of the increment {x}"

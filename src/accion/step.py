@@ -27,13 +27,12 @@ class State(NamedTuple):
     c: jax.Array  # what compensated summation has not yet added to q
     x: jax.Array  # the last increment
     guess: jax.Array  # of the next increment and the next multipliers
-    scale: jax.Array  # the size against which the roundoff of increments is measured
     completed: jax.Array  # how many steps were solved; after one that was not, the rest of the state is NaN
 
 
 def start_state(system, q, p, x, lam):
     """The state before the first step, `x` and `lam` guesses of its increment and multipliers."""
-    return State(q, p, jnp.zeros_like(x), x, jnp.concatenate([x, lam]), system.space.magnitude(q), jnp.array(0))
+    return State(q, p, jnp.zeros_like(x), x, jnp.concatenate([x, lam]), jnp.array(0))
 
 
 def balance(method, unknowns, args):
@@ -52,6 +51,19 @@ def balance(method, unknowns, args):
     momentum = p + variation(system, method, t, h, q, x, lam)[0] + h * constraint.reaction(system, t, q, v, lam)
     samples = method.samples(system.space, t, h, q, x, zero, zero)
     return jnp.concatenate([momentum, constraint.closure(system, samples, t + h, system.space.retract(q, x))])
+
+
+def units(method, unknowns, J, args):
+    """The size of an increment that matters, and of the configuration it is added to, shapes (dim,).
+
+    The first is sqrt(|Ld| / |dr/dx|), which is h sqrt(energy / mass): large enough where strong forces cancel, whatever the coordinates.
+    """
+    system, t, h, q, _, _ = args
+    n = system.space.dim
+    x = unknowns[:n]
+    Ld = action(system, method, t, h, q, x, jnp.zeros_like(x), jnp.zeros_like(x))
+    own = jnp.sqrt(jnp.abs(Ld) / (jnp.abs(jnp.diagonal(J)[:n]) + newton.TINY))
+    return jnp.where(jnp.isfinite(own), own, 0.0), system.space.magnitude(q)
 
 
 def depends(f, *args):
@@ -81,7 +93,7 @@ def explicit_increment(system, method):
     """The increment from the momentum balance, which reads p + D1 Ld(x = 0) + Fd^- - (sum_i w_i weight(t_i)) M x / h = 0."""
     inertia = system.lagrangian.inertia(system.params)
 
-    def increment(t, h, q, p, last, guess, scale):
+    def increment(t, h, q, p, last, guess):
         weight = sum(w * system.lagrangian.w(t + c * h, system.params) for w, c in method.nodes)
         x = h / weight * inertia.solve(balance(method, jnp.zeros_like(p), (system, t, h, q, p, last)))
         return newton.Root(x, jnp.array(0), jnp.all(jnp.isfinite(x)))
@@ -92,14 +104,14 @@ def explicit_increment(system, method):
 def implicit_increment(system, method):
     """The increment and the multipliers, by Newton's method."""
 
-    def increment(t, h, q, p, last, guess, scale):
-        return newton.root(partial(balance, method), system.multipliers, guess, scale, (system, t, h, q, p, last))
+    def increment(t, h, q, p, last, guess):
+        return newton.root(partial(balance, method), partial(units, method), system.multipliers, guess, (system, t, h, q, p, last))
 
     return increment
 
 
 def increments(system, method):
-    """The function (t, h, q, p, last, guess, scale) -> `newton.Root` that solves the equations of one step."""
+    """The function (t, h, q, p, last, guess) -> `newton.Root` that solves the equations of one step."""
     return (explicit_increment if is_explicit(system, method) else implicit_increment)(system, method)
 
 
@@ -109,7 +121,7 @@ def stepper(system, method):
     increment = increments(system, method)
 
     def step(state, t, h):
-        unknowns, iterations, converged = increment(t, h, state.q, state.p, state.x, state.guess, state.scale)
+        unknowns, iterations, converged = increment(t, h, state.q, state.p, state.x, state.guess)
         x, lam = unknowns[:n], unknowns[n:]
         # A Lagrangian may be undefined where its derivatives are not, beyond a logarithm's pole for one.
         ok = converged & jnp.isfinite(action(system, method, t, h, state.q, x, jnp.zeros_like(x), jnp.zeros_like(x)))
@@ -119,6 +131,6 @@ def stepper(system, method):
         q, c = space.accumulate(state.q, state.c, x)
         # Increments are smooth in time: extrapolated, they are right to O(h^3). Multipliers enter linearly and need no better guess.
         guess = jnp.concatenate([2 * x - state.x, lam])
-        return State(q, p, c, x, guess, jnp.maximum(state.scale, space.magnitude(q)), state.completed + ok), iterations
+        return State(q, p, c, x, guess, state.completed + ok), iterations
 
     return step

@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import re
 import shutil
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -12,7 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.systems.tree import split
+from accion import methods
+from accion.systems.tree import is_number
 
 FORMAT = 1  # of the stored file, raised when an older accion could not read it
 
@@ -35,6 +37,8 @@ def to_dataset(trajectory):
         "success": (per_run, trajectory.success, "whether every step was solved", "1"),
         "steps_completed": (per_run, trajectory.steps_completed, "steps that were solved", "1"),
     }
+    if trajectory.lam is not None:
+        fields["lam"] = ((*dims, "multiplier"), trajectory.lam, "multiplier, the constraint force", "")
     parts = trajectory.q if isinstance(trajectory.q, tuple) else (trajectory.q,)
     for i, part in enumerate(parts):
         name = f"q_{i}" if isinstance(trajectory.q, tuple) else "q"
@@ -59,13 +63,12 @@ def joined(units):
 
 def attributes(trajectory):
     system = trajectory.system
-    numbers, _ = split(system.params)
     return {
         "title": system.name,
         "method": repr(trajectory.method),
         "space": repr(system.space),
         "h": float(trajectory.h),
-        "params": repr(jax.tree.map(lambda a: np.asarray(a).tolist(), system.params)) if numbers else repr(system.params),
+        "params": params_text(system),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": json.dumps({"python": platform.python_version()} | {name: version(name) for name in ("accion", "jax", "jaxlib", "numpy")}),
         "accion_format": FORMAT,
@@ -73,11 +76,24 @@ def attributes(trajectory):
     }
 
 
+def params_text(system):
+    """The params as text; functions by their names."""
+
+    def plain(leaf):
+        if is_number(leaf):
+            return np.asarray(leaf).tolist()
+        return getattr(leaf, "__name__", leaf)
+
+    return repr(jax.tree.map(plain, system.params))
+
+
 def write(dataset, path, overwrite):
     """Write `dataset` beside `path` and move it there: the path holds all of it or is left as it was."""
     path = Path(path)
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists; choose another path, or pass overwrite=True to replace it.")
+    if path.exists() and "accion_format" not in (path / ".zattrs").read_text() if (path / ".zattrs").is_file() else path.exists():
+        raise FileExistsError(f"{path} exists and is not a saved trajectory; it is not replaced. Choose another path.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder {path.parent} does not exist; create it first.")
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
@@ -86,7 +102,7 @@ def write(dataset, path, overwrite):
         text = {name: dataset[name].astype(object) for name in ("coordinate", "unit")}
         dataset.assign_coords(text).to_zarr(partial, mode="w", zarr_format=2, consolidated=True)
         if path.exists():
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            shutil.rmtree(path)
         partial.rename(path)
     except OSError as error:
         raise OSError(f"cannot write to {path} ({error}); choose a folder that you may write to.") from error
@@ -94,7 +110,23 @@ def write(dataset, path, overwrite):
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def read(path):
+METHOD = re.compile(r"(LeftRectangle|RightRectangle|Midpoint|Trapezoid|Alpha)\((?:a=([0-9.e+-]+))?\)")
+
+
+def stored_method(text):
+    """The method that was stored, None if it was the user's own."""
+    found = METHOD.fullmatch(text)
+    return None if found is None else getattr(methods, found[1])(*([float(found[2])] if found[2] else []))
+
+
+def check_same(dataset, system, path):
+    """Raise ValueError unless `system` is like the one that was run."""
+    for name, now in (("space", repr(system.space)), ("params", params_text(system))):
+        if dataset.attrs[name] != now:
+            raise ValueError(f"{path} was made with another system: its {name} is {dataset.attrs[name]}, that of the given one is {now}.")
+
+
+def read(path, system):
     """The fields of the trajectory stored at `path`."""
     import xarray as xr
 
@@ -108,9 +140,12 @@ def read(path):
     if dataset.attrs.get("accion_format") != FORMAT:
         found = dataset.attrs.get("accion_format")
         raise ValueError(f"{path} is not a trajectory that this accion can read (format {found}, expected {FORMAT}).")
+    if system is not None:
+        check_same(dataset, system, path)
     factors = dataset.attrs["factors"]
     q = tuple(jnp.asarray(dataset[f"q_{i}"].values) for i in range(factors)) if factors else jnp.asarray(dataset["q"].values)
     names = ("p", "v", "energy", "iterations", "success", "steps_completed")
-    return {"t": jnp.asarray(dataset["time"].values), "q": q, "h": jnp.asarray(dataset.attrs["h"])} | {
-        name: jnp.asarray(dataset[name].values) for name in names
-    }
+    first = {"t": jnp.asarray(dataset["time"].values), "q": q, "h": jnp.asarray(dataset.attrs["h"]), "method": stored_method(dataset.attrs["method"])}
+    if "lam" in dataset:
+        first["lam"] = jnp.asarray(dataset["lam"].values)
+    return first | {name: jnp.asarray(dataset[name].values) for name in names}

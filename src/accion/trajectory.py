@@ -1,12 +1,13 @@
 """Results: what a simulation returns, shows, saves and loads."""
 
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from accion import plot, storage
 from accion.methods import Method
@@ -56,13 +57,18 @@ class Trajectory:
             raise ValueError("this trajectory was loaded without its system; pass it: accion.load(path, system=...).")
         return rows(f, self.is_ensemble, self.system, self.t, *arrays)
 
-    @cached_property
+    @property
     def v(self):
-        """Velocities: the inverse Legendre transform of (q, p), shape (times, dim)."""
+        """Velocities: the inverse Legendre transform of (q, p), shape (times, dim); computed once."""
         if self.stored is not None:
             return self.stored["v"]
+        if "_v" in self.__dict__:
+            return self.__dict__["_v"]
         more = () if self.lam is None else (self.lam,)
-        return self.each(System.velocity, self.q, self.p, self.guess, *more)
+        v = self.each(System.velocity, self.q, self.p, self.guess, *more)
+        if not isinstance(v, Tracer):  # one would outlive the transformation that it belongs to
+            self.__dict__["_v"] = v
+        return v
 
     def energy(self):
         """E = p.v - L(t, q, v) at each saved time."""
@@ -91,8 +97,8 @@ class Trajectory:
     def animate(self, positions=None, path=None, *, fps=30, seconds=None):
         """The motion as a matplotlib animation; with `path` it is written as a GIF.
 
-        `positions(q)` returns the points to draw, joined by a line, shape (k, 2). Without it a flat space of two or three dimensions shows
-        its point with a trail, any other its coordinates over time.
+        `positions(q)` returns the points to draw, joined by a line, shape (k, 2). Without it a flat space of two dimensions shows its
+        point with a trail, any other its coordinates over time.
         """
         return plot.animation(self, positions, path, fps, seconds)
 
@@ -106,6 +112,6 @@ def rows(f, many, system, t, *arrays):
 
 def load(path, system=None):
     """The trajectory that `Trajectory.save` wrote. With its `system` everything can be computed from it again."""
-    fields: dict[str, Any] = storage.read(path)
+    fields: dict[str, Any] = storage.read(path, system)
     stored = {"v": fields.pop("v"), "energy": fields.pop("energy")}
     return Trajectory(**fields, system=system, stored=stored)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from accion.progress import progress_bar
+from tests.verification import constrained
 from tests.verification.measure import measure
 from tests.verification.problems import CASES
 
@@ -33,16 +34,40 @@ def line(row):
     )
 
 
+HELD_HEAD = """## Constrained systems
+
+- *residual*: the largest |phi|, |kappa| or |Phi| over 10^6 steps of 0.01, relative to 1 + |q|; below 1e-12.
+- *energy*, *drift*: as above, relative to the largest kinetic energy; bounded for holonomic and vakonomic systems, reported as it is for
+  nonholonomic ones, for which no theorem holds (on these systems it stays bounded too).
+- *reversal*: distance from the start after 100 steps of 0.02, turned round, and 100 steps back.
+
+The vakonomic skate is on level ice: on an incline its multiplier, and with it the rate at which it swings, grows without bound.
+
+| system | method | order | residual | energy | drift | reversal |
+| --- | --- | --- | --- | --- | --- | --- |
+"""
+
+
+def held_line(row):
+    return f"| {row.problem} | {row.method} | {row.order:.3f} | {row.residual:.1e} | {row.energy:.1e} | {row.drift:+.3f} | {row.reversal:.1e} |"
+
+
 def main():
     rows = []
-    with progress_bar("audit", len(CASES)) as advance:
+    held = [(problem, method) for problem in constrained.HELD for method in constrained.METHODS]
+    with progress_bar("audit", len(CASES) + len(held)) as advance:
         for problem, method in CASES:
             advance(0, f"{problem.name}, {method}")
             rows.append(line(measure(problem, method)))
             advance(1)
+        held_rows = []
+        for problem, method in held:
+            advance(0, f"{problem.name}, {method}")
+            held_rows.append(held_line(constrained.measure(problem, method)))
+            advance(1)
     path = Path(__file__).parents[2] / "docs" / "audit.md"
-    path.write_text(HEAD + "\n".join(rows) + "\n\n" + SHORTCOMINGS)
-    print("\n".join(rows))
+    path.write_text(HEAD + "\n".join(rows) + "\n\n" + HELD_HEAD + "\n".join(held_rows) + "\n\n" + SHORTCOMINGS)
+    print("\n".join(rows + held_rows))
     print(f"written: {path}")
 
 

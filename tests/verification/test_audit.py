@@ -3,7 +3,7 @@
 import pytest
 
 import accion as ac
-from tests.verification import measure
+from tests.verification import constrained, measure
 from tests.verification.problems import CASES
 
 ids = [f"{problem.name}-{method}" for problem, method in CASES]
@@ -21,6 +21,19 @@ def test_audit(problem, method):
     assert row.energy < (1e-3 if row.claimed == 2 else 3e-2)
     assert (row.reversal is None) == (not method.symmetric)
     assert row.reversal is None or row.reversal < 1e-11
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", constrained.METHODS, ids=str)
+@pytest.mark.parametrize("held", constrained.HELD, ids=lambda held: held.name)
+def test_audit_of_constrained_systems(held, method):
+    row = constrained.measure(held, method)
+    assert abs(row.order - 2) < 0.1
+    assert row.residual < 1e-12
+    assert row.reversal < 1e-11
+    assert row.energy < 1e-2
+    if held.conserves:
+        assert abs(row.drift) < 0.1
 
 
 def test_the_measurements_can_fail():

@@ -1,6 +1,7 @@
 """Methods that sample the straight (on a group: the retracted) path from q0 to q1 at fixed fractions c_i of the step."""
 
 import math
+import numbers
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,7 +64,7 @@ class Alpha(Quadrature):
     nodes: Any = field(init=False, repr=False)
 
     def __post_init__(self):
-        if isinstance(self.a, bool) or not isinstance(self.a, int | float) or not math.isfinite(self.a) or not 0 <= self.a <= 1:
+        if isinstance(self.a, bool) or not isinstance(self.a, numbers.Real) or not math.isfinite(self.a) or not 0 <= self.a <= 1:
             raise ValueError(f"Alpha(a) needs a number 0 <= a <= 1, where in the step the sample lies; got {self.a!r}.")
         middle = self.a == 0.5
         object.__setattr__(self, "order", 2 if middle else 1)

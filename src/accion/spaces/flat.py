@@ -82,7 +82,7 @@ class Euclidean(Flat):
 class Torus(Flat):
     """`n` angles in radians.
 
-    `local` is the short way round, in [-pi, pi). A trajectory is not wrapped: its angles count whole turns.
+    `local` is the short way round, in [-pi, pi]. A trajectory is not wrapped: its angles count whole turns.
     """
 
     n: int
@@ -91,7 +91,8 @@ class Torus(Flat):
         check_dim(self.n, "Torus")
 
     def local(self, q0, q1):
-        return (q1 - q0 + jnp.pi) % (2 * jnp.pi) - jnp.pi
+        d = q1 - q0
+        return d - 2 * jnp.pi * jnp.round(d / (2 * jnp.pi))
 
     def coordinates(self):
         return tuple(f"q{i + 1} [rad]" for i in range(self.n))

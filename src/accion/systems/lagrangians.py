@@ -14,10 +14,6 @@ class Inertia(NamedTuple):
     mass: Any
     inverse: Any
 
-    def times(self, v):
-        """M v."""
-        return self.mass @ v if jnp.ndim(self.mass) == 2 else self.mass * v
-
     def solve(self, p):
         """M^{-1} p."""
         if jnp.ndim(self.mass) < 2:
@@ -39,7 +35,11 @@ class MechanicalLagrangian:
 
     def inertia(self, params):
         M = jnp.asarray(self.mass(params) if callable(self.mass) else self.mass, dtype=float)
-        return Inertia(M, jnp.linalg.inv(M) if M.ndim == 2 else 1 / M)
+        if M.ndim < 2:
+            return Inertia(M, None)
+        # Only the symmetric part acts in 1/2 v.M v.
+        M = (M + M.T) / 2
+        return Inertia(M, jnp.linalg.inv(M))
 
     def w(self, t, params):
         return 1.0 if self.weight is None else self.weight(t, params)

@@ -6,7 +6,7 @@ from jax.core import Tracer
 
 from accion.spaces import Euclidean, Space
 from accion.systems.lagrangians import MechanicalLagrangian
-from accion.systems.system import System
+from accion.systems.system import System, relative_rank
 
 
 def mechanical(mass, potential, space_or_n, *, params=None, weight=None, magnetic=None, **options):
@@ -44,7 +44,7 @@ def check_mass(mass, n):
         raise ValueError(f"mass must be finite; got {np.asarray(M)}.")
     if M.ndim == 2 and not np.allclose(M, M.T, rtol=1e-12, atol=0):
         raise ValueError("a mass matrix must be symmetric; only its symmetric part acts in 1/2 v.M v: pass (M + M.T)/2.")
-    s = np.abs(np.linalg.eigvalsh(M)) if M.ndim == 2 else np.abs(np.atleast_1d(M))
-    if np.min(s) <= 1e-15 * np.max(s):
-        raise ValueError("mass is singular: a direction without mass has no acceleration. Leave it out, or give it a mass.")
+    if (M.ndim == 2 and relative_rank(M)[0] < n) or (M.ndim < 2 and np.any(M == 0)):
+        where = f" (component {int(np.argmin(np.abs(M)))})" if M.ndim == 1 else ""
+        raise ValueError(f"mass is singular{where}: a direction without mass has no acceleration. Leave it out, or give it a mass.")
     return M

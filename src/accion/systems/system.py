@@ -14,6 +14,7 @@ from accion.systems.constraints import Constraint, Holonomic, Nonholonomic, Toge
 from accion.systems.lagrangians import MechanicalLagrangian
 from accion.systems.tree import join, split
 
+TINY_RANK = 1e-300
 CHECKED = set()  # systems whose functions were seen to return what they should
 # The functions of a system, with their arguments.
 FUNCTIONS = {
@@ -93,12 +94,12 @@ class System:
     @property
     def names(self):
         """The coordinates without their units."""
-        return tuple(name.split(" [")[0] for name in self.coordinates or ())
+        return tuple(name.split("[")[0].strip() for name in self.coordinates or ())
 
     @property
     def units(self):
         """The unit of each coordinate, "" where none was given."""
-        return tuple(name.split(" [")[1].rstrip("]") if " [" in name else "" for name in self.coordinates or ())
+        return tuple(name.split("[")[1].rstrip("] ") if "[" in name else "" for name in self.coordinates or ())
 
     @property
     def constraint(self) -> Any:
@@ -149,7 +150,7 @@ class System:
         """The inverse Legendre transform: v with dL/dv(t, q, v) = p, from a guess. NaN where none was found."""
         if isinstance(self.lagrangian, MechanicalLagrangian) and self.vakonomic is None:
             return self.lagrangian.velocity(t, q, p, self.params)
-        v, _, converged = newton.root(legendre_residual, 0, guess, jnp.abs(guess), (self, t, q, p, lam))
+        v, _, converged = newton.root(legendre_residual, legendre_units, 0, guess, (self, t, q, p, lam))
         return jnp.where(converged, v, jnp.nan)
 
     def check(self):
@@ -158,10 +159,10 @@ class System:
         if key in CHECKED:
             return
         arguments = (jnp.zeros(()), self.space.identity(), jnp.zeros(self.space.dim))
-        check_returns("lagrangian", jax.eval_shape(self.L, *arguments), (), "a scalar, such as jnp.sum(v**2) or v[0]**2")
+        check_returns("lagrangian", evaluate("lagrangian", self.L, *arguments), (), "a scalar, such as jnp.sum(v**2) or v[0]**2")
         if self.force is not None:
             n = self.space.dim
-            check_returns("force", jax.eval_shape(self.F, *arguments), (n,), f"a covector of shape ({n},)")
+            check_returns("force", evaluate("force", self.F, *arguments), (n,), f"a covector of shape ({n},)")
         m = self.multipliers
         if m > self.space.dim:
             raise ValueError(f"{self.name} has more constraints than coordinates: {m} and {self.space.dim}.")
@@ -169,7 +170,7 @@ class System:
             matrix: Any = self.variational
             kappa: Any = self.nonholonomic
             rows, n = self.count(Nonholonomic(kappa, None)), self.space.dim
-            A = jax.eval_shape(lambda t, q: matrix(t, q, self.params), *arguments[:2])
+            A = evaluate("variational", lambda t, q: matrix(t, q, self.params), *arguments[:2])
             check_returns("variational", A, (rows, n), f"a matrix of shape ({rows}, {n})")
         CHECKED.add(key)
 
@@ -177,15 +178,24 @@ class System:
         """Raise ValueError where the Hessian H = d2L/dv2 is singular, naming the direction without inertia."""
         if not np.all(np.isfinite(H)):
             raise ValueError(f"the Lagrangian of {self.name} is not finite at the initial data: d2L/dv2 = {H.tolist()}.")
-        _, s, Vt = np.linalg.svd(H)
-        rank = int(np.sum(s > newton.EPS * len(s) * s[0]))
-        if rank < len(s):
-            direction = Vt[-1] * np.sign(Vt[-1][np.argmax(np.abs(Vt[-1]))])
+        rank, direction = relative_rank(H)
+        if rank < len(H):
             words = " + ".join(f"{c:.3g} d{name}" for c, name in zip(direction, self.names, strict=True) if abs(c) > 1e-8)
             raise ValueError(
-                f"the Lagrangian of {self.name} is singular: d2L/dv2 has rank {rank} of {len(s)} at the initial data. The velocity "
+                f"the Lagrangian of {self.name} is singular: d2L/dv2 has rank {rank} of {len(H)} at the initial data. The velocity "
                 f"direction {words} has no inertia, so no acceleration follows from L. Give it a mass, or leave it out."
             )
+
+
+def relative_rank(H):
+    """The rank of a symmetric matrix, each coordinate measured by its own inertia so that units do not matter, and its null direction."""
+    scale = np.sqrt(np.abs(np.diag(H)))
+    largest = np.max(np.abs(H))
+    scale = np.where(scale > 0, scale, np.sqrt(largest) if largest > 0 else 1.0)
+    _, s, Vt = np.linalg.svd(np.asarray(H) / np.outer(scale, scale))
+    direction = Vt[-1] / scale
+    direction = direction / direction[np.argmax(np.abs(direction))]
+    return int(np.sum(s > newton.EPS * len(s) * max(s[0], TINY_RANK))), direction
 
 
 def legendre_residual(v, args):
@@ -193,12 +203,34 @@ def legendre_residual(v, args):
     return system.momentum(t, q, v, lam) - p
 
 
+def legendre_units(v, H, args):
+    """The size of a velocity that matters: that of the momenta, which may cancel, over the inertia."""
+    system, t, q, p, lam = args
+    n = len(p)
+    apart = jnp.abs(p) + jnp.abs(system.momentum(t, q, jnp.zeros(n), lam))
+    own = apart / (jnp.abs(jnp.diagonal(H)[:n]) + newton.TINY)
+    return jnp.where(jnp.isfinite(own), own, 0.0), jnp.zeros(n)
+
+
+def evaluate(name, f, *arguments):
+    """What `f` returns, in shape and type; an error in the user's function is raised as one that says what to look for."""
+    try:
+        return jax.eval_shape(f, *arguments)
+    except Exception as error:
+        first = (str(error).splitlines() or [""])[0]
+        raise ValueError(
+            f"{name} could not be evaluated ({type(error).__name__}: {first}). Its arguments are "
+            "(t, q, v, params) (holonomic and variational: (t, q, params)); it must use jax.numpy, not numpy or math, and jnp.where, not `if`, on "
+            "them; a number of params that counts or indexes must be kept out of params."
+        ) from error
+
+
 def check_returns(name, out, shape, words):
     """`out` if it has the `shape` (None: any vector) and is real."""
     if not hasattr(out, "shape") or (out.shape != shape if shape is not None else len(out.shape) != 1 or out.shape[0] < 1):
         raise ValueError(f"{name} must return {words}; it returned {describe(out)}.")
-    if not jnp.issubdtype(out.dtype, jnp.floating):
-        raise ValueError(f"{name} must return real numbers; it returned {out.dtype}.")
+    if out.dtype != jnp.float64:
+        raise ValueError(f"{name} must return real numbers of 64 bits; it returned {out.dtype}. Are there params of another type?")
     return out
 
 

@@ -3,9 +3,9 @@
 float64. In float32 Newton's iteration stalls above the roundoff that the conservation laws need.
 
 One function for a loop. XLA on a CPU pays for each operation that it dispatches, unless it may compile a small loop into one
-function; the loops of mechanics are just above its default size (1 KiB touched in each turn). A step of the double pendulum takes
-4.2 us with the default and 0.65 us with a limit of 1 MiB, and compiles faster (`benchmarks/step_cost.py`). XLA reads the option
-when the first JAX computation of the process runs, so `import accion` must come before it; later, results are the same, only slower.
+function; the loops of mechanics are just above its default size (1 KiB touched in each turn). With a limit of 1 MiB a step of the double
+pendulum takes about a fifth of the time (`benchmarks/step_cost.py`), and compiles faster. XLA reads the option when the first JAX
+computation of the process runs, so `import accion` must come before it; later, results are the same, only slower.
 """
 
 import os

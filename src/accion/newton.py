@@ -1,7 +1,7 @@
 """The root finder of the hot path and its small dense solver.
 
-Written by hand because a library's root finder costs five to nine times as much for a problem of two unknowns (measured side by side
-in `benchmarks/step_cost.py`): LAPACK is called through XLA for each small solve, and a loop that contains such a call cannot be
+Written by hand because a library's root finder makes a step of two unknowns several times as expensive, one of ten twice (measured side by
+side in `benchmarks/step_cost.py`): LAPACK is called through XLA for each small solve, and a loop that contains such a call cannot be
 compiled into one function.
 """
 

@@ -1,4 +1,7 @@
-"""Andrews' squeezing mechanism: seven bodies, six loop constraints; the standard benchmark of constrained multibody dynamics."""
+"""Andrews' squeezing mechanism: seven bodies, six loop constraints; the standard benchmark of constrained multibody dynamics.
+
+Checked by a test (compiling it takes longer than the other systems of the gallery together), so it is not in the report.
+"""
 
 import jax.numpy as jnp
 import numpy as np

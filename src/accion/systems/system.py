@@ -159,10 +159,10 @@ class System:
         if key in CHECKED:
             return
         arguments = (jnp.zeros(()), self.space.identity(), jnp.zeros(self.space.dim))
-        check_returns("lagrangian", evaluate("lagrangian", self.L, *arguments), (), "a scalar, such as jnp.sum(v**2) or v[0]**2")
+        check_returns("lagrangian", evaluate("lagrangian", System.L, self, *arguments), (), "a scalar, such as jnp.sum(v**2) or v[0]**2")
         if self.force is not None:
             n = self.space.dim
-            check_returns("force", evaluate("force", self.F, *arguments), (n,), f"a covector of shape ({n},)")
+            check_returns("force", evaluate("force", System.F, self, *arguments), (n,), f"a covector of shape ({n},)")
         m = self.multipliers
         if m > self.space.dim:
             raise ValueError(f"{self.name} has more constraints than coordinates: {m} and {self.space.dim}.")
@@ -170,7 +170,7 @@ class System:
             matrix: Any = self.variational
             kappa: Any = self.nonholonomic
             rows, n = self.count(Nonholonomic(kappa, None)), self.space.dim
-            A = evaluate("variational", lambda t, q: matrix(t, q, self.params), *arguments[:2])
+            A = evaluate("variational", lambda system, t, q: matrix(t, q, system.params), self, *arguments[:2])
             check_returns("variational", A, (rows, n), f"a matrix of shape ({rows}, {n})")
         CHECKED.add(key)
 

@@ -26,7 +26,13 @@ from accion.methods import (
 from accion.nodes import project as project
 from accion.simulate import ensemble as ensemble, simulate as simulate
 from accion.spaces import Euclidean as Euclidean, Product as Product, Torus as Torus
-from accion.systems import System as System, mechanical as mechanical, rayleigh as rayleigh
+from accion.systems import (
+    System as System,
+    mechanical as mechanical,
+    particles as particles,
+    rayleigh as rayleigh,
+    rigid_body as rigid_body,
+)
 from accion.trajectory import Trajectory as Trajectory, load as load
 
 __version__ = version("accion")

@@ -209,7 +209,7 @@ def test_andrews_mechanism():
     n = 24_000
     run = ac.simulate(andrews.system, ac.Midpoint(), q0=andrews.Q0, v0=np.zeros(7), h=0.03 / n, steps=n, save_every=n // 20)
     assert np.max(np.abs(run.q[-1] - andrews.END)) < 1e-6
-    assert np.max(np.abs(jax.vmap(lambda q: andrews.loops(0.0, q, None))(run.q))) < 1e-14
+    assert np.max(np.abs(jax.vmap(lambda q: andrews.loops(0.0, q, andrews.PARAMS))(run.q))) < 1e-14
 
 
 # ---------------------------------------------------------------- vakonomic

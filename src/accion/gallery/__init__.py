@@ -2,16 +2,21 @@
 
 from accion.gallery import (
     andrews,
+    atwood,
     caldirola_oscillator,
     caldirola_particle,
+    crank_pulley,
     damped_spring,
+    disk_on_wedge,
     double_pendulum,
+    driven_mass,
     magnetic_particle,
     rods,
     rolling_disk,
     rotating_slot,
     skate,
     sleigh,
+    slotted_disk,
     two_masses,
 )
 from accion.gallery.base import Check as Check, Entry as Entry
@@ -25,6 +30,11 @@ ENTRIES = {
         magnetic_particle.entry,
         double_pendulum.entry,
         rolling_disk.entry,
+        slotted_disk.entry,
+        crank_pulley.entry,
+        atwood.entry,
+        disk_on_wedge.entry,
+        driven_mass.entry,
         two_masses.entry,
         rods.entry,
         rotating_slot.entry,

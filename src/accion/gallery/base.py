@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
+import jax
 import numpy as np
 import sympy as sp
 
+from accion.continuous import accelerations
 from accion.methods import Method
 from accion.systems import System
 
@@ -81,3 +83,12 @@ def compare(what, values, targets, tolerance):
         raise ValueError(f"{what}: shapes {values.shape} and {targets.shape} differ.")
     label = [what] if len(values) == 1 else [f"{what} [{i + 1}]" for i in range(len(values))]
     return [Check(name, float(a), float(b), tolerance) for name, a, b in zip(label, values, targets, strict=True)]
+
+
+def same_accelerations(system, other):
+    """The check that two systems in the same coordinates have the same accelerations (and multipliers) at random points, relative to their size."""
+    rng = np.random.default_rng(20261115)
+    t, (q, v) = rng.uniform(0, 5, 10), rng.normal(size=(2, 10, system.space.dim))
+    a, b = (np.concatenate(jax.tree.leaves(jax.jit(jax.vmap(accelerations(each)))(t, q, v)), axis=-1) for each in (system, other))
+    difference = np.max(np.abs(a - b) / (1 + np.max(np.abs(a), axis=-1, keepdims=True)))
+    return compare("accelerations by hand and from particles, largest difference", difference, 0.0, 1e-12)

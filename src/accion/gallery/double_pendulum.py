@@ -1,4 +1,8 @@
-"""The double pendulum: 003 Ex 2.2, corrected."""
+"""The double pendulum: 003 Ex 2.2, corrected.
+
+a (ma + mb) alpha'' + b mb (beta'' cos(alpha - beta) + beta'^2 sin(alpha - beta)) + (ma + mb) g sin(alpha) = 0
+a alpha'' cos(alpha - beta) - a alpha'^2 sin(alpha - beta) + b beta'' + g sin(beta) = 0
+"""
 
 import jax.numpy as jnp
 import numpy as np
@@ -6,14 +10,15 @@ import sympy as sp
 
 from accion.analysis import order
 from accion.continuous import reference
-from accion.gallery.base import Entry, Symbols, compare, data
+from accion.gallery.base import Entry, Symbols, compare, data, same_accelerations
 from accion.methods import LeftRectangle, Midpoint, Trapezoid
 from accion.plot import new_figure
 from accion.simulate import simulate
 from accion.spaces import Torus
-from accion.systems import System
+from accion.systems import System, particles
 
 Q0, V0, H = [1.0, 1.5], [0.0, 0.0], 0.01
+COORDINATES = ("alpha [rad]", "beta [rad]")
 
 
 def lagrangian(t, q, v, params):
@@ -29,21 +34,39 @@ system = System(
     lagrangian,
     Torus(2),
     {"ma": 1.0, "mb": 0.7, "a": 1.0, "b": 0.8, "gravity": 9.81},
-    coordinates=("alpha [rad]", "beta [rad]"),
+    coordinates=COORDINATES,
     name="double pendulum",
 )
 
 
+def place(t, q, params):
+    """The two masses, 003 eq 28."""
+    a, b = params["a"], params["b"]
+    upper = jnp.array([a * jnp.sin(q[0]), -a * jnp.cos(q[0])])
+    return jnp.stack([upper, upper + jnp.array([b * jnp.sin(q[1]), -b * jnp.cos(q[1])])])
+
+
+def masses(params):
+    return jnp.array([params["ma"], params["mb"]])
+
+
+def weight(t, q, params):
+    return params["gravity"] * masses(params) @ place(t, q, params)[:, 1]
+
+
+def from_particles():
+    """The same system from the positions of the masses."""
+    return particles(place, masses, weight, Torus(2), params=system.params, coordinates=COORDINATES, name="double pendulum")
+
+
 def positions(q):
-    a, b = system.params["a"], system.params["b"]
-    elbow = jnp.array([a * jnp.sin(q[0]), -a * jnp.cos(q[0])])
-    return jnp.stack([jnp.zeros(2), elbow, elbow + jnp.array([b * jnp.sin(q[1]), -b * jnp.cos(q[1])])])
+    return jnp.concatenate([jnp.zeros((1, 2)), place(0.0, q, system.params)])
 
 
 def checks():
     ref = data("003_ex2.2_double_pendulum")
     q, v = reference(system, q0=Q0, v0=V0, ts=[0.0, *map(float, ref["continuous"])])
-    rows = []
+    rows = same_accelerations(system, from_particles())
     for i, (t, target) in enumerate(ref["continuous"].items()):
         values = np.concatenate([q[i + 1], v[i + 1]])
         rows += compare(f"(alpha, beta, velocities)({t}), continuous", values, list(target.values()), 1e-9)

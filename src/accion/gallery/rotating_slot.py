@@ -1,4 +1,7 @@
-"""A particle in a slot that turns at a given rate: 003 Ex 1.1 as a constraint that depends on time."""
+"""A particle in a slot that turns at a given rate: 003 Ex 1.1 as a constraint that depends on time, and in one coordinate.
+
+m x'' = -lambda sin(Omega t),    m y'' + m g = lambda cos(Omega t);      along the slot  l'' = Omega^2 l - g sin(Omega t)
+"""
 
 import jax.numpy as jnp
 import numpy as np
@@ -6,12 +9,12 @@ import sympy as sp
 
 from accion.analysis import order
 from accion.continuous import reference
-from accion.gallery.base import Entry, Symbols, compare
+from accion.gallery.base import Entry, Symbols, compare, same_accelerations
 from accion.methods import Midpoint, Trapezoid
 from accion.plot import new_figure
 from accion.simulate import simulate
 from accion.spaces import Euclidean
-from accion.systems import System
+from accion.systems import System, particles
 
 H = 0.01
 PARAMS = {"m": 1.0, "Omega": 2.0, "gravity": 9.81}
@@ -32,12 +35,40 @@ def slot(t, q, params):
 system = System(lagrangian, Euclidean(2), PARAMS, holonomic=slot, coordinates=("x [m]", "y [m]"), name="particle in a rotating slot")
 
 
-def exact(t):
-    """l'' = Omega^2 l - g sin(Omega t), solved: position along the slot, and in the plane."""
+def along_lagrangian(t, q, v, params):
+    m, W = params["m"], params["Omega"]
+    return 0.5 * m * (v[0] ** 2 + W**2 * q[0] ** 2) - m * params["gravity"] * q[0] * jnp.sin(W * t)
+
+
+# The same motion in the one coordinate that the slot leaves.
+along = System(along_lagrangian, Euclidean(1), PARAMS, coordinates=("l [m]",), name="particle along a rotating slot")
+
+
+def place(t, q, params):
+    angle = params["Omega"] * t
+    return q[0] * jnp.array([[jnp.cos(angle), jnp.sin(angle)]])
+
+
+def weight(t, q, params):
+    return params["m"] * params["gravity"] * place(t, q, params)[0, 1]
+
+
+def from_particles():
+    """`along` from the position of the particle, which depends on time (003 eq 1)."""
+    return particles(place, lambda params: params["m"], weight, 1, params=PARAMS, coordinates=along.coordinates, name=along.name)
+
+
+def length(t):
+    """l'' = Omega^2 l - g sin(Omega t), solved: the position along the slot."""
     W, g = PARAMS["Omega"], PARAMS["gravity"]
     s = DL0 / W - g / (2 * W**2)
-    along = L0 * np.cosh(W * t) + s * np.sinh(W * t) + g / (2 * W**2) * np.sin(W * t)
-    return np.stack([along * np.cos(W * t), along * np.sin(W * t)], axis=-1)
+    return L0 * np.cosh(W * t) + s * np.sinh(W * t) + g / (2 * W**2) * np.sin(W * t)
+
+
+def exact(t):
+    """The position in the plane."""
+    angle = PARAMS["Omega"] * t
+    return np.stack([length(t) * np.cos(angle), length(t) * np.sin(angle)], axis=-1)
 
 
 def force(t):
@@ -51,7 +82,9 @@ def force(t):
 def checks():
     ts = [0.0, 0.5, 1.0, 2.0]
     q, _ = reference(system, q0=Q0, v0=V0, ts=ts)
-    rows = []
+    rows = same_accelerations(along, from_particles())
+    l, _ = reference(along, q0=[L0], v0=[DL0], ts=ts)
+    rows += compare("l(t) in one coordinate, continuous against the closed form", l[1:, 0], [length(t) for t in ts[1:]], 1e-9)
     for t, row in zip(ts[1:], q[1:], strict=True):
         rows += compare(f"(x, y)({t}), continuous against the closed form", row, exact(t), 1e-9)
     traj = simulate(system, Midpoint(), q0=Q0, v0=V0, h=H, steps=200)

@@ -26,6 +26,7 @@ from accion.methods import (
 from accion.nodes import project as project
 from accion.simulate import ensemble as ensemble, simulate as simulate
 from accion.spaces import Euclidean as Euclidean, Product as Product, Torus as Torus
+from accion.symbolic import Untranslatable as Untranslatable, from_sympy as from_sympy, symbolic as symbolic
 from accion.systems import (
     System as System,
     mechanical as mechanical,

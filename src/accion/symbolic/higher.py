@@ -1,0 +1,120 @@
+"""Lagrangians with higher derivatives: L(t, q, q', ..., q^(r))."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import sympy as sp
+
+from accion.symbolic.render import Sheet
+from accion.symbolic.tidy import Tidy
+from accion.symbolic.translate import translate
+from accion.symbolic.variables import TIME, Variables, array
+
+
+@dataclass(frozen=True)
+class HigherOrderEquations:
+    """The Euler-Lagrange equations and the Jacobi-Ostrogradsky momenta of L(t, q, q', ..., q^(r)) (004 section 5.1, with the right signs).
+
+    sum_l (-1)^l d^l/dt^l dL/dq^(l) = 0,        p_i = sum_s (-1)^s d^s/dt^s dL/dq^(i+1+s),  i = 0, ..., r - 1
+    """
+
+    variables: Variables
+    order: int
+    inner_L: Any
+    tidy: Tidy
+
+    @cached_property
+    def jets(self):
+        """Symbols for q, q', ..., q^(2r)."""
+        return tuple(tuple(sp.Symbol(f"{name}_{k}", real=True) for name in self.variables.words) for k in range(2 * self.order + 1))
+
+    def rate(self, expr):
+        pairs = [(x, dx) for low, high in zip(self.jets[:-1], self.jets[1:], strict=True) for x, dx in zip(low, high, strict=True)]
+        return sp.diff(expr, self.variables.t) + sp.Add(*(sp.diff(expr, x) * dx for x, dx in pairs))
+
+    def alternating(self, derivatives):
+        """sum_s (-1)^s d^s/dt^s of the s-th expression."""
+        total = sp.Integer(0)
+        for expr in reversed(derivatives):
+            total = expr - self.rate(total)
+        return self.tidy(total, tuple(x for level in self.jets[1:] for x in level))
+
+    def show(self, expr):
+        x = self.variables
+        functions = [sp.Function(name)(TIME) for name in x.words]
+        jets = {s: f.diff(TIME, k) if k else f for k, level in enumerate(self.jets) for s, f in zip(level, functions, strict=True)}
+        return sp.sympify(expr).xreplace(jets | {x.t: TIME} | {s: sp.Symbol(s.name) for s in x.numbers})
+
+    @cached_property
+    def L(self):
+        return self.show(self.inner_L)
+
+    @cached_property
+    def equations(self):
+        """One for each coordinate, of order 2r."""
+        rows = [
+            self.alternating([sp.diff(self.inner_L, level[i]) for level in self.jets[: self.order + 1]]) for i in range(len(self.variables.words))
+        ]
+        return tuple(sp.Eq(self.show(row), 0, evaluate=False) for row in rows)
+
+    @cached_property
+    def inner_momenta(self):
+        n, r = len(self.variables.words), self.order
+        return tuple(
+            tuple(self.alternating([sp.diff(self.inner_L, level[j]) for level in self.jets[i + 1 : r + 1]]) for j in range(n)) for i in range(r)
+        )
+
+    @cached_property
+    def momenta(self):
+        """The momenta p_i, i = 0, ..., r - 1, each with one component for each coordinate."""
+        return tuple(tuple(map(self.show, level)) for level in self.inner_momenta)
+
+    @cached_property
+    def energy(self):
+        """E = sum_i p_i q^(i+1) - L, conserved where L does not depend on time."""
+        terms = [p * x for level, jet in zip(self.inner_momenta, self.jets[1:], strict=False) for p, x in zip(level, jet, strict=True)]
+        return self.show(self.tidy(sp.Add(*terms) - self.inner_L))
+
+    @cached_property
+    def hessian(self):
+        """d2L/dq^(r)dq^(r): the equations are regular where it is."""
+        top = self.jets[self.order]
+        return self.show(sp.Matrix(len(top), len(top), lambda i, j: self.tidy(sp.diff(self.inner_L, top[i], top[j]))))
+
+    @cached_property
+    def sheet(self):
+        names = self.variables.words
+        momenta = [
+            sp.Eq(sp.Symbol(f"p_{i}_{name}"), p, evaluate=False) for i, level in enumerate(self.momenta) for name, p in zip(names, level, strict=True)
+        ]
+        groups = [("Lagrangian", [sp.Eq(sp.Symbol("L"), self.L, evaluate=False)]), ("equations of motion", list(self.equations))]
+        groups += [("momenta", momenta), ("energy", [sp.Eq(sp.Symbol("E"), self.energy, evaluate=False)])]
+        return Sheet(f"a system of order {self.order}", tuple(groups), self.tidy.complete)
+
+    def latex(self):
+        return self.sheet.latex()
+
+    def text(self):
+        return self.sheet.text()
+
+    def _repr_latex_(self):
+        return f"$\\displaystyle {self.latex()}$"
+
+    def __str__(self):
+        return self.text()
+
+
+def higher_order(lagrangian, coordinates, params=None, *, order=2, seconds=10.0):
+    """The equations of `lagrangian(t, q, q', ..., q^(order), params)`, with `coordinates` the names of the components of q."""
+    if not callable(lagrangian):
+        raise ValueError(f"higher_order needs a function lagrangian(t, q, v, a, ..., params); got {lagrangian!r}.")
+    if isinstance(order, bool) or not isinstance(order, int) or order < 1:
+        raise ValueError(f"order must be a whole number, 1 or more; got {order!r}.")
+    variables = Variables(tuple(coordinates), 0, params)
+    tidy = Tidy(float(seconds))
+    empty = HigherOrderEquations(variables, order, sp.Integer(0), tidy)
+    jets = [array(level) for level in empty.jets[: order + 1]]
+    at = lambda t, numbers, *jets: lagrangian(t, *jets, variables.params_from(numbers))  # noqa: E731
+    L = translate(at, variables.t, array(tuple(variables.numbers)), *jets)
+    return HigherOrderEquations(variables, order, tidy(L.item()), tidy)

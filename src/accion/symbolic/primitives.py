@@ -1,0 +1,102 @@
+"""What each elementwise operation of JAX is in SymPy."""
+
+import sympy as sp
+
+
+def select(which, *cases):
+    """cases[which]; a Piecewise where `which` is not known."""
+    if which in (sp.true, sp.false):
+        return cases[1] if which == sp.true else cases[0]
+    if which.is_Boolean or which.is_Relational:
+        return sp.Piecewise((cases[1], which), (cases[0], True))
+    if which.is_Integer:
+        return cases[int(which)]
+    return sp.Piecewise(*((case, sp.Eq(which, i)) for i, case in enumerate(cases[:-1])), (cases[-1], True))
+
+
+def as_number(x):
+    """1 or 0 for a condition; numbers as they are."""
+    if isinstance(x, sp.logic.boolalg.Boolean):
+        return select(x, sp.Integer(0), sp.Integer(1))
+    return x
+
+
+def remainder(x, y):
+    """The remainder that has the sign of x, as in C."""
+    return x - y * sp.sign(x / y) * sp.floor(sp.Abs(x / y))
+
+
+ELEMENTWISE = {
+    "add": lambda x, y: x + y,
+    "add_any": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "neg": lambda x: -x,
+    "max": sp.Max,
+    "min": sp.Min,
+    "rem": remainder,
+    "pow": lambda x, y: x**y,
+    "square": lambda x: x**2,
+    "sqrt": sp.sqrt,
+    "rsqrt": lambda x: 1 / sp.sqrt(x),
+    "cbrt": lambda x: sp.sign(x) * sp.Abs(x) ** sp.Rational(1, 3),
+    "exp": sp.exp,
+    "exp2": lambda x: sp.Integer(2) ** x,
+    "expm1": lambda x: sp.exp(x) - 1,
+    "log": sp.log,
+    "log1p": lambda x: sp.log(1 + x),
+    "logistic": lambda x: 1 / (1 + sp.exp(-x)),
+    "sin": sp.sin,
+    "cos": sp.cos,
+    "tan": sp.tan,
+    "asin": sp.asin,
+    "acos": sp.acos,
+    "atan": sp.atan,
+    "atan2": sp.atan2,
+    "sinh": sp.sinh,
+    "cosh": sp.cosh,
+    "tanh": sp.tanh,
+    "asinh": sp.asinh,
+    "acosh": sp.acosh,
+    "atanh": sp.atanh,
+    "erf": sp.erf,
+    "erfc": sp.erfc,
+    "erf_inv": sp.erfinv,
+    "lgamma": lambda x: sp.log(sp.Abs(sp.gamma(x))),
+    "digamma": lambda x: sp.polygamma(0, x),
+    "abs": sp.Abs,
+    "sign": sp.sign,
+    "floor": sp.floor,
+    "ceil": sp.ceiling,
+    "is_finite": lambda x: sp.false if x in (sp.oo, -sp.oo, sp.nan) else sp.true,
+    "lt": lambda x, y: sp.Lt(x, y),
+    "le": lambda x, y: sp.Le(x, y),
+    "gt": lambda x, y: sp.Gt(x, y),
+    "ge": lambda x, y: sp.Ge(x, y),
+    "eq": lambda x, y: sp.Eq(as_number(x), as_number(y)),
+    "ne": lambda x, y: sp.Ne(as_number(x), as_number(y)),
+    "and": sp.And,
+    "or": sp.Or,
+    "not": sp.Not,
+    "xor": sp.Xor,
+    "select_n": select,
+    "clamp": lambda low, x, high: sp.Min(sp.Max(x, low), high),
+    "stop_gradient": lambda x: x,
+    "copy": lambda x: x,
+    "name": lambda x: x,
+    "reduce_precision": lambda x: x,
+}
+REDUCTIONS = {
+    "reduce_sum": lambda row: sp.Add(*row),
+    "reduce_prod": lambda row: sp.Mul(*row),
+    "reduce_max": lambda row: sp.Max(*row),
+    "reduce_min": lambda row: sp.Min(*row),
+    "reduce_and": lambda row: sp.And(*row),
+    "reduce_or": lambda row: sp.Or(*row),
+}
+CUMULATIVE = {
+    "cumsum": lambda row: sp.Add(*row),
+    "cumprod": lambda row: sp.Mul(*row),
+    "cummax": lambda row: sp.Max(*row),
+    "cummin": lambda row: sp.Min(*row),
+}

@@ -1,4 +1,4 @@
-"""The pendulum chain: n unit masses on n unit rods without mass, angles from the vertical that points down."""
+"""The pendulum chain: n unit masses on n unit rods without mass, in angles from the vertical that points down, and in positions."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -24,8 +24,34 @@ def start(n):
     return np.linspace(1.0, 1.5, n), np.zeros(n)
 
 
-def simulation(n, steps):
+def simulation(n, steps, save_every=1, h=H):
     """The function () -> Trajectory that accion takes for `steps` steps."""
     chain = system(n)
     q0, v0 = start(n)
-    return lambda: ac.simulate(chain, ac.Midpoint(), q0=q0, v0=v0, h=H, steps=steps)
+    return lambda: ac.simulate(chain, ac.Midpoint(), q0=q0, v0=v0, h=h, steps=steps, save_every=save_every)
+
+
+# ---------------------------------------------------------------- the same chain on rods
+
+
+def cartesian(q):
+    """The positions (x1, y1, x2, y2, ...) of the masses from angles, y upwards; leading axes are kept."""
+    return np.stack([np.cumsum(np.sin(q), axis=-1), -np.cumsum(np.cos(q), axis=-1)], axis=-1).reshape(*q.shape[:-1], -1)
+
+
+def rods_lagrangian(t, q, v, params):
+    return 0.5 * v @ v - GRAVITY * jnp.sum(q[1::2])
+
+
+def rods(t, q, params):
+    """Each mass is at distance 1 from the one above it, the first from the origin."""
+    r = q.reshape(-1, 2)
+    d = r - jnp.concatenate([jnp.zeros((1, 2)), r[:-1]])
+    return 0.5 * (jnp.sum(d**2, axis=1) - 1)
+
+
+def rods_simulation(n, steps, save_every=1, h=H):
+    """The function () -> Trajectory of the same motion in positions, held by n constraints."""
+    chain = ac.System(rods_lagrangian, ac.Euclidean(2 * n), holonomic=rods, name=f"chain of {n} rods")
+    q0 = cartesian(start(n)[0])
+    return lambda: ac.simulate(chain, ac.Midpoint(), q0=q0, v0=np.zeros(2 * n), h=h, steps=steps, save_every=save_every)

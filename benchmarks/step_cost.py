@@ -8,31 +8,26 @@ Every candidate has its turn in each round, so that a slow spell of the machine 
 import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
-import time
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-import jax
 import numpy as np
 from chain import simulation
 from limit import limit
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 from rivals import energy_error, loosest_dop853, optimistix_newton
+from timing import machine, progress, sample, spread, timed, verdict
 from worker import DIFFRAX_SHARE
 
 WORKER = Path(__file__).with_name("worker.py")
 DEFAULT_LOOPS = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1024"
 ACCION, OPTIMISTIX, LIMIT = "accion", "optimistix Newton", "generated scalars, numba"
 BY_DEFAULT = ", XLA's default loop limit"
-SPAN = 0.2  # s in each round, filled by as many runs as it takes: one run of the fast ones is too short to time well
 COMPARED = 200  # steps, over which trajectories must agree; later they part, because the chains are chaotic
 
 OPTIMISTIX_SHARE = 0.35
@@ -60,21 +55,6 @@ class Row(NamedTuple):
     @property
     def median(self):
         return median(self.times)
-
-
-def progress(items, what):
-    return track(items, what, console=Console(stderr=True))
-
-
-def timed(run):
-    """The function () -> seconds of one call of `run`, until its arrays are there."""
-
-    def seconds():
-        begun = time.perf_counter()
-        jax.block_until_ready(run())
-        return time.perf_counter() - begun
-
-    return seconds
 
 
 def check_agreement(name, q, expected, tolerance):
@@ -144,15 +124,6 @@ def candidates_there(worker, n, steps, error):
     ]
 
 
-def sample(candidate):
-    """us for each step, the mean over one round."""
-    total, runs = 0.0, 0
-    while total < SPAN:
-        total += candidate.seconds()
-        runs += 1
-    return total / (runs * candidate.steps) * 1e6
-
-
 def measure(links, steps, repeats):
     """One `Row` for each candidate, and the fixed cost of a call of `simulate` in ms by number of links."""
     with start_worker(steps, links) as worker:
@@ -164,7 +135,7 @@ def measure(links, steps, repeats):
         candidates = [c for n in links for c in here[n] + candidates_there(worker, n, steps, errors[str(n)])]
         rounds, calls = [], []
         for _ in progress(range(repeats), "measuring"):
-            rounds.append([sample(c) for c in candidates])
+            rounds.append([sample(c.seconds, c.steps) for c in candidates])
             calls.append([seconds() * 1e3 for seconds in single.values()])
         worker.stdin.close()
     rows = [Row(c.links, c.name, c.steps, c.note, list(times)) for c, times in zip(candidates, zip(*rounds, strict=True), strict=True)]
@@ -198,9 +169,8 @@ def table(rows):
     mine = {row.links: row.median for row in rows if row.name == ACCION}
     out = Table("links", "candidate", "us/step", "min..max", "/ accion", "note", title="a step of the pendulum chain, h = 0.01")
     for row in sorted(rows, key=lambda row: (row.links, row.median)):
-        spread = f"{min(row.times):.2f}..{max(row.times):.2f}"
         ratio = f"{row.median / mine[row.links]:.2f}"
-        out.add_row(str(row.links), row.name, f"{row.median:.2f}", spread, ratio, row.note, style="bold" if row.name == ACCION else None)
+        out.add_row(str(row.links), row.name, f"{row.median:.2f}", spread(row.times), ratio, row.note, style="bold" if row.name == ACCION else None)
     return out
 
 
@@ -209,18 +179,14 @@ def show(console, rows, calls, imports, first, found):
     fixed = ", ".join(f"{ms:.1f} ({n} links)" for n, ms in calls.items())
     console.print(f"A call of simulate for one step takes, in ms: {fixed}. The times of accion above contain it.")
     for what, times in (("import accion", imports), ("from there to the first result", first)):
-        console.print(f"{what}: {median(times):.2f} s ({min(times):.2f}..{max(times):.2f})")
+        console.print(f"{what}: {median(times):.2f} s ({spread(times)})")
     for what, value, target in found:
-        word, sign = ("PASS", "<=") if value <= target else ("MISS", ">")
-        console.print(f"{word}  {what}: {value:.2f} {sign} {target:g}")
+        console.print(verdict(what, value, target))
 
 
 def save(path, rows, calls, imports, first, found, steps):
     packages = ("accion", "jax", "jaxlib", "optimistix", "diffrax", "scipy", "numba", "sympy", "numpy")
-    record = {
-        "machine": platform.platform(),
-        "cores": os.cpu_count(),
-        "versions": {"python": platform.python_version()} | {name: version(name) for name in packages},
+    record = machine(packages) | {
         "steps": steps,
         "rows": [row._asdict() | {"median": row.median} for row in rows],
         "call_ms": calls,

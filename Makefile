@@ -23,6 +23,7 @@ audit: .venv/installed-dev
 
 benchmark: .venv/installed-dev
 	$(BIN)/python benchmarks/step_cost.py
+	$(BIN)/python benchmarks/constraints.py
 
 figures: .venv/installed
 	$(BIN)/python docs/figures.py

@@ -9,7 +9,7 @@ import sympy as sp
 
 import accion as ac
 from accion.gallery import atwood, crank_pulley, disk_on_wedge, double_pendulum, driven_mass, rotating_slot, slotted_disk, two_masses
-from accion.gallery.base import same_accelerations
+from accion.gallery.base import Check, same_accelerations
 from accion.gallery.equations import euler_lagrange
 
 MODULES = {
@@ -131,3 +131,8 @@ def test_rotating_slot_in_one_coordinate():
 def test_a_difference_is_seen():
     (check,) = same_accelerations(atwood.system, atwood.from_particles().with_params({**atwood.PARAMS, "I": 0.1 + 1e-9}))
     assert not check.passed
+
+
+def test_a_check_without_tolerance_is_refused():
+    with pytest.raises(ValueError, match="tolerance must be positive"):
+        Check("x", 0.0, 0.0, 0.0)

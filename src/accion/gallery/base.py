@@ -24,6 +24,10 @@ class Check:
     target: float
     tolerance: float
 
+    def __post_init__(self):
+        if not self.tolerance > 0:
+            raise ValueError(f"{self.what}: a tolerance must be positive, the report divides by it; got {self.tolerance}.")
+
     @property
     def difference(self):
         return abs(self.value - self.target)

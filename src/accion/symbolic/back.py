@@ -1,7 +1,7 @@
 """From SymPy to a System: expressions become functions that JAX can trace. No text is ever run as code."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,7 @@ FUNCTIONS: dict[Any, Any] = {
     sp.Add: lambda *xs: fold(lambda a, b: a + b, xs), sp.Mul: lambda *xs: fold(lambda a, b: a * b, xs),
     sp.StrictLessThan: lambda a, b: a < b, sp.LessThan: lambda a, b: a <= b, sp.StrictGreaterThan: lambda a, b: a > b,
     sp.GreaterThan: lambda a, b: a >= b, sp.Equality: lambda a, b: a == b, sp.Unequality: lambda a, b: a != b,
-    sp.And: lambda *xs: fold(jnp.logical_and, xs), sp.Or: lambda *xs: fold(jnp.logical_or, xs), sp.Not: jnp.logical_not,
+    sp.And: lambda *xs: fold(jnp.logical_and, xs), sp.Or: lambda *xs: fold(jnp.logical_or, xs), sp.Not: jnp.logical_not, sp.ITE: jnp.where,
 }  # fmt: skip
 
 
@@ -128,7 +128,7 @@ def checked(what, value):
     if isinstance(value, list | tuple):
         return tuple(checked(what, part) for part in value)
     if isinstance(value, sp.Equality):
-        left, right = (sp.sympify(side) for side in value.args)
+        left, right = (cast(sp.Expr, side) for side in value.args)
         value = left - right
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = sp.sympify(value)
@@ -147,8 +147,9 @@ def letters(coordinates, velocities, t, expressions):
         if len(times) != 1 or len(applied[0].args) != 1:
             raise ValueError(f"the coordinates must be functions of the same time; got {coordinates}.")
         time = applied[0].args[0]
-        q = tuple(sp.Dummy(str(x.func)) for x in applied)
-        v = tuple(sp.Dummy(f"{x.func}_dot") for x in applied)
+        # Symbols of a name that no parameter has, and the same each time: equal expressions make equal systems.
+        q = tuple(sp.Symbol(str(x)) for x in applied)
+        v = tuple(sp.Symbol(f"{x}'") for x in applied)
         return time, q, v, [dict(zip((x.diff(time) for x in applied), v, strict=True)), dict(zip(applied, q, strict=True))]
     if applied or velocities is None or len(velocities) != len(coordinates):
         raise ValueError("coordinates must all be functions of time x(t), or all be symbols, with `velocities` a symbol for each.")

@@ -7,18 +7,32 @@ def select(which, *cases):
     """cases[which]; a Piecewise where `which` is not known."""
     if which in (sp.true, sp.false):
         return cases[1] if which == sp.true else cases[0]
-    if which.is_Boolean or which.is_Relational:
+    if is_condition(which):
         return sp.Piecewise((cases[1], which), (cases[0], True))
     if which.is_Integer:
         return cases[int(which)]
+    if which.is_Piecewise and all(value.is_Integer for value, _ in which.args):
+        return sp.Piecewise(*((cases[int(value)], condition) for value, condition in which.args))
     return sp.Piecewise(*((case, sp.Eq(which, i)) for i, case in enumerate(cases[:-1])), (cases[-1], True))
+
+
+def is_condition(x):
+    """Whether x is true or false and not a number; SymPy counts symbols as both."""
+    return isinstance(x, sp.logic.boolalg.Boolean) and not isinstance(x, sp.Expr)
 
 
 def as_number(x):
     """1 or 0 for a condition; numbers as they are."""
-    if isinstance(x, sp.logic.boolalg.Boolean):
+    if is_condition(x):
         return select(x, sp.Integer(0), sp.Integer(1))
     return x
+
+
+def first_largest(row):
+    """The index of the first largest entry; of conditions, of the first that is true."""
+    if is_condition(row[0]):
+        return sp.Piecewise(*((sp.Integer(i), x) for i, x in enumerate(row)), (sp.Integer(0), True))
+    return sp.Piecewise(*((sp.Integer(i), sp.And(*(x >= y for y in row))) for i, x in enumerate(row[:-1])), (sp.Integer(len(row) - 1), True))
 
 
 def remainder(x, y):
@@ -93,6 +107,8 @@ REDUCTIONS = {
     "reduce_min": lambda row: sp.Min(*row),
     "reduce_and": lambda row: sp.And(*row),
     "reduce_or": lambda row: sp.Or(*row),
+    "argmax": first_largest,
+    "argmin": lambda row: first_largest([-x for x in row]),
 }
 CUMULATIVE = {
     "cumsum": lambda row: sp.Add(*row),

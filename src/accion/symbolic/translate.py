@@ -12,7 +12,7 @@ from jax.extend.core import ClosedJaxpr, Literal
 
 from accion.symbolic.linear import Undecided, solve
 from accion.symbolic.numbers import exact
-from accion.symbolic.primitives import CUMULATIVE, ELEMENTWISE, REDUCTIONS, as_number
+from accion.symbolic.primitives import CUMULATIVE, ELEMENTWISE, REDUCTIONS, as_number, is_condition
 
 # Where a frame of a traceback is not the user's own.
 LIBRARIES = (str(Path(jax.__file__).parent), str(Path(__file__).parents[1]))
@@ -246,7 +246,7 @@ def convert(eqn, x):
     if np.issubdtype(kind, np.floating):
         return [elementwise(as_number, x)]
     if np.issubdtype(kind, np.bool_):
-        return [elementwise(lambda a: a if isinstance(a, sp.logic.boolalg.Boolean) else sp.Ne(a, 0), x)]
+        return [elementwise(lambda a: a if is_condition(a) else sp.Ne(a, 0), x)]
     if np.issubdtype(kind, np.integer):
         return [elementwise(lambda a: sp.sign(a) * sp.floor(sp.Abs(a)) if not a.is_integer else a, elementwise(as_number, x))]
     raise Undecided(f"numbers of type {kind} are not real")

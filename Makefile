@@ -24,6 +24,7 @@ audit: .venv/installed-dev
 benchmark: .venv/installed-dev
 	$(BIN)/python benchmarks/step_cost.py
 	$(BIN)/python benchmarks/constraints.py
+	$(BIN)/python benchmarks/symbolic.py
 
 figures: .venv/installed
 	$(BIN)/python docs/figures.py

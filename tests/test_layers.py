@@ -7,8 +7,8 @@ import accion
 
 # Each may import from those before it only.
 ORDER = [
-    "_config", "errors", "progress", "spaces", "newton", "systems", "methods", "inputs", "nodes", "pullback", "symbolic", "step", "discrete", "continuous",
-    "plot", "storage", "trajectory", "simulate", "boundary", "analysis", "gallery", "report", "cli",
+    "_config", "errors", "progress", "spaces", "newton", "systems", "methods", "inputs", "nodes", "pullback", "symbolic", "step",
+    "discrete", "continuous", "plot", "storage", "trajectory", "simulate", "boundary", "analysis", "gallery", "report", "cli",
 ]  # fmt: skip
 ROOT = Path(accion.__file__).parent
 
@@ -48,3 +48,12 @@ def test_import_sets_float64_and_the_loop_option():
 
     assert jnp.ones(1).dtype == jnp.float64
     assert accion._config.LOOP_OPTION in os.environ["XLA_FLAGS"]
+
+
+def test_import_does_not_wait_for_sympy():
+    """SymPy takes as long to import as JAX, and a simulation does not need it."""
+    import subprocess
+    import sys
+
+    code = "import accion, sys; sys.exit('sympy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""The command line: `accion list`, `accion run NAME`, `accion reproduce [NAME ...]`."""
+"""The command line: `accion list`, `accion run NAME`, `accion equations NAME`, `accion reproduce [NAME ...]`."""
 
 import time
 from pathlib import Path
@@ -76,6 +76,25 @@ def run(
             write(traj, out)
     except (ValueError, OSError, StepFailed) as error:
         fail(error)
+
+
+@app.command()
+def equations(
+    name: Annotated[str, typer.Argument(help="A system of the gallery; see `accion list`.")],
+    method: Annotated[str | None, typer.Option(help=f"Also the discrete equations of one of {', '.join(METHODS)}; Alpha as Alpha:0.3.")] = None,
+    latex: Annotated[bool, typer.Option("--latex", help="As LaTeX.")] = False,
+):
+    """The equations of one system of the gallery: Lagrangian, motion, momenta, energy, what is conserved."""
+    from accion.gallery import find
+    from accion.symbolic import symbolic
+
+    try:
+        eqs = symbolic(find(name).system)
+        sheets = [eqs, *([eqs.discrete(parse_method(method))] if method else [])]
+    except ValueError as error:
+        fail(error)
+    for sheet in sheets:
+        typer.echo(sheet.latex() if latex else sheet.text())
 
 
 @app.command()

@@ -84,8 +84,9 @@ def solve(system, q0, y, ts, rtol, atol, max_steps):
         y,
         numbers,
         saveat=diffrax.SaveAt(ts=ts),
-        stepsize_controller=diffrax.PIDController(rtol=rtol, atol=atol),
-        max_steps=max_steps,
+        # Steps end at the times asked for: between steps the interpolation of Dopri8 is a thousand times less accurate.
+        stepsize_controller=diffrax.ClipStepSizeController(diffrax.PIDController(rtol=rtol, atol=atol), step_ts=ts),
+        max_steps=max_steps + len(ts),
         adjoint=diffrax.ForwardMode(),
         throw=False,
     )

@@ -25,3 +25,7 @@ class ConnectFailed(RuntimeError):
         RuntimeError.__init__(self, message)
         self.residual = residual
         self.t = t
+
+
+class Untranslatable(ValueError):
+    """A function does something that has no expression in SymPy, or an expression has no counterpart in JAX."""

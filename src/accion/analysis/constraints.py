@@ -8,10 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
-import sympy as sp
 
-from accion.symbolic import Equations, Untranslatable, symbolic
-from accion.symbolic.linear import Undecided, solve
 from accion.systems import System
 
 SMALL = 1e-8  # a singular value or a residual below this, relative to the largest, counts as zero
@@ -202,6 +199,8 @@ def constraint_algorithm(system, *, samples=12, seed=0, seconds=10.0):
             break
         cuts.append(cut)
         g = chain.extend(g, cut)
+    from accion.symbolic.chain import printed  # SymPy takes long to import
+
     equations, determinant, reason = printed(system, cuts, seconds)
     levels = tuple(Level(d, c, e) for d, c, e in zip(dimensions, counts, equations[: len(dimensions)], strict=True))
     return ConstraintAlgorithm(system, levels, stable, symplectic, smallest, determinant, reason)
@@ -225,44 +224,3 @@ def is_symplectic(derivative, n):
     kernel = scipy.linalg.null_space(derivative, rcond=SMALL)
     q, p = kernel[:n], kernel[n : 2 * n]
     return rank(q.T @ p - p.T @ q) == kernel.shape[1]
-
-
-def printed(system, cuts, seconds):
-    """The equations of each W_k and the determinant of the test 4.11 as SymPy expressions, or why they cannot be had."""
-    try:
-        eqs = symbolic(system, seconds=seconds)
-        x = eqs.variables
-        phi = list(eqs.inner_constraints) if system.vakonomic is not None else []
-        g = phi + [p - momentum for p, momentum in zip(x.p, eqs.inner_p, strict=True)]
-        shown = [eqs.constraints, tuple(equation(p, momentum) for p, momentum in zip(eqs.show(x.p), eqs.momenta, strict=True))]
-        for cut in cuts:
-            new = follow(eqs, g, cut)
-            g = g + new
-            shown.append(tuple(equation(eqs.show(e), 0) for e in new))
-        u = (*x.v, *x.lam)
-        rows = [*(sp.diff(eqs.inner_total, v) for v in x.v), *phi]
-        H = sp.Matrix(len(rows), len(u), lambda i, j: eqs.tidy(sp.diff(rows[i], u[j])))
-        return shown, eqs.show(eqs.tidy.solved(H.det(method="berkowitz"))), None
-    except (Untranslatable, Undecided) as error:
-        return [None] * (len(cuts) + 2), None, str(error)
-
-
-def follow(eqs: Equations, g, cut: Cut):
-    """The equations of a cut, with the momenta replaced by what they are."""
-    x = eqs.variables
-    at = dict(zip(x.p, eqs.inner_p, strict=True))
-    forces = [sp.diff(eqs.inner_total, q) + f for q, f in zip(x.q, eqs.inner_force, strict=True)]
-    moving = [(x.t, sp.Integer(1)), *zip(x.q, x.v, strict=True), *zip(x.p, forces, strict=True)]
-    b = sp.Matrix([sp.Add(*(sp.diff(e, y) * dy for y, dy in moving)) for e in g])
-    u = (*x.v, *x.lam)
-    G = sp.Matrix(len(g), len(u), lambda i, j: sp.diff(g[i], u[j]))
-    R, C = (list(i) for i in cut.pivots)
-    rows = list(cut.rows)
-    new = b.extract(rows, [0])
-    if R:
-        new -= G.extract(rows, C) * solve(G.extract(R, C), b.extract(R, [0]))
-    return [eqs.tidy(eqs.tidy.solved(e.xreplace(at)), x.v) for e in new]
-
-
-def equation(left, right):
-    return sp.Eq(left, right, evaluate=False)

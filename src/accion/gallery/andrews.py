@@ -5,9 +5,8 @@ from functools import cache
 import jax
 import jax.numpy as jnp
 import numpy as np
-import sympy as sp
 
-from accion.gallery.base import Entry, Symbols, compare
+from accion.gallery.base import Entry, compare
 from accion.methods import Midpoint
 from accion.plot import new_figure
 from accion.plot.figures import COLORS, step_axis
@@ -73,8 +72,9 @@ def spring():
 PARAMS = {**inertia(), **spring(), "M": 33e-3, **POINTS, **LENGTHS}
 
 
-def energies(q, v, params, sin, cos, sqrt):
-    """(T, V): kinetic energy; the spring at the lever with the constant moment on the crank. `sin`, `cos`, `sqrt` are JAX's or SymPy's."""
+def lagrangian(t, q, v, params):
+    """Kinetic energy, less the spring at the lever and the constant moment on the crank."""
+    sin, cos = jnp.sin, jnp.cos
     beta, theta, gamma, phi, _, omega, _ = q
     db, dth, dg, dph, dde, dom, dep = v
     J1, J2, J3, J4, J5, J6, J7 = (params[f"J{i}"] for i in range(1, 8))
@@ -83,33 +83,27 @@ def energies(q, v, params, sin, cos, sqrt):
     lever = J3 * dg**2 / 2
     left = J4 * dph**2 / 2 + (J4 + k4 * sin(phi)) * dph * dde + (J5 + 2 * k4 * sin(phi)) * dde**2 / 2
     right = J6 * dom**2 / 2 + (J6 - k6 * sin(omega)) * dom * dep + (J7 - 2 * k6 * sin(omega)) * dep**2 / 2
-    length = sqrt(params["g0"] + params["g1"] * cos(gamma) + params["g2"] * sin(gamma))
-    return crank + lever + left + right, params["c"] * (length - params["l"]) ** 2 / 2 - params["M"] * beta
+    length = jnp.sqrt(params["g0"] + params["g1"] * cos(gamma) + params["g2"] * sin(gamma))
+    return crank + lever + left + right - params["c"] * (length - params["l"]) ** 2 / 2 + params["M"] * beta
 
 
-def closures(q, params, sin, cos):
+def loops(t, q, params):
     """Where the crank's rod ends, less where each of the three arms says it does."""
+    sin, cos = jnp.sin, jnp.cos
     beta, theta, gamma, phi, delta, omega, epsilon = q
     d, e, f, r, s, z, u, xa, ya, xb, yb = (params[key] for key in (*"defrszu", "x_a", "y_a", "x_b", "y_b"))
     x = r * cos(beta) - d * cos(beta + theta)
     y = r * sin(beta) - d * sin(beta + theta)
-    return (
-        x - s * sin(gamma) - xb,
-        y + s * cos(gamma) - yb,
-        x - e * sin(phi + delta) - z * cos(delta) - xa,
-        y + e * cos(phi + delta) - z * sin(delta) - ya,
-        x - f * cos(omega + epsilon) - u * sin(epsilon) - xa,
-        y - f * sin(omega + epsilon) + u * cos(epsilon) - ya,
+    return jnp.array(
+        [
+            x - s * sin(gamma) - xb,
+            y + s * cos(gamma) - yb,
+            x - e * sin(phi + delta) - z * cos(delta) - xa,
+            y + e * cos(phi + delta) - z * sin(delta) - ya,
+            x - f * cos(omega + epsilon) - u * sin(epsilon) - xa,
+            y - f * sin(omega + epsilon) + u * cos(epsilon) - ya,
+        ]
     )
-
-
-def lagrangian(t, q, v, params):
-    T, V = energies(q, v, params, jnp.sin, jnp.cos, jnp.sqrt)
-    return T - V
-
-
-def loops(t, q, params):
-    return jnp.array(closures(q, params, jnp.sin, jnp.cos))
 
 
 COORDINATES = tuple(f"{name} [rad]" for name in NAMES)
@@ -183,14 +177,6 @@ def positions(q):
     return jnp.stack([jnp.zeros(2), crank, joint, hook, b, joint, a + p["z"] * at(delta), a, a + p["u"] * across(epsilon), joint])
 
 
-def symbols():
-    t = sp.Symbol("t")
-    q = tuple(sp.Function(name)(t) for name in NAMES)
-    letters = {key: sp.Symbol(key, real=True) for key in PARAMS}
-    T, V = energies(q, [qi.diff(t) for qi in q], letters, sp.sin, sp.cos, sp.sqrt)
-    return Symbols(t, q, T - V, holonomic=closures(q, letters, sp.sin, sp.cos))
-
-
 entry = Entry(
     name="andrews",
     title="Andrews' squeezing mechanism",
@@ -203,7 +189,6 @@ entry = Entry(
     start={"q0": Q0, "v0": np.zeros(7)},
     h=DURATION / STEPS,
     steps=STEPS,
-    symbols=symbols,
     checks=checks,
     figure=figure,
     positions=positions,

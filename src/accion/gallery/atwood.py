@@ -5,10 +5,9 @@
 
 import jax.numpy as jnp
 import numpy as np
-import sympy as sp
 
 from accion.continuous import accelerations, reference
-from accion.gallery.base import Entry, Symbols, compare, data, same_accelerations
+from accion.gallery.base import Entry, compare, data, same_accelerations
 from accion.methods import Midpoint
 from accion.plot import new_figure
 from accion.simulate import simulate
@@ -75,13 +74,6 @@ def figure():
     return fig
 
 
-def symbols():
-    t = sp.Symbol("t")
-    mA, mB, I, r, g = sp.symbols("m_A m_B I r g", positive=True)
-    x = sp.Function("x")(t)
-    return Symbols(t, (x,), (mA + mB) * x.diff(t) ** 2 / 2 + I * (x.diff(t) / r) ** 2 / 2 - (mB - mA) * g * x)
-
-
 entry = Entry(
     name="atwood",
     title="Pulley with two masses",
@@ -93,7 +85,6 @@ entry = Entry(
     start={"q0": [0.0], "v0": [0.0]},
     h=H,
     steps=100,
-    symbols=symbols,
     checks=checks,
     figure=figure,
     positions=lambda q: jnp.array([[-0.2, -1.0 - q[0]], [-0.2, 0.0], [0.2, 0.0], [0.2, -1.0 + q[0]]]),

@@ -8,7 +8,6 @@ from typing import Any
 
 import jax
 import numpy as np
-import sympy as sp
 
 from accion.continuous import accelerations
 from accion.methods import Method
@@ -50,28 +49,9 @@ class Entry:
     start: dict[str, Any]  # q0 and v0
     h: float
     steps: int
-    symbols: Callable[[], "Symbols"]
     checks: Callable[[], list[Check]]
     figure: Callable[[], Any]
     positions: Callable[..., Any] | None = None  # q -> points of the plane, for the animation
-
-
-@dataclass(frozen=True)
-class Symbols:
-    """The Lagrangian and the constraints as a person writes them: SymPy expressions in functions q_i(t)."""
-
-    t: Any
-    q: tuple[Any, ...]
-    L: Any
-    force: tuple[Any, ...] | None = None
-    holonomic: tuple[Any, ...] = ()
-    nonholonomic: tuple[Any, ...] = ()
-
-    @property
-    def lam(self):
-        """The multipliers, as functions of time."""
-        count = len(self.holonomic) + len(self.nonholonomic)
-        return tuple(sp.Function(f"lambda_{i + 1}" if count > 1 else "lambda")(self.t) for i in range(count))
 
 
 def data(name):

@@ -4,10 +4,9 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-import sympy as sp
 
 from accion.continuous import reference
-from accion.gallery.base import Entry, Symbols, compare, data
+from accion.gallery.base import Entry, compare, data
 from accion.methods import Trapezoid
 from accion.plot import new_figure, step_axis
 from accion.simulate import simulate
@@ -85,13 +84,6 @@ def figure():
     return fig
 
 
-def symbols():
-    t = sp.Symbol("t")
-    kappa, omega = sp.symbols("kappa omega")
-    q = sp.Function("q")(t)
-    return Symbols(t, (q,), sp.exp(-kappa * t) * (q.diff(t) ** 2 - omega**2 * q**2) / 2)
-
-
 entry = Entry(
     name="caldirola_oscillator",
     title="Oscillator with exponential friction or pumping",
@@ -104,7 +96,6 @@ entry = Entry(
     start={"q0": [Q0], "v0": [V0]},
     h=H,
     steps=200,
-    symbols=symbols,
     checks=checks,
     figure=figure,
 )

@@ -2,10 +2,9 @@
 
 import jax.numpy as jnp
 import numpy as np
-import sympy as sp
 
 from accion.continuous import reference
-from accion.gallery.base import Entry, Symbols, compare, data
+from accion.gallery.base import Entry, compare, data
 from accion.methods import Trapezoid
 from accion.plot import new_figure
 from accion.simulate import simulate
@@ -97,12 +96,6 @@ def figure():
     return fig
 
 
-def symbols():
-    t, kappa = sp.Symbol("t"), sp.Symbol("kappa")
-    q = tuple(sp.Function(name)(t) for name in ("x", "y", "z"))
-    return Symbols(t, q, sp.exp(-kappa * t) * sum(c.diff(t) ** 2 for c in q) / 2)
-
-
 entry = Entry(
     name="caldirola_particle",
     title="Free particle with exponential friction, in R^3",
@@ -116,7 +109,6 @@ entry = Entry(
     start={"q0": Q0, "v0": V0},
     h=H,
     steps=N,
-    symbols=symbols,
     checks=checks,
     figure=figure,
 )

@@ -8,11 +8,10 @@ tip of the crank to the pulley has the length s(alpha), and the mass M on its ot
 
 import jax.numpy as jnp
 import numpy as np
-import sympy as sp
 
 from accion.analysis import order
 from accion.continuous import reference
-from accion.gallery.base import Entry, Symbols, compare, same_accelerations
+from accion.gallery.base import Entry, compare, same_accelerations
 from accion.methods import Midpoint, Trapezoid
 from accion.plot import new_figure
 from accion.simulate import simulate
@@ -106,14 +105,6 @@ def figure():
     return fig
 
 
-def symbols():
-    t = sp.Symbol("t")
-    M, I, a, b, g = sp.symbols("M I a b g", positive=True)
-    alpha = sp.Function("alpha")(t)
-    s = sp.sqrt(a**2 + b**2 - 2 * a * b * sp.cos(alpha))
-    return Symbols(t, (alpha,), (I + M * s.diff(alpha) ** 2) * alpha.diff(t) ** 2 / 2 - M * g * s)
-
-
 def linkage(q):
     a, b, s = PARAMS["a"], PARAMS["b"], string(q[0], PARAMS)
     tip = a * jnp.array([jnp.cos(q[0]), jnp.sin(q[0])])
@@ -131,7 +122,6 @@ entry = Entry(
     start={"q0": [START], "v0": [0.0]},
     h=H,
     steps=600,
-    symbols=symbols,
     checks=checks,
     figure=figure,
     positions=linkage,

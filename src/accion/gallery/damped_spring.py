@@ -2,10 +2,9 @@
 
 import jax.numpy as jnp
 import numpy as np
-import sympy as sp
 
 from accion.continuous import reference
-from accion.gallery.base import Entry, Symbols, compare, data
+from accion.gallery.base import Entry, compare, data
 from accion.methods import LeftRectangle
 from accion.plot import new_figure, step_axis
 from accion.simulate import simulate
@@ -92,13 +91,6 @@ def figure():
     return fig
 
 
-def symbols():
-    t = sp.Symbol("t")
-    m, eta, lam = sp.symbols("m eta lambda", positive=True)
-    x = sp.Function("x")(t)
-    return Symbols(t, (x,), m * x.diff(t) ** 2 / 2 - eta * x**2 / 2, (-lam * x.diff(t),))
-
-
 entry = Entry(
     name="damped_spring",
     title="Mass on a spring, with friction",
@@ -111,7 +103,6 @@ entry = Entry(
     start={"q0": [X0], "v0": [V0]},
     h=H,
     steps=200,
-    symbols=symbols,
     checks=checks,
     figure=figure,
     positions=lambda q: jnp.array([[-1.0, 0.0], [q[0], 0.0]]),

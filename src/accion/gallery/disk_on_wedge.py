@@ -6,10 +6,9 @@
 
 import jax.numpy as jnp
 import numpy as np
-import sympy as sp
 
 from accion.continuous import accelerations, reference
-from accion.gallery.base import Entry, Symbols, compare, data, same_accelerations
+from accion.gallery.base import Entry, compare, data, same_accelerations
 from accion.methods import Midpoint
 from accion.plot import new_figure
 from accion.simulate import simulate
@@ -80,15 +79,6 @@ def figure():
     return fig
 
 
-def symbols():
-    t = sp.Symbol("t")
-    M, m, r, alpha, g = sp.symbols("M m r alpha g", positive=True)
-    x, theta = sp.Function("x")(t), sp.Function("theta")(t)
-    dx, dtheta = x.diff(t), theta.diff(t)
-    T = M * dx**2 / 2 + m * (dx**2 + (r * dtheta) ** 2 + 2 * dx * dtheta * r * sp.cos(alpha)) / 2 + m * r**2 * dtheta**2 / 4
-    return Symbols(t, (x, theta), T + m * g * theta * r * sp.sin(alpha))
-
-
 entry = Entry(
     name="disk_on_wedge",
     title="Disk on a wedge",
@@ -100,7 +90,6 @@ entry = Entry(
     start={"q0": [0.0, 0.0], "v0": [0.0, 0.0]},
     h=H,
     steps=100,
-    symbols=symbols,
     checks=checks,
     figure=figure,
     positions=lambda q: jnp.stack([jnp.array([q[0], 0.0]), disk_pose(0.0, q, PARAMS)[:2]]),

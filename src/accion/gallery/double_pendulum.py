@@ -6,11 +6,10 @@ a alpha'' cos(alpha - beta) - a alpha'^2 sin(alpha - beta) + b beta'' + g sin(be
 
 import jax.numpy as jnp
 import numpy as np
-import sympy as sp
 
 from accion.analysis import order
 from accion.continuous import reference
-from accion.gallery.base import Entry, Symbols, compare, data, same_accelerations
+from accion.gallery.base import Entry, compare, data, same_accelerations
 from accion.methods import LeftRectangle, Midpoint, Trapezoid
 from accion.plot import new_figure
 from accion.simulate import simulate
@@ -96,16 +95,6 @@ def figure():
     return fig
 
 
-def symbols():
-    t = sp.Symbol("t")
-    ma, mb, a, b, g = sp.symbols("m_a m_b a b g", positive=True)
-    alpha, beta = sp.Function("alpha")(t), sp.Function("beta")(t)
-    da, db = alpha.diff(t), beta.diff(t)
-    T = (a**2 * (ma + mb) * da**2 + 2 * a * b * mb * da * db * sp.cos(alpha - beta) + b**2 * mb * db**2) / 2
-    V = -g * ((ma + mb) * a * sp.cos(alpha) + mb * b * sp.cos(beta))
-    return Symbols(t, (alpha, beta), T - V)
-
-
 entry = Entry(
     name="double_pendulum",
     title="Double pendulum",
@@ -117,7 +106,6 @@ entry = Entry(
     start={"q0": Q0, "v0": V0},
     h=H,
     steps=1000,
-    symbols=symbols,
     checks=checks,
     figure=figure,
     positions=positions,

@@ -5,11 +5,10 @@ M x'' + mu x' + k x = A cos(omega t)
 
 import jax.numpy as jnp
 import numpy as np
-import sympy as sp
 
 from accion.analysis import order
 from accion.continuous import reference
-from accion.gallery.base import Entry, Symbols, compare, data, same_accelerations
+from accion.gallery.base import Entry, compare, data, same_accelerations
 from accion.methods import Midpoint, Trapezoid
 from accion.plot import new_figure
 from accion.simulate import simulate
@@ -106,13 +105,6 @@ def figure():
     return fig
 
 
-def symbols():
-    t = sp.Symbol("t")
-    M, k, mu, A, w = sp.symbols("M k mu A omega", positive=True)
-    x = sp.Function("x")(t)
-    return Symbols(t, (x,), M * x.diff(t) ** 2 / 2 - k * x**2 / 2 + A * sp.cos(w * t) * x, force=(-mu * x.diff(t),))
-
-
 entry = Entry(
     name="driven_mass",
     title="Driven, damped mass",
@@ -124,7 +116,6 @@ entry = Entry(
     start={"q0": [X0], "v0": [V0]},
     h=H,
     steps=2000,
-    symbols=symbols,
     checks=checks,
     figure=figure,
 )

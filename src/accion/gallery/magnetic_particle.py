@@ -2,10 +2,9 @@
 
 import jax.numpy as jnp
 import numpy as np
-import sympy as sp
 
 from accion.continuous import reference
-from accion.gallery.base import Entry, Symbols, compare, data
+from accion.gallery.base import Entry, compare, data
 from accion.methods import Trapezoid
 from accion.plot import new_figure, step_axis
 from accion.simulate import simulate
@@ -86,15 +85,6 @@ def figure():
     return fig
 
 
-def symbols():
-    t = sp.Symbol("t")
-    kappa, B, c, d = sp.symbols("kappa B c d")
-    x, y, z = q = tuple(sp.Function(name)(t) for name in ("x", "y", "z"))
-    A = (-B * y / 2, B * x / 2 + c * z**2, d * x * y)
-    L = sp.exp(-kappa * t) * (sum(c.diff(t) ** 2 for c in q) / 2 + sum(a * c.diff(t) for a, c in zip(A, q, strict=True)))
-    return Symbols(t, q, L)
-
-
 entry = Entry(
     name="magnetic_particle",
     title="Charged particle in a magnetic field, with friction",
@@ -107,7 +97,6 @@ entry = Entry(
     start={"q0": Q0, "v0": V0},
     h=H,
     steps=200,
-    symbols=symbols,
     checks=checks,
     figure=figure,
 )

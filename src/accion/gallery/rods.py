@@ -2,11 +2,10 @@
 
 import jax.numpy as jnp
 import numpy as np
-import sympy as sp
 
 from accion.continuous import reference
 from accion.gallery import double_pendulum
-from accion.gallery.base import Entry, Symbols, compare, data
+from accion.gallery.base import Entry, compare, data
 from accion.methods import Midpoint
 from accion.plot import new_figure
 from accion.simulate import simulate
@@ -74,15 +73,6 @@ def figure():
     return fig
 
 
-def symbols():
-    t = sp.Symbol("t")
-    ma, mb, a, b, g = sp.symbols("m_a m_b a b g", positive=True)
-    x1, y1, x2, y2 = q = tuple(sp.Function(name)(t) for name in ("x1", "y1", "x2", "y2"))
-    L = ma * (x1.diff(t) ** 2 + y1.diff(t) ** 2) / 2 + mb * (x2.diff(t) ** 2 + y2.diff(t) ** 2) / 2 - g * (ma * y1 + mb * y2)
-    phi = ((x1**2 + y1**2 - a**2) / 2, ((x2 - x1) ** 2 + (y2 - y1) ** 2 - b**2) / 2)
-    return Symbols(t, q, L, holonomic=phi)
-
-
 entry = Entry(
     name="rods",
     title="Double pendulum on two rods",
@@ -94,7 +84,6 @@ entry = Entry(
     start={"q0": Q0, "v0": np.zeros(4)},
     h=H,
     steps=500,
-    symbols=symbols,
     checks=checks,
     figure=figure,
     positions=lambda q: jnp.stack([jnp.zeros(2), q[:2], q[2:]]),

@@ -2,11 +2,10 @@
 
 import jax.numpy as jnp
 import numpy as np
-import sympy as sp
 
 from accion.continuous import reference
 from accion.discrete import discrete
-from accion.gallery.base import Entry, Symbols, compare, data
+from accion.gallery.base import Entry, compare, data
 from accion.methods import Midpoint
 from accion.plot import new_figure
 from accion.simulate import simulate
@@ -91,15 +90,6 @@ def figure():
     return fig
 
 
-def symbols():
-    t = sp.Symbol("t")
-    R, m, I, J = sp.symbols("R m I J", positive=True)
-    x, y, theta, phi = q = tuple(sp.Function(name)(t) for name in ("x", "y", "theta", "phi"))
-    L = m * (x.diff(t) ** 2 + y.diff(t) ** 2) / 2 + I * theta.diff(t) ** 2 / 2 + J * phi.diff(t) ** 2 / 2
-    kappa = (x.diff(t) - R * sp.cos(phi) * theta.diff(t), y.diff(t) - R * sp.sin(phi) * theta.diff(t))
-    return Symbols(t, q, L, nonholonomic=kappa)
-
-
 entry = Entry(
     name="rolling_disk",
     title="Vertical rolling disk",
@@ -111,7 +101,6 @@ entry = Entry(
     start={"q0": Q0, "v0": V0},
     h=H,
     steps=50,
-    symbols=symbols,
     checks=checks,
     figure=figure,
     positions=lambda q: jnp.stack([q[:2] - 0.5 * jnp.array([jnp.cos(q[3]), jnp.sin(q[3])]), q[:2] + 0.5 * jnp.array([jnp.cos(q[3]), jnp.sin(q[3])])]),

@@ -5,11 +5,10 @@ m x'' = -lambda sin(Omega t),    m y'' + m g = lambda cos(Omega t);      along t
 
 import jax.numpy as jnp
 import numpy as np
-import sympy as sp
 
 from accion.analysis import order
 from accion.continuous import reference
-from accion.gallery.base import Entry, Symbols, compare, same_accelerations
+from accion.gallery.base import Entry, compare, same_accelerations
 from accion.methods import Midpoint, Trapezoid
 from accion.plot import new_figure
 from accion.simulate import simulate
@@ -115,14 +114,6 @@ def figure():
     return fig
 
 
-def symbols():
-    t = sp.Symbol("t")
-    m, g, W = sp.symbols("m g Omega", positive=True)
-    x, y = sp.Function("x")(t), sp.Function("y")(t)
-    L = m * (x.diff(t) ** 2 + y.diff(t) ** 2) / 2 - m * g * y
-    return Symbols(t, (x, y), L, holonomic=(y * sp.cos(W * t) - x * sp.sin(W * t),))
-
-
 entry = Entry(
     name="rotating_slot",
     title="Particle in a rotating slot",
@@ -135,7 +126,6 @@ entry = Entry(
     start={"q0": Q0, "v0": V0},
     h=H,
     steps=200,
-    symbols=symbols,
     checks=checks,
     figure=figure,
     positions=lambda q: jnp.stack([jnp.zeros(2), q]),

@@ -2,12 +2,11 @@
 
 import jax.numpy as jnp
 import numpy as np
-import sympy as sp
 
 from accion.boundary import connect
 from accion.continuous import reference
 from accion.gallery import rolling_disk
-from accion.gallery.base import Entry, Symbols, compare
+from accion.gallery.base import Entry, compare
 from accion.methods import Midpoint, Trapezoid
 from accion.plot import new_figure
 from accion.simulate import simulate
@@ -111,14 +110,6 @@ def figure():
     return fig
 
 
-def symbols():
-    t = sp.Symbol("t")
-    m, J, g, slope = sp.symbols("m J g alpha", positive=True)
-    x, y, phi = q = tuple(sp.Function(name)(t) for name in ("x", "y", "phi"))
-    L = m * (x.diff(t) ** 2 + y.diff(t) ** 2) / 2 + J * phi.diff(t) ** 2 / 2 + m * g * sp.sin(slope) * x
-    return Symbols(t, q, L, nonholonomic=(x.diff(t) * sp.sin(phi) - y.diff(t) * sp.cos(phi),))
-
-
 entry = Entry(
     name="skate",
     title="Skate on an incline, and penny: nonholonomic and vakonomic",
@@ -131,7 +122,6 @@ entry = Entry(
     start={"q0": Q0, "v0": V0},
     h=H,
     steps=600,
-    symbols=symbols,
     checks=checks,
     figure=figure,
     positions=lambda q: jnp.stack(

@@ -2,10 +2,9 @@
 
 import jax.numpy as jnp
 import numpy as np
-import sympy as sp
 
 from accion.continuous import reference
-from accion.gallery.base import Entry, Symbols, compare
+from accion.gallery.base import Entry, compare
 from accion.methods import Midpoint, Trapezoid
 from accion.plot import new_figure, step_axis
 from accion.simulate import simulate
@@ -88,15 +87,6 @@ def figure():
     return fig
 
 
-def symbols():
-    t = sp.Symbol("t")
-    m, I, a = sp.symbols("m I a", positive=True)
-    _, _, theta = q = tuple(sp.Function(name)(t) for name in ("x", "y", "theta"))
-    dx, dy, dth = (c.diff(t) for c in q)
-    L = m * ((dx - a * sp.sin(theta) * dth) ** 2 + (dy + a * sp.cos(theta) * dth) ** 2) / 2 + I * dth**2 / 2
-    return Symbols(t, q, L, nonholonomic=(dy * sp.cos(theta) - dx * sp.sin(theta),))
-
-
 entry = Entry(
     name="sleigh",
     title="Chaplygin sleigh",
@@ -109,7 +99,6 @@ entry = Entry(
     start={"q0": Q0, "v0": V0},
     h=H,
     steps=400,
-    symbols=symbols,
     checks=checks,
     figure=figure,
 )

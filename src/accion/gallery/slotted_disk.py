@@ -6,11 +6,10 @@ m l'' - m l alpha'^2 + m g sin(alpha) = 0
 
 import jax.numpy as jnp
 import numpy as np
-import sympy as sp
 
 from accion.analysis import order
 from accion.continuous import reference
-from accion.gallery.base import Entry, Symbols, compare, data, same_accelerations
+from accion.gallery.base import Entry, compare, data, same_accelerations
 from accion.methods import Midpoint, Trapezoid
 from accion.plot import new_figure
 from accion.simulate import simulate
@@ -74,14 +73,6 @@ def figure():
     return fig
 
 
-def symbols():
-    t = sp.Symbol("t")
-    m, I, g = sp.symbols("m I g", positive=True)
-    l, alpha = sp.Function("l")(t), sp.Function("alpha")(t)
-    L = m * (l.diff(t) ** 2 + l**2 * alpha.diff(t) ** 2) / 2 + I * alpha.diff(t) ** 2 / 2 - m * g * l * sp.sin(alpha)
-    return Symbols(t, (l, alpha), L)
-
-
 entry = Entry(
     name="slotted_disk",
     title="Particle in a slotted disk",
@@ -93,7 +84,6 @@ entry = Entry(
     start={"q0": Q0, "v0": V0},
     h=H,
     steps=200,
-    symbols=symbols,
     checks=checks,
     figure=figure,
     positions=lambda q: jnp.stack([jnp.zeros(2), q[0] * jnp.array([jnp.cos(q[1]), jnp.sin(q[1])])]),

@@ -5,10 +5,9 @@ m q1'' + m g = lambda,    m q2'' + m g = -lambda,    q1 - q2 = l:      lambda = 
 
 import jax.numpy as jnp
 import numpy as np
-import sympy as sp
 
 from accion.continuous import reference
-from accion.gallery.base import Entry, Symbols, compare, data, same_accelerations
+from accion.gallery.base import Entry, compare, data, same_accelerations
 from accion.methods import Midpoint
 from accion.plot import new_figure
 from accion.simulate import simulate
@@ -67,14 +66,6 @@ def figure():
     return fig
 
 
-def symbols():
-    t = sp.Symbol("t")
-    m, g, ell = sp.symbols("m g ell", positive=True)
-    q1, q2 = sp.Function("q1")(t), sp.Function("q2")(t)
-    L = m * (q1.diff(t) ** 2 + q2.diff(t) ** 2) / 2 - m * g * (q1 + q2)
-    return Symbols(t, (q1, q2), L, holonomic=(q1 - q2 - ell,))
-
-
 entry = Entry(
     name="two_masses",
     title="Two masses on a rod",
@@ -86,7 +77,6 @@ entry = Entry(
     start={"q0": Q0, "v0": V0},
     h=H,
     steps=100,
-    symbols=symbols,
     checks=checks,
     figure=figure,
 )

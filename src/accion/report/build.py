@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accion.gallery.base import Check, Entry
-from accion.gallery.equations import constraints, energy, euler_lagrange, latex
 from accion.plot import save_figure
 from accion.progress import progress_bar
 from accion.report.page import page
+from accion.symbolic import symbolic
+from accion.symbolic.render import drawable
 
 MARKER = "accion-report"  # a file that says that a folder is ours to replace
 
@@ -21,7 +22,7 @@ class Result:
 
     entry: Entry
     checks: list[Check]
-    equations: list[str]  # file names of pictures
+    equations: list[tuple[str, list[str]]]  # titles, and the files of their pictures
     figure: str
     seconds: float
 
@@ -70,12 +71,12 @@ def run_entry(entry, folder):
     begin = time.perf_counter()
     checks = entry.checks()
     save_figure(entry.figure(), folder / f"{entry.name}.png")
-    symbols = entry.symbols()
-    formulas = [f"L = {latex(symbols.L)}", *(latex(e) for e in (*constraints(symbols), *euler_lagrange(symbols))), f"E = {latex(energy(symbols))}"]
     pictures = []
-    for i, formula in enumerate(formulas):
-        pictures.append(f"{entry.name}-{i}.svg")
-        draw_formula(formula, folder / pictures[-1])
+    for title, equations in symbolic(entry.system).sheet.groups:
+        names = [f"{entry.name}-{len(pictures)}-{i}.svg" for i in range(len(equations))]
+        for name, equation in zip(names, equations, strict=True):
+            draw_formula(drawable(equation), folder / name)
+        pictures.append((title, names))
     return Result(entry, checks, pictures, f"{entry.name}.png", time.perf_counter() - begin)
 
 

@@ -44,12 +44,15 @@ def summary(results):
 
 def section(result):
     entry = result.entry
-    formulas = "".join(f'<div class="formula"><img src="{name}" alt="equation"></div>' for name in result.equations)
+    formulas = "".join(
+        f'<p class="title">{escape(title)}</p>' + "".join(f'<div class="formula"><img src="{name}" alt="{escape(title)}"></div>' for name in names)
+        for title, names in result.equations
+    )
     worst = max(result.checks, key=lambda c: c.difference / c.tolerance)
     return f"""<h2 id="{entry.name}">{escape(entry.title)}</h2>
 <p class="source">{escape(entry.source)}; <code>accion run {entry.name}</code></p>
 <p>{escape(entry.text)}</p>
-<p>Lagrangian, equations of motion, energy:</p>{formulas}
+{formulas}
 <img class="figure" src="{result.figure}" alt="{escape(entry.title)}">
 <p class="{word(result.passed)}">{word(result.passed)}: {sum(c.passed for c in result.checks)} of {len(result.checks)} numbers agree with the
 reference; nearest to its tolerance: {escape(worst.what)}, off by {worst.difference:.1e} of {worst.tolerance:.0e}.</p>

@@ -1,6 +1,41 @@
-"""Equations a person reads, from the functions that are simulated, and back."""
+"""Equations a person reads, from the functions that are simulated, and back.
 
-from accion.symbolic.back import from_sympy as from_sympy
-from accion.symbolic.equations import Equations as Equations, symbolic as symbolic
-from accion.symbolic.higher import higher_order as higher_order
-from accion.symbolic.translate import Untranslatable as Untranslatable
+SymPy takes as long to import as JAX, so it is imported when one of these is called.
+"""
+
+from accion.errors import Untranslatable as Untranslatable
+
+
+def symbolic(system, *, seconds=10.0):
+    """The equations of a system, momenta, energy, conserved quantities, Hamiltonian, forms and discrete equations, as SymPy expressions.
+
+    The functions of the system are traced and carried out on symbols named after `coordinates` and after the keys of `params`; what is
+    returned is an `accion.symbolic.equations.Equations`. `seconds` limits the time that simplification may take in all; what is beyond
+    it is left as it comes.
+    """
+    from accion.symbolic.equations import derive
+
+    return derive(system, seconds)
+
+
+def from_sympy(expr, coordinates, params=None, *, velocities=None, t=None, space=None, name=None, **functions):
+    """A System whose Lagrangian is a SymPy expression.
+
+    `coordinates` are functions of time x(t), whose derivatives in `expr` are the velocities, or symbols, with `velocities` their symbols.
+    `params` gives each other symbol its number, by symbol or by name. `t` is the symbol of time (by default that of the coordinates, or
+    one named t). `functions` are the other expressions of a `System`: force (one for each coordinate), holonomic, nonholonomic and
+    vakonomic (one for each equation), variational (rows). `space` is `Euclidean(n)` unless another one is given. Text is never evaluated.
+    """
+    from accion.symbolic.back import build
+
+    return build(expr, coordinates, params, velocities, t, space, name, functions)
+
+
+def higher_order(lagrangian, coordinates, params=None, *, order=2, seconds=10.0):
+    """The equations of `lagrangian(t, q, q', ..., q^(order), params)`, with `coordinates` the names of the components of q.
+
+    Euler-Lagrange equations of order 2 `order`, Jacobi-Ostrogradsky momenta and energy (004 section 5.1, with the right signs).
+    """
+    from accion.symbolic.higher import derive
+
+    return derive(lagrangian, coordinates, params, order, seconds)

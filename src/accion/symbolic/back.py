@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import sympy as sp
 
+from accion.errors import Untranslatable
 from accion.spaces import Euclidean
-from accion.symbolic.translate import Untranslatable
 from accion.systems import System
 
 FUNCTIONS: dict[Any, Any] = {
@@ -91,14 +91,7 @@ class Expression:
         return value(self.expr)
 
 
-def from_sympy(expr, coordinates, params=None, *, velocities=None, t=None, space=None, name=None, **functions):
-    """A System whose Lagrangian is a SymPy expression.
-
-    `coordinates` are functions of time x(t), whose derivatives in `expr` are the velocities, or symbols, with `velocities` their symbols.
-    `params` gives each other symbol its number, by symbol or by name. `t` is the symbol of time (by default that of the coordinates, or
-    one named t). `functions` are the other expressions of a `System`: force (one for each coordinate), holonomic, nonholonomic and
-    vakonomic (one for each equation), variational (rows). `space` is `Euclidean(n)` unless another one is given.
-    """
+def build(expr, coordinates, params, velocities, t, space, name, functions):
     coordinates = tuple(coordinates)
     expressions = {"lagrangian": checked("the Lagrangian", expr)}
     unknown = set(functions) - {"force", "holonomic", "nonholonomic", "variational", "vakonomic"}

@@ -301,7 +301,7 @@ class Equations:
         rows.append(("momenta", [equation(sp.Symbol(f"p_{name}"), p) for name, p in zip(self.variables.words, self.momenta, strict=True)]))
         rows.append(("energy", [equation(sp.Symbol("E"), self.energy), equation(sp.Function("E")(TIME).diff(TIME), self.energy_rate)]))
         if self.cyclic:
-            rows.append(("conserved momenta", list(self.cyclic.values())))
+            rows.append(("conserved momenta", [equation(sp.Symbol(f"p_{x.func}"), p) for x, p in self.cyclic.items()]))
         return Sheet(self.system.name or "system", tuple(rows), self.complete)
 
     def latex(self):
@@ -337,12 +337,7 @@ def bordered(K, r, n, tidy):
     return (free[:, :1] - free[:, 1:] * lam).col_join(lam)
 
 
-def symbolic(system, *, seconds=10.0):
-    """The equations of a system, momenta, energy, conserved quantities, Hamiltonian, forms and discrete equations, as SymPy expressions.
-
-    The functions of the system are traced and carried out on symbols named after `coordinates` and after the keys of `params`.
-    `seconds` limits the time that simplification may take in all; what is beyond it is left as it comes.
-    """
+def derive(system, seconds):
     if not isinstance(system, System):
         raise ValueError(f"symbolic needs a System; got {system!r}.")
     if not system.space.flat:

@@ -105,8 +105,7 @@ class HigherOrderEquations:
         return self.text()
 
 
-def higher_order(lagrangian, coordinates, params=None, *, order=2, seconds=10.0):
-    """The equations of `lagrangian(t, q, q', ..., q^(order), params)`, with `coordinates` the names of the components of q."""
+def derive(lagrangian, coordinates, params, order, seconds):
     if not callable(lagrangian):
         raise ValueError(f"higher_order needs a function lagrangian(t, q, v, a, ..., params); got {lagrangian!r}.")
     if isinstance(order, bool) or not isinstance(order, int) or order < 1:

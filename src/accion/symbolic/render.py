@@ -40,5 +40,10 @@ class Sheet:
         return "\n".join(lines)
 
 
+def drawable(equation):
+    """LaTeX in the part of it that matplotlib can draw."""
+    return vlatex(equation).replace(r"\left(", "(").replace(r"\right)", ")").replace(r"\operatorname", r"\mathrm")
+
+
 def aligned(equation):
     return r"\quad " + vlatex(equation) if isinstance(equation, sp.Basic) else str(equation)

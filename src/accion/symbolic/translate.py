@@ -10,6 +10,7 @@ import numpy as np
 import sympy as sp
 from jax.extend.core import ClosedJaxpr, Literal
 
+from accion.errors import Untranslatable
 from accion.symbolic.linear import Undecided, solve
 from accion.symbolic.numbers import exact
 from accion.symbolic.primitives import CUMULATIVE, ELEMENTWISE, REDUCTIONS, as_number, is_condition
@@ -26,10 +27,6 @@ class Unknown:
     primitive: str
     where: str | None
     reason: str
-
-
-class Untranslatable(ValueError):
-    """A function does something that has no SymPy expression."""
 
 
 def translate(f, *arguments):

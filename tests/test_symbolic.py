@@ -171,7 +171,7 @@ def test_forms(equations, rng):
     np.testing.assert_allclose(numbers(eqs, eqs.theta_L.matrix, time, q, v)[:3], system.momentum(time, jnp.array(q), jnp.array(v)), atol=1e-12)
     oscillator = ac.symbolic(ac.mechanical(2.0, lambda t, q, p: q[0] ** 2, 1))
     assert oscillator.Omega_L.text() == "(2) dq1 ^ dq1'"
-    assert oscillator.theta_L.latex() == r"\left(2 \dot{q}_{1}\right) \mathrm{d}q_{1}"
+    assert oscillator.theta_L.latex() == r"\left(2 \, \dot{q}_{1}\right) \mathrm{d}q_{1}"
 
 
 def test_cyclic_coordinates():
@@ -235,7 +235,7 @@ def test_explicit_step():
 
 def test_vakonomic_discrete_equations_have_the_multiplier_of_both_steps():
     eqs = ac.symbolic(SYSTEMS["vakonomic"]).discrete(ac.Midpoint())
-    names = {s.name for e in eqs.equations for s in e.free_symbols}
+    names = {str(s) for e in eqs.equations for s in e.free_symbols}
     assert {"lambda_k-1", "lambda_k"} <= names
 
 
@@ -246,7 +246,7 @@ def test_higher_order_of_order_one_is_euler_lagrange(rng):
     lagrangian = lambda t, q, v, p: 0.5 * p["m"] * (1 + t) * v[0] ** 2 * q[0] - q[0] ** 3  # noqa: E731
     high = higher_order(lagrangian, ("x",), {"m": 2.0}, order=1)
     low = ac.symbolic(ac.System(lagrangian, ac.Euclidean(1), {"m": 2.0}, coordinates=("x",)))
-    assert sp.expand(high.equations[0].lhs + low.equations[0].lhs) == 0  # dL/dq - d/dt dL/dv
+    assert sp.expand(sp.Add(high.equations[0].lhs, low.equations[0].lhs)) == 0  # dL/dq - d/dt dL/dv
     assert sp.expand(high.energy - low.energy) == 0
     assert sp.expand(high.momenta[0][0] - low.momenta[0]) == 0
 
@@ -297,7 +297,7 @@ def test_reading():
     eqs = ac.symbolic(system)
     assert unicodedata.normalize("NFC", "k⋅x + m⋅ẍ = 0") in unicodedata.normalize("NFC", eqs.text())
     assert str(eqs) == eqs.text()
-    assert r"k x + m \ddot{x} = 0" in eqs.latex()
+    assert r"k \, x + m \, \ddot{x} = 0" in eqs.latex()
     assert eqs._repr_latex_().startswith("$\\displaystyle \\begin{aligned}")
     assert "xₖ₊₁" in eqs.discrete(ac.Midpoint()).text()
 

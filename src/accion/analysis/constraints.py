@@ -21,7 +21,7 @@ class Level:
 
     dimension: int
     count: int
-    equations: tuple[Any, ...] | None
+    equations: Any  # a tuple of sympy.Eq, or None
 
 
 @dataclass(frozen=True)

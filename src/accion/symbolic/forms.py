@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import sympy as sp
-from sympy.physics.vector.printing import vlatex, vsstrrepr
+from sympy.physics.vector.printing import vsstrrepr
+
+from accion.symbolic.render import tex
 
 
 @dataclass(frozen=True)
@@ -22,17 +24,20 @@ class Form:
             return sp.Matrix(1, n, lambda _, j: self.terms.get((j,), 0))
         return sp.Matrix(n, n, lambda i, j: self.terms.get((i, j), 0) - self.terms.get((j, i), 0))
 
-    def written(self, word, wedge):
-        """The form in the manner of a printer `word`."""
-        d = [f"d{word(x)}" if wedge == " ^ " else rf"\mathrm{{d}}{word(x)}" for x in self.coordinates]
-        rows = [f"({word(c)}) {wedge.join(d[i] for i in index)}" for index, c in self.terms.items() if c != 0]
+    def parts(self, d, sign):
+        """Each coefficient with its differentials, taken from `d` and joined by `sign`."""
+        return [(c, sign.join(d[i] for i in index)) for index, c in self.terms.items() if c != 0]
+
+    def join(self, rows):
         return " + ".join(rows) or "0"
 
     def latex(self):
-        return self.written(vlatex, r" \wedge ").replace("(", r"\left(").replace(")", r"\right)")
+        d = [rf"\mathrm{{d}}{tex(x)}" for x in self.coordinates]
+        return self.join(rf"\left({tex(c)}\right) {wedge}" for c, wedge in self.parts(d, r" \wedge "))
 
     def text(self):
-        return self.written(vsstrrepr, " ^ ")
+        d = [f"d{vsstrrepr(x)}" for x in self.coordinates]
+        return self.join(f"({vsstrrepr(c)}) {wedge}" for c, wedge in self.parts(d, " ^ "))
 
     def _repr_latex_(self):
         return f"$\\displaystyle {self.latex()}$"

@@ -5,6 +5,8 @@ from typing import Any
 
 import sympy as sp
 from sympy.physics.vector.printing import VectorPrettyPrinter, vlatex
+from sympy.printing.conventions import split_super_sub
+from sympy.printing.latex import tex_greek_dictionary, translate
 from sympy.printing.pretty.pretty_symbology import greek_unicode
 
 WIDTH = 150
@@ -15,6 +17,21 @@ def pretty(expr):
     greek = {s: sp.Symbol("_".join(str(greek_unicode.get(part, part)) for part in s.name.split("_"))) for s in expr.atoms(sp.Symbol)}
     expr = expr.xreplace({s: g for s, g in greek.items() if any(part in greek_unicode for part in s.name.split("_")[1:])})
     return VectorPrettyPrinter({"use_unicode": True, "wrap_line": True, "num_columns": WIDTH}).doprint(expr)
+
+
+def tex(expr):
+    """LaTeX with dots for the derivatives by time; names of several letters stand upright, so that ma is not m a."""
+    names = {symbol: upright(symbol.name) for symbol in expr.atoms(sp.Symbol)}
+    return vlatex(expr, mul_symbol=r" \, ", symbol_names={symbol: name for symbol, name in names.items() if name})
+
+
+def upright(name):
+    """The LaTeX of a name of several letters, None for one letter and for Greek, which SymPy knows."""
+    parts: Any = split_super_sub(name)
+    base, above, below = parts
+    if len(base) < 2 or above or base in tex_greek_dictionary or translate(base) != base:
+        return None
+    return rf"\mathrm{{{base}}}" + (rf"_{{{' '.join(str(translate(part)) for part in below)}}}" if below else "")
 
 
 @dataclass(frozen=True)
@@ -42,8 +59,8 @@ class Sheet:
 
 def drawable(equation):
     """LaTeX in the part of it that matplotlib can draw."""
-    return vlatex(equation).replace(r"\left(", "(").replace(r"\right)", ")").replace(r"\operatorname", r"\mathrm")
+    return tex(equation).replace(r"\left(", "(").replace(r"\right)", ")").replace(r"\operatorname", r"\mathrm")
 
 
 def aligned(equation):
-    return r"\quad " + vlatex(equation) if isinstance(equation, sp.Basic) else str(equation)
+    return r"\quad " + tex(equation)

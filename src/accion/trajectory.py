@@ -104,7 +104,6 @@ class Trajectory:
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-@partial(jax.jit, static_argnums=(0, 1))
 def rows(f, many, system, t, *arrays):
     """`f(system, t, *rows)` at each time, in a loop: under vmap Newton's method would run its rare branches for every row (5 times slower)."""
 

@@ -1,5 +1,15 @@
-"""What a method keeps and how well; what a system allows."""
+"""What a system has and a method keeps: order, symmetries, symplecticity, modified equations, regularity."""
 
 from accion.analysis.constraints import ConstraintAlgorithm as ConstraintAlgorithm, constraint_algorithm as constraint_algorithm
+from accion.analysis.control import rk4 as rk4
+from accion.analysis.modified import ladder as ladder, modified_hamiltonian as modified_hamiltonian
+from accion.analysis.noether import (
+    Symmetry as Symmetry,
+    complete_lift as complete_lift,
+    decay as decay,
+    decay_rate as decay_rate,
+    vertical_lift as vertical_lift,
+)
 from accion.analysis.order import Order as Order, order as order
+from accion.analysis.symmetries import symmetries as symmetries
 from accion.analysis.symplectic import symplecticity as symplecticity

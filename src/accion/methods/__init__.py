@@ -1,5 +1,6 @@
 """HOW a step is sampled."""
 
+from accion.methods.adjoint import Adjoint as Adjoint
 from accion.methods.base import Method as Method, Sample as Sample
 from accion.methods.finite_difference import FiniteDifference as FiniteDifference
 from accion.methods.quadrature import (

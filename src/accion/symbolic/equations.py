@@ -9,6 +9,7 @@ import sympy as sp
 
 from accion.symbolic.forms import Form
 from accion.symbolic.linear import Undecided, solve
+from accion.symbolic.modified import ModifiedEquations, modified
 from accion.symbolic.render import Sheet
 from accion.symbolic.sampled import DiscreteEquations, discretised
 from accion.symbolic.tidy import Tidy
@@ -289,6 +290,10 @@ class Equations:
     def discrete(self, method) -> DiscreteEquations:
         """The discrete equations of a method, in q_k-1, q_k, q_k+1."""
         return discretised(self, method)
+
+    def modified(self, method, order=2) -> ModifiedEquations:
+        """The modified Lagrangian and Hamiltonian of a method as power series in h up to `order` (002 section 5), for small systems."""
+        return modified(self, method, order)
 
     # Reading.
 

@@ -1,0 +1,48 @@
+"""The method that everyone knows, for comparison."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+
+from accion.continuous import accelerations
+
+
+def rk4_step(system, t, h, q, v):
+    """One step of the classical Runge-Kutta method on (q, v)."""
+    a = accelerations(system)
+
+    def rate(t, z):
+        return z[1], a(t, *z)
+
+    def shifted(z, k, c):
+        return tuple(x + c * dx for x, dx in zip(z, k, strict=True))
+
+    z = (q, v)
+    k1 = rate(t, z)
+    k2 = rate(t + h / 2, shifted(z, k1, h / 2))
+    k3 = rate(t + h / 2, shifted(z, k2, h / 2))
+    k4 = rate(t + h, shifted(z, k3, h))
+    return tuple(x + h / 6 * (a + 2 * b + 2 * c + d) for x, a, b, c, d in zip(z, k1, k2, k3, k4, strict=True))
+
+
+@partial(jax.jit, static_argnames=("saves", "save_every"))
+def rk4_loop(system, q, v, t0, h, saves, save_every):
+    def save(z, j):
+        z = jax.lax.fori_loop(0, save_every, lambda k, z: rk4_step(system, t0 + (j * save_every + k) * h, h, *z), z)
+        return z, z
+
+    return jax.lax.scan(save, (q, v), jnp.arange(saves))[1]
+
+
+def rk4(system, *, q0, v0, t0=0.0, h, steps, save_every=1):
+    """(t, q, v) by the classical Runge-Kutta method of order 4, which is not symplectic: the control that variational methods are held against.
+
+    Unconstrained systems on flat spaces, q a vector. Arrays have one row for each saved time.
+    """
+    if system.constraint is not None or not system.space.flat or isinstance(system.space.identity(), tuple):
+        raise ValueError(f"rk4 is for unconstrained systems on Euclidean or Torus; got {system.name} on {system.space}.")
+    q0, v0 = jnp.asarray(q0, dtype=float), jnp.asarray(v0, dtype=float)
+    q, v = rk4_loop(system, q0, v0, float(t0), float(h), steps // save_every, save_every)
+    t = t0 + h * save_every * jnp.arange(steps // save_every + 1)
+    return t, jnp.concatenate([q0[None], q]), jnp.concatenate([v0[None], v])

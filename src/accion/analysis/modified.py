@@ -1,0 +1,159 @@
+"""Backward error analysis: the modified equations that a method solves exactly (002 section 5; Hairer, Lubich and Wanner, chapter IX).
+
+The points q_k of a variational method lie, but for terms that are exponentially small in 1/h, on a smooth curve q(t), the motion of a modified
+Lagrangian whose action over a step is Ld. So along it the sums s_k of Ld are values of a smooth s(t) with s' = that Lagrangian, and the modified
+Hamiltonian is p.q' - s'. The derivatives are taken of the polynomial through 2m + 1 neighbouring points: the error is O(h^2m).
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion.discrete import discrete
+from accion.methods import Adjoint
+from accion.simulate import simulate
+
+
+@cache
+def weights(m):
+    """Weights c_j, j = -m, ..., m, of the derivative at the middle of the polynomial through 2m + 1 points of unit distance."""
+    j = np.arange(-m, m + 1)
+    powers = j[None, :].astype(float) ** np.arange(2 * m + 1)[:, None]
+    right = np.zeros(2 * m + 1)
+    right[1] = 1.0
+    return np.linalg.solve(powers, right)
+
+
+def check(system, order):
+    if system.force is not None or system.constraint is not None:
+        raise ValueError(f"{system.name} has a force or a constraint: its discrete flow is not that of a Hamiltonian.")
+    if not system.space.flat or isinstance(system.space.identity(), tuple):
+        raise ValueError(f"backward error analysis needs Euclidean or Torus; got {system.space}.")
+    if isinstance(order, bool) or not isinstance(order, int) or order < 2 or order % 2:
+        raise ValueError(f"order must be an even number, 2 or more; got {order!r}.")
+    return order // 2
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The 2m + 1 points of the discrete trajectory around (t, q, p)."""
+
+    system: Any
+    method: Any
+    m: int
+
+    def __call__(self, t, h, q, p):
+        """(q_j - q, p_j, s_j) for j = -m, ..., m."""
+        d = discrete(self.system, self.method)
+        ahead, behind = d.hamiltonian_flow, discrete(self.system, Adjoint(self.method)).hamiltonian_flow
+        dq, ps, s = [jnp.zeros_like(p)], [p], [jnp.zeros(())]
+        z = (q, p)
+        for k in range(self.m):
+            z, old = ahead(t + k * h, h, *z), z
+            dq.append(dq[-1] + (z[0] - old[0]))
+            ps.append(z[1])
+            s.append(s[-1] + d.Ld(t + k * h, h, old[0], z[0]))
+        z = (q, p)
+        for k in range(self.m):
+            z, old = behind(t - k * h, -h, *z), z
+            dq.insert(0, dq[0] + (z[0] - old[0]))
+            ps.insert(0, z[1])
+            s.insert(0, s[0] - d.Ld(t - (k + 1) * h, h, z[0], old[0]))
+        return jnp.stack(dq), jnp.stack(ps), jnp.stack(s)
+
+
+@dataclass(frozen=True)
+class ModifiedHamiltonian:
+    """The modified Hamiltonian of a method as a function of (t, h, q, p), truncated with an error O(h^order); compiled."""
+
+    system: Any
+    method: Any
+    order: int
+
+    def __call__(self, t, h, q, p):
+        c = jnp.asarray(weights(self.order // 2))
+        dq, _, s = Neighbours(self.system, self.method, self.order // 2)(t, h, q, p)
+        return (p @ (c @ dq) - c @ s) / h
+
+    def field(self, t, h, q, p):
+        """The modified vector field (q', p') at a point, with an error of the same order."""
+        c = jnp.asarray(weights(self.order // 2))
+        dq, ps, _ = Neighbours(self.system, self.method, self.order // 2)(t, h, q, p)
+        return c @ dq / h, c @ (ps - p) / h
+
+    def along(self, trajectory):
+        """Its values along a trajectory of which every step is kept, where there are neighbours on both sides: shape (times - order,)."""
+        if not np.isclose(float(trajectory.t[1] - trajectory.t[0]), float(trajectory.h)):
+            raise ValueError("the modified Hamiltonian along a trajectory needs every step of it: save_every=1.")
+        return along(self.system, self.method, self.order // 2, trajectory.h, trajectory.t, trajectory.q, trajectory.p)
+
+    def drift(self, trajectory):
+        """The largest change of its values along a trajectory."""
+        H = np.asarray(self.along(trajectory))
+        return float(np.max(np.abs(H - H[0])))
+
+
+def along(system, method, m, h, t, q, p):
+    """p.q' - s' at the inner points, from the points themselves."""
+    d, c = discrete(system, method), weights(m)
+    Ld = np.asarray(jax.jit(jax.vmap(lambda t, a, b: d.Ld(t, h, a, b)))(t[:-1], q[:-1], q[1:]))
+    x = np.asarray(jax.jit(jax.vmap(system.space.local))(q[:-1], q[1:]))
+    count, p = len(p) - 2 * m, np.asarray(p)
+    out = np.zeros(count)
+    # Sums over the steps on either side of the middle: no cancellation of large q and s.
+    for j in range(m):
+        ahead, behind = np.sum(c[m + j + 1 :]), -np.sum(c[: m - j])
+        out += ahead * (np.sum(p[m : m + count] * x[m + j : m + j + count], axis=1) - Ld[m + j : m + j + count])
+        k = m - 1 - j
+        out += behind * (np.sum(p[m : m + count] * x[k : k + count], axis=1) - Ld[k : k + count])
+    return out / float(h)
+
+
+def modified_hamiltonian(system, method, order=4) -> ModifiedHamiltonian:
+    """The modified Hamiltonian H + h^p H_p + ... of a method on a system, in numbers, with an error O(h^order).
+
+    Its drift along a trajectory falls with `order` until it is exponentially small in 1/h, and then rises again: there is a best order
+    (002 Thm 5.2). Time-dependent systems have one, too (it is then not conserved). In symbols: `symbolic.modified`.
+    """
+    check(system, order)
+    return ModifiedHamiltonian(system, method, order)
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Drifts of H (order 0) and of the modified Hamiltonians over one time for several steps, and their slopes."""
+
+    h: np.ndarray
+    orders: tuple[int, ...]
+    drifts: np.ndarray  # shape (orders, steps)
+
+    @property
+    def slopes(self):
+        """The slope of log(drift) over log(h), for each order; of the points above roundoff."""
+        found = []
+        for row in self.drifts:
+            used = row > 100 * np.finfo(float).eps * np.max(self.drifts)
+            found.append(float(np.polyfit(np.log(self.h[used]), np.log(row[used]), 1)[0]) if np.sum(used) > 1 else float("nan"))
+        return tuple(found)
+
+    def __str__(self):
+        head = "order  slope  " + "  ".join(f"h = {h:<8.4g}" for h in self.h)
+        rows = [
+            f"{o:<5}  {s:5.2f}  " + "  ".join(f"{x:<12.3e}" for x in row) for o, s, row in zip(self.orders, self.slopes, self.drifts, strict=True)
+        ]
+        return "\n".join([head, *rows])
+
+
+def ladder(system, method, *, q0, v0, duration, h, orders=(2, 4, 6, 8)) -> Ladder:
+    """The drift of the energy and of the modified Hamiltonians of each order over `duration`, for each step in `h` (002 Thm 5.2)."""
+    h = np.asarray(h, dtype=float)
+    drifts = []
+    for step in h:
+        traj = simulate(system, method, q0=q0, v0=v0, h=float(step), steps=round(duration / step))
+        E = np.asarray(traj.energy())
+        drifts.append([np.max(np.abs(E - E[0])), *(modified_hamiltonian(system, method, order).drift(traj) for order in orders)])
+    return Ladder(h, (0, *orders), np.array(drifts).T)

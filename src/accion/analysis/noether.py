@@ -1,0 +1,108 @@
+"""Symmetries and what they conserve (002 sections 2 and 3)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion.discrete import discrete
+
+
+def complete_lift(X):
+    """X^C on TQ, as a function of (q, v): (X(q), dX(q).v)."""
+    return lambda q, v: jax.jvp(X, (q,), (v,))
+
+
+def vertical_lift(X):
+    """X^V on TQ, as a function of (q, v): (0, X(q))."""
+
+    def lift(q, v):
+        return jnp.zeros_like(v), X(q)
+
+    return lift
+
+
+@dataclass(frozen=True)
+class Symmetry:
+    """A vector field `X(q) -> (dim,)` and, where the Lagrangian changes by a total derivative, its `f(t, q) -> scalar`.
+
+    X is a (Noether) symmetry of a system where X^C(L) = df/dt, of its discretisation where D1 Ld.X(q0) + D2 Ld.X(q1) = f(t + h, q1) - f(t, q0).
+    Then p.X - f is conserved, on discrete trajectories to roundoff (002 Thm 3.3, where f has the other sign). On flat spaces.
+    """
+
+    X: Callable[..., Any]
+    f: Callable[..., Any] | None = None
+
+    def change(self, t, q):
+        return jnp.zeros(()) if self.f is None else self.f(t, q)
+
+    def defect(self, system, t, q, v):
+        """X^C(L) - df/dt, and the power F.X of the force where there is one: the rate at which p.X - f changes (002 Def 2.2)."""
+        along, turned = complete_lift(self.X)(q, v)
+        rate = jax.jvp(lambda q, v: system.L(t, q, v), (q, v), (along, turned))[1]
+        return rate - jax.jvp(self.change, (t, q), (jnp.ones_like(t), v))[1] + system.F(t, q, v) @ along
+
+    def momentum(self, system, t, q, v):
+        """X^V(L) - f = p.X - f."""
+        return system.momentum(t, q, v) @ self.X(q) - self.change(t, q)
+
+    def discrete_defect(self, system, method, t, h, q0, q1):
+        """What one step adds to p.X - f: D1 Ld.X(q0) + D2 Ld.X(q1) - f(t + h, q1) + f(t, q0), with the discrete forces (002 Def 3.2)."""
+        d = discrete(system, method)
+        start = (d.D1(t, h, q0, q1) + d.force_minus(t, h, q0, q1)) @ self.X(q0)
+        end = (d.D2(t, h, q0, q1) + d.force_plus(t, h, q0, q1)) @ self.X(q1)
+        return start + end - self.change(t + h, q1) + self.change(t, q0)
+
+    def discrete_momentum(self, system, method, t, h, q0, q1):
+        """-D1 Ld.X(q0) - Fd^-.X(q0) - f(t, q0): the same on the step from q0 to q1."""
+        return discrete(system, method).legendre_minus(t, h, q0, q1)[1] @ self.X(q0) - self.change(t, q0)
+
+    def along(self, trajectory):
+        """p.X - f at each saved time of a trajectory."""
+        return jax.jit(jax.vmap(lambda t, q, p: p @ self.X(q) - self.change(t, q)))(trajectory.t, trajectory.q, trajectory.p)
+
+    def drift(self, trajectory):
+        """The largest change of p.X - f along a trajectory, relative to its size."""
+        J = np.asarray(self.along(trajectory))
+        scale = np.max(np.abs(J)) + np.max(np.abs(np.asarray(trajectory.momentum(self.X))))
+        return float(np.max(np.abs(J - J[0])) / (scale if scale > 0 else 1.0))
+
+
+@dataclass(frozen=True)
+class Decay:
+    """The rate of an exponential law, measured and predicted."""
+
+    measured: float
+    predicted: float
+
+    def __str__(self):
+        return f"e^({self.measured:.9g} t), predicted e^({self.predicted:.9g} t)"
+
+
+def decay_rate(system, *, samples=20, seed=0):
+    """kappa of a Lagrangian L = e^{-kappa t} L0(q, v); a ValueError where it is not of that form."""
+    rng = np.random.default_rng(seed)
+    t, (q, v) = rng.uniform(0, 2, samples), rng.normal(size=(2, samples, system.space.dim))
+    flat = jax.vmap(lambda q: system.space.retract(system.space.identity(), q))(q)
+    L, dL = jax.jit(jax.vmap(lambda *z: (system.L(*z), jax.grad(system.L)(*z))))(t, flat, v)
+    L, dL = np.asarray(L), np.asarray(dL)
+    kappa = -float(dL @ L / (L @ L))
+    if not np.max(np.abs(dL + kappa * L)) <= 1e-9 * np.max(np.abs(L)):
+        raise ValueError(f"the Lagrangian of {system.name} is not e^(-kappa t) times one that does not depend on time.")
+    return kappa
+
+
+def decay(trajectory, X) -> Decay:
+    """The law |J0(t)| = e^{kappa t} |J0(0)| of J0 = dL0/dv.X for L = e^{-kappa t} L0 with the symmetry X (002 eq 9, with the right sign).
+
+    It is e^{-kappa t} J0 = p.X that is conserved. The measured rate is the slope of log|J0|, J0 from the velocities of the trajectory.
+    """
+    system = trajectory.system
+    kappa = decay_rate(system)
+    J0 = np.asarray(jax.jit(jax.vmap(lambda q, v: system.momentum(0.0, q, v) @ X(q)))(trajectory.q, trajectory.v))
+    if np.any(J0 == 0) or np.any(np.sign(J0) != np.sign(J0[0])):
+        raise ValueError("the momentum is zero somewhere on the trajectory; it has no rate.")
+    return Decay(float(np.polyfit(np.asarray(trajectory.t), np.log(np.abs(J0)), 1)[0]), kappa)

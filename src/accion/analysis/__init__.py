@@ -1,7 +1,9 @@
 """What a system has and a method keeps: order, symmetries, symplecticity, modified equations, regularity."""
 
+from accion.analysis.card import Card as Card, audit as audit
 from accion.analysis.constraints import ConstraintAlgorithm as ConstraintAlgorithm, constraint_algorithm as constraint_algorithm
 from accion.analysis.control import rk4 as rk4
+from accion.analysis.exact import exact_discrete_lagrangian as exact_discrete_lagrangian, variational_order as variational_order
 from accion.analysis.modified import ladder as ladder, modified_hamiltonian as modified_hamiltonian
 from accion.analysis.noether import (
     Symmetry as Symmetry,
@@ -11,5 +13,12 @@ from accion.analysis.noether import (
     vertical_lift as vertical_lift,
 )
 from accion.analysis.order import Order as Order, order as order
+from accion.analysis.regularity import regularity as regularity
+from accion.analysis.steps import step_bound as step_bound
 from accion.analysis.symmetries import symmetries as symmetries
-from accion.analysis.symplectic import symplecticity as symplecticity
+from accion.analysis.symplectic import (
+    cosymplecticity as cosymplecticity,
+    poincare_invariant as poincare_invariant,
+    symplecticity as symplecticity,
+    symplecticity_along as symplecticity_along,
+)

@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.interpolate import make_interp_spline
 
 from accion.discrete import discrete
 from accion.methods import Adjoint
@@ -95,6 +96,18 @@ class ModifiedHamiltonian:
         """The largest change of its values along a trajectory."""
         H = np.asarray(self.along(trajectory))
         return float(np.max(np.abs(H - H[0])))
+
+    def extended_drift(self, trajectory):
+        """The largest change of the extended Hamiltonian, H - (integral of dH/dt at fixed q, p), along a trajectory of a time-dependent system.
+
+        This is what Thm 5.2 of 002 says is kept; without dependence on time it is `drift`.
+        """
+        m, H = self.order // 2, np.asarray(self.along(trajectory))
+        t, q, p = (np.asarray(x)[m : len(trajectory) - m] for x in (trajectory.t, trajectory.q, trajectory.p))
+        slope = jax.grad(lambda t, q, p: self(t, trajectory.h, q, p))
+        rate = np.asarray(jax.jit(lambda *rows: jax.lax.map(lambda row: slope(*row), rows))(t, q, p))
+        brought = make_interp_spline(t, rate, k=min(7, (len(t) - 1) // 2 * 2 - 1)).antiderivative()(t)
+        return float(np.max(np.abs((H - H[0]) - (brought - brought[0]))))
 
 
 def along(system, method, m, h, t, q, p):

@@ -1,4 +1,6 @@
-"""Symplecticity of one step, by its tangent map."""
+"""Symplecticity, by tangent maps: of one step, along a trajectory, of time-dependent systems, and of loops."""
+
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -8,29 +10,125 @@ from accion.discrete import discrete
 from accion.inputs import Start, check_start, check_times
 
 
+def canonical(n):
+    """The matrix J of dq ^ dp."""
+    return np.block([[np.zeros((n, n)), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
+
+
+def tangent_map(system, method):
+    """A compiled function (t, h, q, p) -> T, the tangent map of one step (q, p) -> (q1, p1) in local coordinates, shape (2n, 2n)."""
+    space, n = system.space, system.space.dim
+    step = discrete(system, method).hamiltonian_flow
+
+    @jax.jit
+    def tangent(t, h, q, p):
+        q1, _ = step(t, h, q, p)
+
+        def local_step(z):
+            end, momentum = step(t, h, space.retract(q, z[:n]), p + z[n:])
+            return jnp.concatenate([space.local(q1, end), momentum])
+
+        return jax.jacfwd(local_step)(jnp.zeros(2 * n))
+
+    return tangent
+
+
+def form_defect(T):
+    """max |T^T J T - J| relative to max |T|^2."""
+    J = canonical(len(T) // 2)
+    return float(np.max(np.abs(T.T @ J @ T - J)) / np.max(np.abs(T)) ** 2)
+
+
+def begin(system, q0, v0, p0, t0, h):
+    t0, h = check_times(t0, h, 1, 1)
+    start = check_start(system, Start(q0, v0, p0))
+    p0 = start.p0 if start.p0 is not None else system.momentum(t0, start.q0, start.v0)
+    return t0, h, start.q0, p0
+
+
 def symplecticity(system, method, *, q0, v0=None, p0=None, t0=0.0, h):
     """The defect max |T^T J T - J| of one step (q, p) -> (q1, p1), where T is its tangent map, relative to max |T|^2.
 
     T is computed by automatic differentiation in local coordinates at both ends; J is the canonical form. Zero, to roundoff, for every
     variational method on a system without force (002 Cor 1, corrected).
     """
-    t0, h = check_times(t0, h, 1, 1)
-    start = check_start(system, Start(q0, v0, p0))
+    return form_defect(np.asarray(tangent_map(system, method)(*begin(system, q0, v0, p0, t0, h))))
+
+
+@dataclass(frozen=True)
+class Along:
+    """Along a trajectory: the defect of each step and of all steps up to it, and the volume det T of each step."""
+
+    steps: np.ndarray
+    together: np.ndarray
+    volume: np.ndarray
+
+
+def symplecticity_along(trajectory) -> Along:
+    """The defects of the form along a trajectory of which every step is kept, and the volume that each step makes of a unit one."""
+    system, h = trajectory.system, trajectory.h
+    if not np.isclose(float(trajectory.t[1] - trajectory.t[0]), float(h)):
+        raise ValueError("symplecticity along a trajectory needs every step of it: save_every=1.")
+    tangent = tangent_map(system, trajectory.method)
+    maps = np.asarray(jax.lax.map(lambda z: tangent(z[0], h, z[1], z[2]), (trajectory.t[:-1], trajectory.q[:-1], trajectory.p[:-1])))
+    total, together = np.eye(maps.shape[1]), []
+    for T in maps:
+        total = T @ total
+        together.append(form_defect(total))
+    return Along(np.array([form_defect(T) for T in maps]), np.array(together), np.linalg.det(maps))
+
+
+@dataclass(frozen=True)
+class Cosymplectic:
+    """What one step on (t, q, p) does to the pair (dt, dq ^ dp): the defect of each, and the one-form beta of what time brings in.
+
+    The pullback of dq ^ dp is dq ^ dp + beta ^ dt: on slices of equal time the form is kept.
+    """
+
+    time: float
+    form: float
+    beta: np.ndarray
+
+
+def cosymplecticity(system, method, *, q0, v0=None, p0=None, t0=0.0, h) -> Cosymplectic:
+    """The step of a time-dependent system on the extended phase space (t, q, p), whose structure is the pair (dt, dq ^ dp)."""
+    t0, h, q0, p0 = begin(system, q0, v0, p0, t0, h)
     space, n = system.space, system.space.dim
     step = discrete(system, method).hamiltonian_flow
-    q0 = start.q0
-    p0 = start.p0 if start.p0 is not None else system.momentum(t0, q0, start.v0)
+    end, _ = jax.jit(step)(t0, h, q0, p0)
 
     @jax.jit
-    def tangent(q0, p0):
-        q1, _ = step(t0, h, q0, p0)
+    def extended(z):
+        q, p = step(t0 + z[0], h, space.retract(q0, z[1 : n + 1]), p0 + z[n + 1 :])
+        return jnp.concatenate([z[:1] + t0 + h, space.local(end, q), p])
 
-        def local_step(z):
-            q, p = step(t0, h, space.retract(q0, z[:n]), p0 + z[n:])
-            return jnp.concatenate([space.local(q1, q), p])
+    T = np.asarray(jax.jacfwd(extended)(jnp.zeros(2 * n + 1)))
+    J = canonical(n)
+    pulled = T[1:].T @ J @ T[1:]  # of dq ^ dp, on (t, q, p)
+    time = np.max(np.abs(T[0] - np.eye(2 * n + 1)[0]))
+    return Cosymplectic(float(time), float(np.max(np.abs(pulled[1:, 1:] - J)) / np.max(np.abs(T)) ** 2), pulled[1:, 0])
 
-        return jax.jacfwd(local_step)(jnp.zeros(2 * n))
 
-    T = np.asarray(tangent(q0, p0))
-    J = np.block([[np.zeros((n, n)), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
-    return float(np.max(np.abs(T.T @ J @ T - J)) / np.max(np.abs(T)) ** 2)
+def poincare_invariant(system, method, loop, *, t0=0.0, h, steps, points=64):
+    """(before, after): the integral of p dq over a closed loop of initial data and over its image after `steps` steps.
+
+    `loop(s)`, 0 <= s < 1, returns (q, p); the loop is smooth and periodic, so that sums over its `points` are accurate beyond any power.
+    """
+    step = discrete(system, method).hamiltonian_flow
+    q, p = jax.vmap(loop)(jnp.arange(points) / points)
+
+    @jax.jit
+    def end(q, p):
+        return jax.lax.fori_loop(0, steps, lambda k, z: step(t0 + k * h, h, *z), (q, p))
+
+    return area(q, p), area(*jax.lax.map(lambda z: end(*z), (q, p)))
+
+
+def area(q, p):
+    """The integral of p dq over a periodic curve; q is differentiated by its Fourier series."""
+    q, p = np.asarray(q), np.asarray(p)
+    n = len(q)
+    k = np.fft.fftfreq(n, 1 / n)
+    k[n // 2] = 0  # the highest frequency has no derivative
+    slope = np.real(np.fft.ifft(2j * np.pi * k[:, None] * np.fft.fft(q, axis=0), axis=0))
+    return float(np.sum(p * slope) / n)

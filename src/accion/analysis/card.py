@@ -1,0 +1,147 @@
+"""One card that says what a method does to a system."""
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion.analysis.modified import modified_hamiltonian
+from accion.analysis.order import Order, order
+from accion.analysis.regularity import Regularity, regularity
+from accion.analysis.symmetries import AffineSymmetry, symmetries
+from accion.analysis.symplectic import symplecticity_along
+from accion.discrete import discrete
+from accion.methods import Adjoint
+from accion.plot import new_figure
+from accion.simulate import simulate
+
+MODIFIED_ORDER = 6
+SHORT = 50  # steps over which tangent maps and reversal are looked at
+
+
+@dataclass(frozen=True)
+class Card:
+    """What `audit` found: order, symplecticity, momenta, energy, reversibility, symmetries, regularity."""
+
+    system: Any
+    method: Any
+    trajectory: Any
+    order: Order
+    symplectic: float | None  # largest defect of a step, None with a force or a constraint
+    momenta: tuple[tuple[AffineSymmetry, float], ...]  # each with its relative drift
+    energy: float | None  # largest change, None where L depends on time or a force acts
+    energy_slope: float | None  # of its mean over the run, in units of that change
+    modified: float | None  # largest change of the modified Hamiltonian
+    reversal: float | None  # after SHORT steps there and back
+    regularity: Regularity
+
+    def rows(self):
+        """(what, value, remark) of each line."""
+        number = lambda x: "-" if x is None else f"{x:.2e}"  # noqa: E731
+        rows = [
+            ("order, measured", f"{self.order.slope:.2f}", f"claimed {self.method.order}" if self.method.order else "none claimed"),
+            ("symplecticity", number(self.symplectic), "largest defect of a step" if self.symplectic is not None else "a force or a constraint acts"),
+        ]
+        for symmetry, drift in self.momenta:
+            kept = "kept by the discretisation" if symmetry.survives else "lost by the discretisation"
+            rows.append(("momentum", number(drift), f"relative drift; {symmetry.text().splitlines()[0]}; {kept}"))
+        if not self.momenta:
+            rows.append(("momentum", "-", "no affine symmetries"))
+        if self.energy is None:
+            rows.append(("energy", "-", "not conserved: L depends on time, or a force or a moving constraint acts"))
+        else:
+            rows.append(("energy", number(self.energy), f"largest change; drift of its mean {self.energy_slope:+.1e} of that"))
+        if self.modified is not None:
+            rows.append(("modified energy", number(self.modified), f"largest change, truncated at order {MODIFIED_ORDER}"))
+        rows.append(("reversal", number(self.reversal), f"distance from the start after {SHORT} steps there and back"))
+        rows.append(("regularity", f"{self.regularity.condition:.3g}", self.regularity.text()))
+        return rows
+
+    def text(self):
+        head = f"{self.system.name}, {self.method}, h = {float(self.trajectory.h):g}, {int(self.trajectory.steps_completed)} steps"
+        return "\n".join([head, *(f"  {what:<16} {value:>10}  {remark}" for what, value, remark in self.rows())])
+
+    def html(self):
+        """The card as a table."""
+        cells = "".join(f"<tr><td>{escape(a)}</td><td>{escape(b)}</td><td>{escape(c)}</td></tr>" for a, b, c in self.rows())
+        title = escape(f"{self.system.name}, {self.method}, h = {float(self.trajectory.h):g}")
+        return f"<table><caption>{title}</caption><tr><th>what</th><th>value</th><th></th></tr>{cells}</table>"
+
+    def _repr_html_(self):
+        return self.html()
+
+    def __str__(self):
+        return self.text()
+
+    def figure(self):
+        """Errors against h, energy over time, momenta over time."""
+        fig, axes = new_figure(1, 3, (12.5, 3.6))
+        left, middle, right = axes[0]
+        left.loglog(self.order.h, self.order.errors, "o-")
+        left.set(xlabel="h [s]", ylabel="error at the end", title=f"order {self.order.slope:.2f}")
+        traj = self.trajectory
+        E = np.asarray(traj.energy())
+        middle.plot(traj.t, E - E[0], lw=0.8)
+        middle.set(xlabel="t [s]", ylabel="change of the energy [J]", title="energy")
+        for symmetry, _ in self.momenta:
+            J = np.asarray(symmetry.symmetry.along(traj))
+            right.plot(traj.t, J - J[0], lw=0.8, label=symmetry.text().split(":")[0])
+        right.set(xlabel="t [s]", ylabel="change of the momentum", title="momenta" if self.momenta else "no affine symmetries")
+        if self.momenta:
+            right.legend(loc="best", fontsize=7)
+        return fig
+
+
+def audit(system, method, *, q0, v0, t0=0.0, h, steps=1000) -> Card:
+    """What `method` does to `system` from (q0, v0) with the step h: one card, to read (`print`), in a notebook, or as `html` and `figure`.
+
+    The order is measured with steps 2h, h, h/2 and h/4 over 16 steps of 2h. On Euclidean and Torus spaces, without vakonomic constraints.
+    """
+    free = system.force is None and system.constraint is None
+    traj = simulate(system, method, q0=q0, v0=v0, t0=t0, h=h, steps=steps)
+    short = simulate(system, method, q0=q0, v0=v0, t0=t0, h=h, steps=min(steps, SHORT))
+    found = symmetries(system, method)
+    momenta = tuple((s, s.symmetry.drift(traj)) for s in found)
+    autonomous = system.force is None and is_autonomous(system)
+    E = np.asarray(traj.energy())
+    change = float(np.max(np.abs(E - E[0])))
+    slope = float(np.polyfit(np.linspace(0, 1, len(E)), E, 1)[0] / (change or 1.0))
+    return Card(
+        system,
+        method,
+        traj,
+        order(system, method, q0=q0, v0=v0, t0=t0, duration=32 * h, h=[2 * h, h, h / 2, h / 4]),
+        float(np.max(symplecticity_along(short).steps)) if free else None,
+        momenta,
+        change if autonomous else None,
+        slope if autonomous else None,
+        modified_hamiltonian(system, method, MODIFIED_ORDER).drift(traj) if free and autonomous else None,
+        reversal(system, method, short) if free else None,
+        regularity(system, method if free else None, q0=q0, v0=v0, t0=t0, h=h),
+    )
+
+
+def is_autonomous(system, samples=20, seed=0):
+    """Whether neither L nor a holonomic constraint depends on time, at random points."""
+    rng = np.random.default_rng(seed)
+    t, (q, v) = rng.uniform(0.1, 2, samples), rng.normal(size=(2, samples, system.space.dim))
+    slopes = [jax.jit(jax.vmap(jax.grad(system.L)))(t, q, v)]
+    if system.constraint is not None:
+        slopes.append(jax.jit(jax.vmap(jax.jacfwd(lambda t, q, v: system.constraint.value(system, t, q, v))))(t, q, v))
+    return all(bool(np.all(np.nan_to_num(np.asarray(s)) == 0)) for s in slopes)
+
+
+def reversal(system, method, trajectory):
+    """How far from its start a trajectory ends that is run back: by the same method with -h where it claims to be symmetric, else by its adjoint."""
+    back = discrete(system, method if method.symmetric else Adjoint(method)).hamiltonian_flow
+    h, t = trajectory.h, trajectory.t
+
+    @jax.jit
+    def run(q, p):
+        return jax.lax.fori_loop(0, len(t) - 1, lambda k, z: back(t[-1] - k * h, -h, *z), (q, p))
+
+    q, p = run(trajectory.q[-1], trajectory.p[-1])
+    return float(jnp.maximum(jnp.max(jnp.abs(q - trajectory.q[0])), jnp.max(jnp.abs(p - trajectory.p[0]))))

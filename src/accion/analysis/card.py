@@ -16,6 +16,7 @@ from accion.analysis.symplectic import symplecticity_along
 from accion.discrete import discrete
 from accion.methods import Adjoint
 from accion.plot import new_figure
+from accion.plot.figures import step_axis
 from accion.simulate import simulate
 
 MODIFIED_ORDER = 6
@@ -81,7 +82,8 @@ class Card:
         fig, axes = new_figure(1, 3, (12.5, 3.6))
         left, middle, right = axes[0]
         left.loglog(self.order.h, self.order.errors, "o-")
-        left.set(xlabel="h [s]", ylabel="error at the end", title=f"order {self.order.slope:.2f}")
+        left.set(ylabel="error at the end", title=f"order {self.order.slope:.2f}")
+        step_axis(left, self.order.h)
         traj = self.trajectory
         E = np.asarray(traj.energy())
         middle.plot(traj.t, E - E[0], lw=0.8)

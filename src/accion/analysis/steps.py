@@ -27,14 +27,15 @@ class StepBound:
         return 2 / self.frequency if self.frequency > 0 else float("inf")
 
     def text(self):
-        limit = (
-            f"the fastest oscillation at the centre has {self.frequency:.4g} rad/s, and explicit methods are unstable beyond h = {self.stable:.4g}"
-        )
+        limit = "nothing oscillates at the centre."
+        if self.frequency > 0:
+            limit = (
+                f"at the centre the fastest oscillation has {self.frequency:.4g} rad/s; explicit methods are unstable beyond h = {self.stable:.4g}."
+            )
         return (
-            f"|f| <= {self.M:.4g} in a ball of radius {2 * self.R:g}: alpha = R/(c M) = {self.alpha:.4g}. This is a sufficient bound for the estimates of "
-            "backward error analysis: it depends on the units in which q and p are measured and on the choice of R and c, and is no limit of stability; "
-            + (limit if self.frequency > 0 else "nothing oscillates at the centre")
-            + "."
+            f"|f| <= {self.M:.4g} in a ball of radius {2 * self.R:g}: alpha = R/(c M) = {self.alpha:.4g}. This is a sufficient bound for the "
+            "estimates of backward error analysis. It depends on the units of q and p and on the choice of R and c, and is no limit of "
+            f"stability: {limit}"
         )
 
     def __str__(self):

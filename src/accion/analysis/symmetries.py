@@ -179,6 +179,8 @@ def symmetries(system, method=None, *, seed=0) -> Symmetries:
     rows = np.asarray(jax.jit(jax.vmap(lambda *z: continuous_rows(system, unknowns, *z)))(t, q, v)).reshape(-1, unknowns.size)
     rows = normalised(rows)
     basis = simple(null_space(rows), unknowns, rows)
+    if system.constraint is not None:
+        basis = different(basis, unknowns, np.asarray(q))
     kept: list[Any] = [None] * len(basis)
     if method is not None and len(basis):
         h = np.full(count, STEP)
@@ -227,6 +229,18 @@ def simple(basis, unknowns, rows):
         A = unknowns.parts(u)[0]
         # A rotation turns from the first coordinate to the second.
         found.append(-u if np.any(A) and not np.any(A + A.T) and A[np.nonzero(np.triu(A))][0] > 0 else u)
+    return found
+
+
+def different(basis, unknowns, q):
+    """Fields that are different on the constraint, where the points `q` are; of several that are equal there the simplest."""
+    found, seen = [], np.zeros((0, q.size))
+    for u in sorted(basis, key=lambda u: (np.count_nonzero(u[: unknowns.n**2]), np.count_nonzero(u))):
+        A, b, *_ = unknowns.parts(u)
+        more = np.vstack([seen, (q @ A.T + b).ravel()])
+        if np.linalg.matrix_rank(more, tol=1e-7 * np.max(np.abs(more))) > len(seen):
+            found.append(u)
+            seen = more
     return found
 
 

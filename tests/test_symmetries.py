@@ -1,0 +1,151 @@
+"""Symmetries, momentum maps and decay laws: continuous, discrete, and found by themselves."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import accion as ac
+from accion.analysis import Symmetry, complete_lift, symmetries, vertical_lift
+from accion.gallery import caldirola_particle, damped_spring, rolling_disk, skate, two_masses
+from tests.conftest import PENDULUM
+
+METHODS = [ac.LeftRectangle(), ac.Midpoint(), ac.Trapezoid(), ac.Alpha(0.3)]
+GRAVITY = ac.mechanical(2.0, lambda t, q, p: 2.0 * 9.81 * q[1] + jnp.sin(t), 2, coordinates=("x", "y"), name="stone")
+CHARGED = ac.mechanical(1.0, lambda t, q, p: 0.3 * q[2] ** 4, 3, magnetic=lambda q, p: 0.35 * jnp.array([-q[1], q[0], 0.0]), name="charged particle")
+
+
+def kinds(found):
+    return sorted(s.kind for s in found)
+
+
+def three_bodies(t, q, params):
+    r = q.reshape(3, 2)
+    return -sum(1 / jnp.linalg.norm(r[i] - r[j]) for i in range(3) for j in range(i))
+
+
+CASES = {
+    "free particle": (ac.mechanical(1.0, None, 3), ["rotation"] * 3 + ["translation"] * 3),
+    "central force": (ac.mechanical(1.0, lambda t, q, p: -1 / jnp.linalg.norm(q), 3), ["rotation"] * 3),
+    "centre elsewhere": (ac.mechanical(1.0, lambda t, q, p: jnp.sum((q - jnp.array([1.0, 2.0])) ** 2) ** 2, 2), ["rotation"]),
+    "stone": (GRAVITY, ["translation"] * 2),
+    "pendulum": (PENDULUM, []),
+    "charged particle": (CHARGED, ["rotation", "translation", "translation"]),
+    "decaying free particle": (caldirola_particle.system, ["rotation"] * 3 + ["translation"] * 3),
+    "damped spring": (damped_spring.system, []),
+    "rolling disk": (rolling_disk.system, ["translation"]),
+    "skate": (skate.system, ["translation"]),
+    "two masses on a rod": (two_masses.system, ["translation"]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_symmetries_are_found(name):
+    system, expected = CASES[name]
+    found = symmetries(system, ac.Midpoint())
+    assert kinds(found) == expected
+    assert all(s.survives for s in found)
+    assert system.name in found.text()
+
+
+def test_three_bodies():
+    """Translations, the rotation of all, and the rotation of the centre of mass alone, which is one more affine symmetry."""
+    system = ac.mechanical(jnp.array([1.0, 1, 2, 2, 3, 3]), three_bodies, 6)
+    found = symmetries(system)
+    assert kinds(found) == ["linear", "rotation", "translation", "translation"]
+    m, J = np.array([1.0, 2.0, 3.0]), np.array([[0.0, -1.0], [1.0, 0.0]])
+    centre = np.kron(np.ones((3, 1)) * m / 6, J)
+    space = np.array([s.A.ravel() for s in found if s.kind in ("linear", "rotation")])
+    assert np.linalg.matrix_rank(np.vstack([space, centre.ravel()]), tol=1e-9) == 2
+
+
+def test_simple_numbers_and_words():
+    rotation = symmetries(CASES["centre elsewhere"][0])[0]
+    np.testing.assert_array_equal(rotation.A, [[0, -1], [1, 0]])
+    np.testing.assert_array_equal(rotation.b, [2, -1])
+    assert rotation.text() == "rotation in the plane (q1, q2): X_q1 = -q2 + 2, X_q2 = q1 - 1"
+    fall = symmetries(GRAVITY)[1]
+    assert fall.text() == "translation along y: X_x = 0, X_y = 1; f = -19.62 t"
+
+
+@pytest.mark.parametrize("name", ["central force", "stone", "charged particle", "decaying free particle"])
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_what_is_found_is_conserved(name, method):
+    """The discrete Noether theorem, with p.X - f: the symmetries that were found, along a trajectory, to roundoff."""
+    system = CASES[name][0]
+    n = system.space.dim
+    traj = ac.simulate(system, method, q0=np.linspace(1.0, 0.4, n), v0=np.linspace(-0.3, 0.8, n), t0=0.3, h=0.05, steps=200)
+    for s in symmetries(system):
+        assert s.symmetry.drift(traj) < 1e-12
+
+
+def test_the_sign_of_f():
+    """002 Thm 3.3 prints the other sign, with which nothing is conserved."""
+    traj = ac.simulate(GRAVITY, ac.Midpoint(), q0=[0.0, 1.0], v0=[1.0, 0.0], h=0.05, steps=100)
+    up = lambda q: jnp.array([0.0, 1.0])  # noqa: E731
+    right, wrong = Symmetry(up, lambda t, q: -2.0 * 9.81 * t), Symmetry(up, lambda t, q: 2.0 * 9.81 * t)
+    assert right.drift(traj) < 1e-13
+    assert wrong.drift(traj) > 0.1
+    assert Symmetry(up).drift(traj) > 0.1
+
+
+def test_defects_are_rates(rng):
+    """The continuous defect is d/dt (p.X - f) along the motion, the discrete one its change over a step; with time, force, and no symmetry."""
+
+    def lagrangian(t, q, v, p):
+        return 0.5 * (1 + t * q[0] ** 2) * v[0] ** 2 + v[1] ** 2 + q[0] * q[1]
+
+    system = ac.System(lagrangian, ac.Euclidean(2), force=lambda t, q, v, p: jnp.array([-v[0], q[0] * t]))
+    s = Symmetry(lambda q: jnp.array([q[1] ** 2, q[0] + 1]), lambda t, q: t * q[0] ** 2 - q[1])
+    t, (q, v) = 0.4, jnp.array(rng.normal(size=(2, 2)))
+    a = jax.jit(ac.accelerations(system))(t, q, v)
+    rate = jax.jvp(lambda t, q, v: s.momentum(system, t, q, v), (t, q, v), (1.0, v, a))[1]
+    assert float(s.defect(system, t, q, v)) == pytest.approx(float(rate), abs=1e-12)
+    traj = ac.simulate(system, ac.Midpoint(), q0=q, v0=v, t0=t, h=0.1, steps=2)
+    J = s.along(traj)
+    step = s.discrete_defect(system, ac.Midpoint(), t, 0.1, traj.q[0], traj.q[1])
+    assert float(step) == pytest.approx(float(J[1] - J[0]), abs=1e-12)
+    assert float(s.discrete_momentum(system, ac.Midpoint(), t, 0.1, traj.q[0], traj.q[1])) == pytest.approx(float(J[0]), abs=1e-12)
+    assert abs(float(step)) > 1e-3
+
+
+def test_lifts(rng):
+    """The complete lift is the derivative of the flow on TQ, the vertical lift that of fibre translations."""
+    A = jnp.array([[0.2, 1.0], [-0.7, 0.1]])
+    X = lambda q: A @ q + jnp.sin(q)  # noqa: E731
+    q, v = jnp.array(rng.normal(size=(2, 2)))
+    e = 1e-6
+    moved = jax.jvp(lambda q: q + e * X(q), (q,), (v,))
+    np.testing.assert_allclose((moved[0] - q) / e, complete_lift(X)(q, v)[0], atol=1e-9)
+    np.testing.assert_allclose((moved[1] - v) / e, complete_lift(X)(q, v)[1], atol=1e-9)
+    np.testing.assert_array_equal(vertical_lift(X)(q, v)[0], 0)
+    np.testing.assert_array_equal(vertical_lift(X)(q, v)[1], X(q))
+
+
+def test_a_symmetry_that_a_method_loses():
+    """A map that is not affine in q0 and q1 breaks the rotation of a central force."""
+    crooked = ac.FiniteDifference(lambda h, q0, q1: [(1.0, 0.5, (q0 + q1) / 2 + 0.05 * (q1 - q0) ** 2, (q1 - q0) / h)])
+    (found,) = symmetries(ac.mechanical(1.0, lambda t, q, p: -1 / jnp.linalg.norm(q), 2), crooked)
+    assert found.survives is False
+    assert "lost by the discretisation" in found.text()
+
+
+def test_decay_law():
+    """002 (9): the momenta of L0 grow like e^{+kappa t}; printed with the other sign."""
+    system = caldirola_particle.system
+    kappa = system.params["kappa"]
+    assert ac.analysis.decay_rate(system) == pytest.approx(kappa, rel=1e-12)
+    traj = ac.simulate(system, ac.Midpoint(), q0=[1.0, 0.0, 0.0], v0=[0.1, 1.0, 0.2], h=0.01, steps=300)
+    law = ac.analysis.decay(traj, lambda q: jnp.array([-q[1], q[0], 0.0]))
+    assert law.predicted == pytest.approx(kappa, rel=1e-12)
+    assert law.measured == pytest.approx(kappa, rel=1e-9)
+    assert "predicted" in str(law)
+    with pytest.raises(ValueError, match="is not e"):
+        ac.analysis.decay_rate(GRAVITY)
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match="vakonomic"):
+        symmetries(ac.System(lambda t, q, v, p: 0.5 * v @ v, ac.Euclidean(2), vakonomic=lambda t, q, v, p: v[:1]))
+    with pytest.raises(ValueError, match="Euclidean or Torus"):
+        symmetries(ac.System(lambda t, q, v, p: 0.5 * v @ v, ac.Product(ac.Euclidean(1), ac.Torus(1))))

@@ -65,6 +65,11 @@ def test_a_chain_that_depends_on_time():
     assert sp.expand(found.levels[3].equations[0].lhs) in (sp.Function("q1")(t).diff(t) - 1, 1 - sp.Function("q1")(t).diff(t))
 
 
+def test_an_equation_that_holds_at_one_time_only():
+    """L = t q: p = 0 and p' = t leave t = 0, which time leaves."""
+    assert ac.analysis.constraint_algorithm(system(lambda t, q, v, p: t * q[0], 1)).stabilises_at is None
+
+
 def test_gauge_freedom_of_a_singular_lagrangian():
     found = ac.analysis.constraint_algorithm(system(lambda t, q, v, p: 0.5 * (v[0] - q[1]) ** 2, 2, name="gauge"))
     assert found.dimensions == (6, 4, 3)

@@ -27,7 +27,7 @@ class HigherOrderEquations:
     @cached_property
     def jets(self):
         """Symbols for q, q', ..., q^(2r)."""
-        return tuple(tuple(sp.Symbol(f"{name}_{k}", real=True) for name in self.variables.words) for k in range(2 * self.order + 1))
+        return tuple(tuple(sp.Symbol(f"{name}'{k}", real=True) for name in self.variables.words) for k in range(2 * self.order + 1))
 
     def rate(self, expr):
         pairs = [(x, dx) for low, high in zip(self.jets[:-1], self.jets[1:], strict=True) for x, dx in zip(low, high, strict=True)]

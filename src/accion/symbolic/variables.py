@@ -1,12 +1,14 @@
 """The letters of a system: its coordinates, velocities, multipliers and parameters as SymPy symbols.
 
 Inside, everything is a real symbol, so that |x| and sqrt(x^2) simplify and derivatives are quick. Outside, coordinates are functions of
-time, x(t), as `sympy.physics.mechanics` has them, and parameters plain symbols.
+time, x(t), as `sympy.physics.mechanics` has them, and parameters plain symbols. Inner velocities x' and accelerations x'' have a sign in
+their names that `word` takes out of a user's, so that none of hers can meet them.
 """
 
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, count
 from typing import Any
 
 import jax
@@ -35,6 +37,14 @@ def word(name):
     return re.sub(r"\W+", "_", name).strip("_") or "x"
 
 
+def distinct(names, taken):
+    """The names, with a number behind those that are taken or came before."""
+    found: list[str] = []
+    for i, name in enumerate(names):
+        found.append(next(c for c in chain([name], (f"{name}_{k}" for k in count(i + 1))) if c not in taken and c not in found))
+    return tuple(found)
+
+
 def entries(params):
     """(names, index, value) of each number of `params`: the keys on the way to it and its index in its array."""
     for path, leaf in jax.tree_util.tree_flatten_with_path(params)[0]:
@@ -49,9 +59,10 @@ def parameter_names(rows, taken):
     """A name for each number of `params`: its own key; with the keys above it in front where that is taken or not a word."""
     short = [word("_".join([*names[-1:], *(str(i + 1) for i in index)])) for names, index, _ in rows]
     long = [word("_".join(["params", *names, *(str(i + 1) for i in index)])) for names, index, _ in rows]
-    return [
+    chosen = [
         b if a[0].isdigit() or a in taken or short.count(a) > 1 or not names else a for a, b, (names, _, _) in zip(short, long, rows, strict=True)
     ]
+    return distinct(chosen, taken)
 
 
 @dataclass(frozen=True)
@@ -68,11 +79,9 @@ class Variables:
 
     @cached_property
     def words(self):
-        """The coordinates, made different from each other and from time."""
-        found: list[str] = []
-        for name in map(word, self.names):
-            found.append(name if name not in (*found, "t") else f"{name}_{len(found) + 1}")
-        return tuple(found)
+        """The coordinates, made different from each other, from time, from the multipliers and from the momenta."""
+        words = [word(name) for name in self.names]
+        return distinct(words, {"t", *self.lam_words, *(f"p_{name}" for name in words)})
 
     @cached_property
     def q(self):
@@ -80,11 +89,11 @@ class Variables:
 
     @cached_property
     def v(self):
-        return symbols_like(self.words, "_dot")
+        return symbols_like(self.words, "'")
 
     @cached_property
     def a(self):
-        return symbols_like(self.words, "_ddot")
+        return symbols_like(self.words, "''")
 
     @cached_property
     def p(self):
@@ -100,12 +109,14 @@ class Variables:
 
     @cached_property
     def dlam(self):
-        return symbols_like(self.lam_words, "_dot")
+        return symbols_like(self.lam_words, "'")
 
     @cached_property
     def numbers(self):
         """{symbol: value} of the parameters, in the order of the leaves of `params`."""
-        taken = {"t", "h", *self.words, *self.lam_words, *(f"p_{word}" for word in self.words)}
+        letters = {"t", *self.words, *self.lam_words}
+        # What the discrete equations print besides: h, t_k, x_k, lambda_k.
+        taken = letters | {"h"} | {f"p_{word}" for word in self.words} | {f"{letter}_k" for letter in letters}
         rows = list(entries(self.params))
         return dict(zip(symbols_like(parameter_names(rows, taken)), (value for _, _, value in rows), strict=True))
 

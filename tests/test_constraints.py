@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import accion as ac
-from accion.gallery import andrews, rods, rolling_disk, skate
+from accion.gallery import rods, rolling_disk, skate
 from tests.conftest import central_difference
 
 METHODS = [ac.Midpoint(), ac.Trapezoid(), ac.LeftRectangle()]
@@ -201,15 +201,6 @@ def test_rest_is_no_failure(q0):
     run = ac.simulate(system, ac.Midpoint(), q0=q0, v0=[0.0, 0.0], h=0.05, steps=2000, save_every=500)
     np.testing.assert_allclose(run.q[-1], [0.0, -1.0], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(run.lam[-1], [-9.81], rtol=1e-9)
-
-
-@pytest.mark.slow
-def test_andrews_mechanism():
-    """Seven bodies, six loops: the angles of the literature at t = 0.03 s to 1e-6, the loops closed to roundoff."""
-    n = 24_000
-    run = ac.simulate(andrews.system, ac.Midpoint(), q0=andrews.Q0, v0=np.zeros(7), h=0.03 / n, steps=n, save_every=n // 20)
-    assert np.max(np.abs(run.q[-1] - andrews.END)) < 1e-6
-    assert np.max(np.abs(jax.vmap(lambda q: andrews.loops(0.0, q, andrews.PARAMS))(run.q))) < 1e-14
 
 
 # ---------------------------------------------------------------- vakonomic

@@ -25,7 +25,11 @@ def round_trip(system):
     return ac.from_sympy(eqs.L, eqs.q, eqs.values, space=system.space, **functions)
 
 
-@pytest.mark.parametrize("name", [name for name in ENTRIES if name != "andrews"])
+# One of each kind; the equations of all are compared elsewhere, and a run is compiled twice here.
+KINDS = ("damped_spring", "double_pendulum", "magnetic_particle", "driven_mass", "rotating_slot", "rolling_disk")
+
+
+@pytest.mark.parametrize("name", KINDS)
 def test_round_trip_gives_the_same_trajectory(name):
     entry = ENTRIES[name]
     options = {**entry.start, "h": entry.h, "steps": min(entry.steps, 100)}

@@ -1,6 +1,5 @@
 """Where equations could go wrong without a word: names that meet, steps in a function, branches, long loops, units."""
 
-import gc
 import time
 
 import jax
@@ -114,7 +113,7 @@ def test_steps_have_no_slope():
 def test_stop_gradient_is_refused():
     """What has another derivative than its value says is no expression."""
     system = line(lambda t, q, v, p: 0.5 * v[0] ** 2 - q[0] * jax.lax.stop_gradient(q[0] ** 2))
-    with pytest.raises(ac.symbolic.__globals__["Untranslatable"], match="stop_gradient.*derivative"):
+    with pytest.raises(ac.Untranslatable, match=r"stop_gradient.*derivative"):
         _ = ac.symbolic(system).equations
     constant = line(lambda t, q, v, p: 0.5 * v[0] ** 2 - q[0] * jax.lax.stop_gradient(jnp.array(2.0)))
     assert ac.symbolic(constant).force == (0,)
@@ -157,7 +156,7 @@ def test_a_loop_that_doubles_its_expression_is_refused():
         return 0.5 * v[0] ** 2 - E
 
     start = time.monotonic()
-    with pytest.raises(ValueError, match="test_symbolic_edges.*operations"):
+    with pytest.raises(ValueError, match=r"test_symbolic_edges.*operations"):
         _ = ac.symbolic(line(kepler)).L
     assert time.monotonic() - start < 60
 
@@ -173,11 +172,14 @@ def test_a_deadline_that_was_swallowed_strikes_again():
         except OutOfTime:
             lost.append(1)
 
-    start = time.monotonic()
-    with pytest.raises(OutOfTime), deadline(0.05):
+    def work():
         swallow()
         while time.monotonic() - start < 10:
-            gc.collect(0)
+            pass
+
+    start = time.monotonic()
+    with pytest.raises(OutOfTime), deadline(0.05):
+        work()
     assert lost
     assert time.monotonic() - start < 5
 

@@ -46,6 +46,8 @@ VECTOR_FUNCTIONS = {
     "polynomial": lambda x: jnp.polyval(jnp.array([1.0, 2.0, 3.0]), x[0]) + jnp.hypot(x[0], x[1]) + jnp.sinc(x[0]),
     "special": lambda x: jax.scipy.special.erf(x[0]) + jax.scipy.special.erfc(x[1]) + jax.scipy.special.gammaln(x[2]) + jax.nn.softplus(x[1]),
     "compiled": jax.jit(lambda x: jax.checkpoint(lambda y: jnp.sin(y) * y[0])(x)),
+    "parity": lambda x: jax.lax.fori_loop(0, 4, lambda i, s: s + jnp.where((i & 1) == 0, x[i], 0.0), 0.0),
+    "softmax": lambda x: jax.grad(lambda y: jax.nn.softmax(y)[0] + jax.scipy.special.logsumexp(y))(x),
     "types": lambda x: (x > 0).astype(float) + x.astype(jnp.float32).astype(jnp.float64) + jnp.arange(4) + jnp.sum(x > 0),
 }
 MATRIX_FUNCTIONS = {
@@ -53,6 +55,13 @@ MATRIX_FUNCTIONS = {
     "solve one of three": lambda a, x: jnp.linalg.solve(a[:3, :3], x[:3]),
     "inverse": lambda a, x: jnp.linalg.inv(a) @ x,
     "determinant": lambda a, x: jnp.linalg.det(a) + jnp.linalg.det(a[:2, :2]) * jnp.trace(a) + jnp.diag(a)[2],
+    "several at once": lambda a, x: (
+        jnp.linalg.det(jnp.stack([a[:2, :2], a[2:, 2:]])) + jnp.linalg.cholesky(jnp.stack([a[:2, :2], a[2:, 2:]]))[:, 1, 0]
+    ),
+    "several triangles": lambda a, x: jax.vmap(lambda b, y: jax.scipy.linalg.solve_triangular(b, y, lower=True))(
+        jnp.stack([a[:2, :2], a[2:, 2:]]), x.reshape(2, 2)
+    ),
+    "derivative of a determinant": lambda a, x: jax.grad(lambda y: jnp.linalg.det(a[:2, :2] + jnp.eye(2) * y[0]))(x),
     "cholesky": lambda a, x: jnp.linalg.cholesky(a)[:2, :2],
     "triangular": lambda a, x: jax.scipy.linalg.solve_triangular(a, x, lower=True) + jax.scipy.linalg.solve_triangular(a, x, trans=1),
     "derivative of a solve": lambda a, x: jax.grad(lambda y: jnp.sum(jnp.linalg.solve(a[:2, :2] + jnp.eye(2) * y[0] ** 2, y[:2])))(x),
@@ -120,6 +129,25 @@ def test_an_index_that_depends_on_the_variables_is_an_error():
         translate(lambda x: x[(x[0] > 0).astype(int)], X)
     with pytest.raises(ac.Untranslatable, match="whether a loop goes on depends on the variables"):
         translate(lambda x: jax.lax.while_loop(lambda y: y < 3, lambda y: y + x[0], x[1]), X)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: jax.lax.cond(x[0] > 0, lambda: jnp.sort(x)[0], lambda: x[0]),
+        lambda x: jax.lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + jnp.sort(x)[3], 2 * c[1]), (0.0, x[0]))[1],
+        lambda x: jax.lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, jnp.sort(c[1])), (0, x))[1],
+        lambda x: jax.lax.scan(lambda c, y: (jnp.sort(c), c[0]), x, x)[1],
+    ],
+)
+def test_what_is_untranslatable_in_a_branch_or_a_loop_is_named(f):
+    with pytest.raises(ac.Untranslatable, match=r"`sort`.*test_translate.py|test_translate.py.*`sort`"):
+        translate(f, X)
+
+
+def test_complex_numbers_are_an_error_with_a_line():
+    with pytest.raises(ac.Untranslatable, match=r"test_translate.py.*not real"):
+        translate(lambda x: jnp.abs(x[0] + 1j * x[1]), X)
 
 
 def test_a_function_of_the_user_is_not_taken_for_one_of_jax():

@@ -3,6 +3,7 @@
 import sympy as sp
 
 from accion.errors import Untranslatable
+from accion.symbolic.calculus import derivative
 from accion.symbolic.equations import derive, equation
 from accion.symbolic.linear import Undecided, solve
 
@@ -20,8 +21,8 @@ def printed(system, cuts, seconds):
             g = g + new
             shown.append(tuple(equation(eqs.show(e), 0) for e in new))
         u = (*x.v, *x.lam)
-        rows = [*(sp.diff(eqs.inner_total, v) for v in x.v), *phi]
-        H = sp.Matrix(len(rows), len(u), lambda i, j: eqs.tidy(sp.diff(rows[i], u[j])))
+        rows = [*(derivative(eqs.inner_total, v) for v in x.v), *phi]
+        H = sp.Matrix(len(rows), len(u), lambda i, j: eqs.tidy(derivative(rows[i], u[j])))
         return shown, eqs.show(eqs.tidy.solved(H.det(method="berkowitz"))), None
     except (Untranslatable, Undecided) as error:
         return [None] * (len(cuts) + 2), None, str(error)
@@ -31,11 +32,11 @@ def follow(eqs, g, cut):
     """The equations of a cut, with the momenta replaced by what they are."""
     x = eqs.variables
     at = dict(zip(x.p, eqs.inner_p, strict=True))
-    forces = [sp.diff(eqs.inner_total, q) + f for q, f in zip(x.q, eqs.inner_force, strict=True)]
+    forces = [derivative(eqs.inner_total, q) + f for q, f in zip(x.q, eqs.inner_force, strict=True)]
     moving = [(x.t, sp.Integer(1)), *zip(x.q, x.v, strict=True), *zip(x.p, forces, strict=True)]
-    b = sp.Matrix([sp.Add(*(sp.diff(e, y) * dy for y, dy in moving)) for e in g])
+    b = sp.Matrix([sp.Add(*(derivative(e, y) * dy for y, dy in moving)) for e in g])
     u = (*x.v, *x.lam)
-    G = sp.Matrix(len(g), len(u), lambda i, j: sp.diff(g[i], u[j]))
+    G = sp.Matrix(len(g), len(u), lambda i, j: derivative(g[i], u[j]))
     R, C = (list(i) for i in cut.pivots)
     rows = list(cut.rows)
     new = b.extract(rows, [0])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from accion.symbolic.calculus import derivative
 from accion.symbolic.forms import Form
 from accion.symbolic.linear import Undecided, solve
 from accion.symbolic.modified import ModifiedEquations, modified
@@ -86,12 +87,12 @@ class Equations:
     @cached_property
     def inner_p(self):
         x = self.variables
-        return tuple(self.tidy(sp.diff(self.inner_total, v), (*x.v, *x.lam)) for v in x.v)
+        return tuple(self.tidy(derivative(self.inner_total, v), (*x.v, *x.lam)) for v in x.v)
 
     @cached_property
     def inner_operator(self):
         x = self.variables
-        rows = (x.rate(p) - sp.diff(self.inner_total, q) for p, q in zip(self.inner_p, x.q, strict=True))
+        rows = (x.rate(p) - derivative(self.inner_total, q) for p, q in zip(self.inner_p, x.q, strict=True))
         return tuple(self.tidy(row, (*x.a, *x.dlam, *x.v, *x.lam)) for row in rows)
 
     @cached_property
@@ -112,7 +113,7 @@ class Equations:
         unknowns = (*x.a, *(x.dlam if self.system.vakonomic is not None else x.lam))
         rows = [el - f - r for el, f, r in zip(self.inner_operator, self.inner_force, self.inner_reaction, strict=True)]
         rows += [x.rate(c) for c in self.inner_hidden]
-        K = sp.Matrix(len(rows), len(unknowns), lambda i, j: self.tidy(sp.diff(rows[i], unknowns[j])))
+        K = sp.Matrix(len(rows), len(unknowns), lambda i, j: self.tidy(derivative(rows[i], unknowns[j])))
         r = -sp.Matrix(rows).xreplace(dict.fromkeys(unknowns, sp.Integer(0)))
         try:
             return tuple(map(self.tidy.solved, bordered(K, r, n, self.tidy)))
@@ -183,7 +184,7 @@ class Equations:
     def mass_matrix(self):
         """d2L/dv2."""
         x = self.variables
-        return self.show(sp.Matrix(len(x.v), len(x.v), lambda i, j: self.tidy(sp.diff(self.inner_p[i], x.v[j]))))
+        return self.show(sp.Matrix(len(x.v), len(x.v), lambda i, j: self.tidy(derivative(self.inner_p[i], x.v[j]))))
 
     @cached_property
     def euler_lagrange(self):
@@ -224,20 +225,20 @@ class Equations:
         if self.system.vakonomic is None:
             # Zero on a motion; it takes the power of a constraint at rest away.
             power -= sp.Add(*(lam * c for lam, c in zip(x.lam, self.inner_hidden, strict=True)))
-        return self.show(self.tidy(power - sp.diff(self.inner_total, x.t), x.v))
+        return self.show(self.tidy(power - derivative(self.inner_total, x.t), x.v))
 
     @cached_property
     def theta_L(self):
         """The one-form dL/dv dq on TQ."""
-        return Form((*self.q, *self.v), {(i,): p for i, p in enumerate(self.momenta)})
+        return Form(1, (*self.q, *self.v), {(i,): p for i, p in enumerate(self.momenta)})
 
     @cached_property
     def Omega_L(self):
         """The two-form -d theta_L = dq ^ d(dL/dv) on TQ (004 section 2.2.4, with the right sign)."""
         x, p, n = self.variables, self.inner_p, len(self.variables.q)
-        terms = {(i, j): self.tidy(sp.diff(p[i], x.q[j]) - sp.diff(p[j], x.q[i])) for i in range(n) for j in range(i + 1, n)}
-        terms |= {(i, n + j): self.tidy(sp.diff(p[i], x.v[j])) for i in range(n) for j in range(n)}
-        return Form((*self.q, *self.v), {index: self.show(c) for index, c in terms.items() if c != 0})
+        terms = {(i, j): self.tidy(derivative(p[i], x.q[j]) - derivative(p[j], x.q[i])) for i in range(n) for j in range(i + 1, n)}
+        terms |= {(i, n + j): self.tidy(derivative(p[i], x.v[j])) for i in range(n) for j in range(n)}
+        return Form(2, (*self.q, *self.v), {index: self.show(c) for index, c in terms.items() if c != 0})
 
     @cached_property
     def inner_velocities(self):
@@ -245,7 +246,7 @@ class Equations:
         x = self.variables
         if self.system.vakonomic is not None:
             raise ValueError("L + lam.Phi of a vakonomic system has no Hamiltonian of (q, p) alone; see analysis.constraint_algorithm.")
-        M = sp.Matrix(len(x.v), len(x.v), lambda i, j: self.tidy(sp.diff(self.inner_p[i], x.v[j])))
+        M = sp.Matrix(len(x.v), len(x.v), lambda i, j: self.tidy(derivative(self.inner_p[i], x.v[j])))
         if not M.has(*x.v):
             at_rest = [p.xreplace(dict.fromkeys(x.v, sp.Integer(0))) for p in self.inner_p]
             try:
@@ -259,12 +260,16 @@ class Equations:
         raise ValueError(f"{self.system.name} has no Hamiltonian in closed form: p = dL/dv could not be solved for the velocities.")
 
     def inverts(self, branch):
-        """Whether a solution v(p) gives v back from p(v), tried at numbers."""
+        """Whether a solution v(p) gives v back from p(v), tried at numbers, with velocities of both signs."""
         x = self.variables
         rng = np.random.default_rng(0)
-        point = {s: sp.Float(rng.uniform(0.1, 0.4)) for s in (x.t, *x.q, *x.v)} | {s: sp.Float(float(c)) for s, c in x.numbers.items()}
-        p = {s: m.xreplace(point) for s, m in zip(x.p, self.inner_p, strict=True)}
-        return all(abs(sp.N(branch[v].xreplace(point | p) - point[v])) < 1e-9 for v in x.v)
+        numbers = {s: sp.Float(float(c)) for s, c in x.numbers.items()}
+        for sign in (1, -1, 1, -1):
+            point = numbers | {s: sp.Float(rng.uniform(0.1, 0.4)) for s in (x.t, *x.q)} | {v: sp.Float(sign * rng.uniform(0.1, 0.4)) for v in x.v}
+            p = {s: m.xreplace(point) for s, m in zip(x.p, self.inner_p, strict=True)}
+            if not all(abs(sp.N(branch[v].xreplace(point | p) - point[v])) < 1e-9 for v in x.v):
+                return False
+        return True
 
     @cached_property
     def inner_hamiltonian(self):
@@ -283,8 +288,8 @@ class Equations:
         x, H = self.variables, self.inner_hamiltonian
         at = dict(zip(x.v, self.inner_velocities, strict=True))
         forces = [(f + r).xreplace(at) for f, r in zip(self.inner_force, self.inner_reaction, strict=True)]
-        q = [(dq, self.tidy(sp.diff(H, p), x.p)) for dq, p in zip(self.v, x.p, strict=True)]
-        p = [(self.show(p).diff(TIME), self.tidy(f - sp.diff(H, q), x.p)) for p, q, f in zip(x.p, x.q, forces, strict=True)]
+        q = [(dq, self.tidy(derivative(H, p), x.p)) for dq, p in zip(self.v, x.p, strict=True)]
+        p = [(self.show(p).diff(TIME), self.tidy(f - derivative(H, q), x.p)) for p, q, f in zip(x.p, x.q, forces, strict=True)]
         return tuple(equation(left, self.show(right)) for left, right in q + p)
 
     def discrete(self, method) -> DiscreteEquations:
@@ -348,4 +353,4 @@ def derive(system, seconds):
     if not system.space.flat:
         raise ValueError(f"symbolic needs a flat space (Euclidean, Torus or a Product of them); got {system.space}.")
     system.check()
-    return Equations(system, Tidy(float(seconds)))
+    return Equations(system, Tidy(seconds))

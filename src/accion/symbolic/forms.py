@@ -11,8 +11,9 @@ from accion.symbolic.render import tex
 
 @dataclass(frozen=True)
 class Form:
-    """A 1- or 2-form: {(i, j): c} is the sum of c dx_i ^ dx_j over i < j, in the `coordinates` x."""
+    """A form of degree 1 or 2: {(i, j): c} is the sum of c dx_i ^ dx_j over i < j, in the `coordinates` x."""
 
+    degree: int
     coordinates: tuple[Any, ...]
     terms: dict[tuple[int, ...], Any]
 
@@ -20,7 +21,7 @@ class Form:
     def matrix(self):
         """A 2-form as the matrix W with form(X, Y) = X.W Y; a 1-form as a row."""
         n = len(self.coordinates)
-        if all(len(index) == 1 for index in self.terms):
+        if self.degree == 1:
             return sp.Matrix(1, n, lambda _, j: self.terms.get((j,), 0))
         return sp.Matrix(n, n, lambda i, j: self.terms.get((i, j), 0) - self.terms.get((j, i), 0))
 

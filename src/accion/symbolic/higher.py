@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import sympy as sp
 
+from accion.symbolic.calculus import derivative
 from accion.symbolic.render import Sheet
 from accion.symbolic.tidy import Tidy
 from accion.symbolic.translate import translate
@@ -31,7 +33,7 @@ class HigherOrderEquations:
 
     def rate(self, expr):
         pairs = [(x, dx) for low, high in zip(self.jets[:-1], self.jets[1:], strict=True) for x, dx in zip(low, high, strict=True)]
-        return sp.diff(expr, self.variables.t) + sp.Add(*(sp.diff(expr, x) * dx for x, dx in pairs))
+        return derivative(expr, self.variables.t) + sp.Add(*(derivative(expr, x) * dx for x, dx in pairs))
 
     def alternating(self, derivatives):
         """sum_s (-1)^s d^s/dt^s of the s-th expression."""
@@ -51,10 +53,10 @@ class HigherOrderEquations:
         return self.show(self.inner_L)
 
     @cached_property
-    def equations(self):
+    def equations(self) -> Any:
         """One for each coordinate, of order 2r."""
         rows = [
-            self.alternating([sp.diff(self.inner_L, level[i]) for level in self.jets[: self.order + 1]]) for i in range(len(self.variables.words))
+            self.alternating([derivative(self.inner_L, level[i]) for level in self.jets[: self.order + 1]]) for i in range(len(self.variables.words))
         ]
         return tuple(sp.Eq(self.show(row), 0, evaluate=False) for row in rows)
 
@@ -62,7 +64,7 @@ class HigherOrderEquations:
     def inner_momenta(self):
         n, r = len(self.variables.words), self.order
         return tuple(
-            tuple(self.alternating([sp.diff(self.inner_L, level[j]) for level in self.jets[i + 1 : r + 1]]) for j in range(n)) for i in range(r)
+            tuple(self.alternating([derivative(self.inner_L, level[j]) for level in self.jets[i + 1 : r + 1]]) for j in range(n)) for i in range(r)
         )
 
     @cached_property
@@ -77,10 +79,10 @@ class HigherOrderEquations:
         return self.show(self.tidy(sp.Add(*terms) - self.inner_L))
 
     @cached_property
-    def hessian(self):
+    def hessian(self) -> Any:
         """d2L/dq^(r)dq^(r): the equations are regular where it is."""
         top = self.jets[self.order]
-        return self.show(sp.Matrix(len(top), len(top), lambda i, j: self.tidy(sp.diff(self.inner_L, top[i], top[j]))))
+        return self.show(sp.Matrix(len(top), len(top), lambda i, j: self.tidy(derivative(self.inner_L, top[i], top[j]))))
 
     @cached_property
     def sheet(self):
@@ -110,10 +112,14 @@ def derive(lagrangian, coordinates, params, order, seconds):
         raise ValueError(f"higher_order needs a function lagrangian(t, q, v, a, ..., params); got {lagrangian!r}.")
     if isinstance(order, bool) or not isinstance(order, int) or order < 1:
         raise ValueError(f"order must be a whole number, 1 or more; got {order!r}.")
+    if isinstance(coordinates, str) or not len(coordinates):
+        raise ValueError(f'coordinates must be the names of the components of q, such as ("x", "y"); got {coordinates!r}.')
     variables = Variables(tuple(coordinates), 0, params)
-    tidy = Tidy(float(seconds))
+    tidy = Tidy(seconds)
     empty = HigherOrderEquations(variables, order, sp.Integer(0), tidy)
     jets = [array(level) for level in empty.jets[: order + 1]]
     at = lambda t, numbers, *jets: lagrangian(t, *jets, variables.params_from(numbers))  # noqa: E731
     L = translate(at, variables.t, array(tuple(variables.numbers)), *jets)
+    if np.shape(L) != ():
+        raise ValueError(f"lagrangian must return a scalar; it returned shape {np.shape(L)}.")
     return HigherOrderEquations(variables, order, tidy(L.item()), tidy)

@@ -1,6 +1,10 @@
 """What each elementwise operation of JAX is in SymPy."""
 
+import operator
+
 import sympy as sp
+
+from accion.symbolic.linear import Undecided
 
 
 def select(which, *cases):
@@ -38,6 +42,19 @@ def first_largest(row):
 def remainder(x, y):
     """The remainder that has the sign of x, as in C."""
     return x - y * sp.sign(x / y) * sp.floor(sp.Abs(x / y))
+
+
+def logical(f, on_integers):
+    """`f` of conditions, `on_integers` of whole numbers, bit by bit."""
+
+    def rule(*xs):
+        if all(map(is_condition, xs)):
+            return f(*xs)
+        if all(x.is_Integer for x in xs):
+            return sp.Integer(on_integers(*map(int, xs)))
+        raise Undecided("its bits depend on the variables")
+
+    return rule
 
 
 ELEMENTWISE = {
@@ -89,13 +106,14 @@ ELEMENTWISE = {
     "ge": lambda x, y: sp.Ge(x, y),
     "eq": lambda x, y: sp.Eq(as_number(x), as_number(y)),
     "ne": lambda x, y: sp.Ne(as_number(x), as_number(y)),
-    "and": sp.And,
-    "or": sp.Or,
-    "not": sp.Not,
-    "xor": sp.Xor,
+    "lt_to": lambda x, y: sp.Lt(x, y),
+    "le_to": lambda x, y: sp.Le(x, y),
+    "and": logical(sp.And, operator.and_),
+    "or": logical(sp.Or, operator.or_),
+    "not": logical(sp.Not, operator.invert),
+    "xor": logical(sp.Xor, operator.xor),
     "select_n": select,
     "clamp": lambda low, x, high: sp.Min(sp.Max(x, low), high),
-    "stop_gradient": lambda x: x,
     "copy": lambda x: x,
     "name": lambda x: x,
     "reduce_precision": lambda x: x,

@@ -8,6 +8,7 @@ import numpy as np
 import sympy as sp
 
 from accion.pullback import action, gradient, work
+from accion.symbolic.calculus import derivative
 from accion.symbolic.render import Sheet
 from accion.symbolic.translate import translate
 from accion.symbolic.variables import array
@@ -86,11 +87,11 @@ class DiscreteEquations:
 
     @cached_property
     def D1(self):
-        return tuple(self.show(self.tidy(sp.diff(self.inner_Ld, x))) for x in self.inner[3])
+        return tuple(self.show(self.tidy(derivative(self.inner_Ld, x))) for x in self.inner[3])
 
     @cached_property
     def D2(self):
-        return tuple(self.show(self.tidy(sp.diff(self.inner_Ld, x))) for x in self.inner[4])
+        return tuple(self.show(self.tidy(derivative(self.inner_Ld, x))) for x in self.inner[4])
 
     @cached_property
     def force_minus(self):
@@ -102,10 +103,11 @@ class DiscreteEquations:
 
     @cached_property
     def inner_reaction(self):
-        """h A(t_k, q_k)^T lam_k."""
-        of, (t, h, _, here, _, lam) = self.equations_of, self.inner
+        """h A(t_k, q_k)^T lam_k; an A that depends on v takes the mean of the velocities before and after, as the step does."""
+        of, (t, h, before, here, after, lam) = self.equations_of, self.inner
         x = of.variables
-        at = {x.t: t} | dict(zip((*x.q, *x.lam), (*here, *lam), strict=True))
+        v = [(b - a) / (2 * h) for a, b in zip(before, after, strict=True)]
+        at = {x.t: t} | dict(zip((*x.q, *x.v, *x.lam), (*here, *v, *lam), strict=True))
         return tuple(h * r.xreplace(at) for r in of.inner_reaction)
 
     @cached_property
@@ -114,18 +116,18 @@ class DiscreteEquations:
         minus, plus = self.inner_forces
         rows = []
         for i, x in enumerate(here):
-            end = sp.diff(self.inner_Ld, after[i]) + plus[i]
-            start = sp.diff(self.inner_Ld, x) + minus[i]
+            end = derivative(self.inner_Ld, after[i]) + plus[i]
+            start = derivative(self.inner_Ld, x) + minus[i]
             rows.append(self.tidy(self.earlier(end) + start + self.inner_reaction[i], (*before, *here, *after, *lam)))
         return tuple(rows)
 
     @cached_property
-    def equations(self):
+    def equations(self) -> Any:
         """The discrete Euler-Lagrange equations at q_k."""
         return tuple(sp.Eq(self.show(row), 0, evaluate=False) for row in self.inner_equations)
 
     @cached_property
-    def constraints(self):
+    def constraints(self) -> Any:
         """The discrete constraints of the step from q_k to q_k+1."""
         constraint = self.equations_of.system.constraint
         if constraint is None:
@@ -145,7 +147,7 @@ class DiscreteEquations:
         if self.equations_of.system.constraint is not None:
             raise ValueError("a constrained step is not solved in closed form: its equations are `equations` and `constraints`.")
         rows = sp.Matrix(self.inner_equations)
-        K = rows.jacobian(after).applyfunc(self.tidy)
+        K = sp.Matrix(len(after), len(after), lambda i, j: self.tidy(derivative(rows[i], after[j])))
         if K.has(*after):
             raise ValueError(f"{self.method} on {self.equations_of.system.name} is implicit: its equations are not linear in q_k+1.")
         rest = rows.xreplace(dict.fromkeys(after, sp.Integer(0)))

@@ -1,9 +1,11 @@
 """Expressions in the form in which a person writes them, within a limit of time."""
 
 import ctypes
+import math
 import threading
 import time
 from contextlib import contextmanager
+from numbers import Real
 from typing import Any
 
 import sympy as sp
@@ -12,6 +14,7 @@ from sympy.simplify.fu import TR5, TR10i
 TRIGONOMETRIC = (sp.sin, sp.cos, sp.tan, sp.sinh, sp.cosh, sp.tanh)
 UNFACTORED = (sp.Piecewise, sp.Abs, sp.Max, sp.Min)  # what sp.factor cannot look into
 LARGE = 300  # operations beyond which it takes too long
+AGAIN = 0.5  # seconds after which a deadline that did not arrive is sent again
 
 
 class OutOfTime(BaseException):
@@ -20,26 +23,33 @@ class OutOfTime(BaseException):
 
 @contextmanager
 def deadline(seconds):
-    """Raise OutOfTime in this thread after `seconds`, wherever it is in Python code."""
-    thread, lock, state = threading.get_ident(), threading.Lock(), {"done": False, "fired": False}
+    """Raise OutOfTime in this thread after `seconds`, wherever it is in Python code.
 
-    def fire():
-        with lock:
-            if not state["done"]:
-                state["fired"] = True
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(OutOfTime))
+    An exception that strikes in a callback of the garbage collector is lost, so it is sent again until the block is left.
+    """
+    thread, lock, done, state = threading.get_ident(), threading.Lock(), threading.Event(), {"fired": False}
 
-    timer = threading.Timer(max(seconds, 0.0), fire)
-    timer.daemon = True
-    timer.start()
+    def watch():
+        wait = min(max(seconds, 0.0), threading.TIMEOUT_MAX)
+        while not done.wait(wait):
+            with lock:
+                if not done.is_set():
+                    state["fired"] = True
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(OutOfTime))
+            wait = AGAIN
+
+    threading.Thread(target=watch, daemon=True).start()
     try:
         yield
     finally:
-        with lock:
-            state["done"] = True
-        timer.cancel()
-        if state["fired"]:
-            settle()
+        try:
+            with lock:
+                done.set()
+        finally:
+            # Where it strikes between these lines, nothing must be left that strikes again.
+            done.set()
+            if state["fired"]:
+                settle()
 
 
 def settle():
@@ -55,7 +65,9 @@ class Tidy:
     """Simplification with a budget of seconds for all of its calls; `complete` is False once an expression was left as it was."""
 
     def __init__(self, seconds):
-        self.left = seconds
+        if isinstance(seconds, bool) or not isinstance(seconds, Real) or math.isnan(seconds) or seconds < 0:
+            raise ValueError(f"seconds must be a number, 0 or more (0: no simplification); got {seconds!r}.")
+        self.left = float(seconds)
         self.complete = True
 
     def within(self, f, expr) -> Any:

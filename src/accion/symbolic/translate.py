@@ -1,8 +1,7 @@
 """From a JAX function to SymPy: its operations (the jaxpr), carried out on arrays of expressions."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -11,22 +10,13 @@ import sympy as sp
 from jax.extend.core import ClosedJaxpr, Literal
 
 from accion.errors import Untranslatable
-from accion.symbolic.linear import Undecided, solve
+from accion.symbolic.linear import Undecided, cholesky, determinant, each, solve, triangular
 from accion.symbolic.numbers import exact
+from accion.symbolic.origin import Unknown, is_of_jax, is_used_by_jax, located, place
 from accion.symbolic.primitives import CUMULATIVE, ELEMENTWISE, REDUCTIONS, as_number, is_condition
 
-# Where a frame of a traceback is not the user's own.
-LIBRARIES = (str(Path(jax.__file__).parent), str(Path(__file__).parents[1]))
 LONGEST_LOOP = 10_000
-
-
-@dataclass(frozen=True)
-class Unknown:
-    """What could not be translated; an error only if the result needs it."""
-
-    primitive: str
-    where: str | None
-    reason: str
+LARGEST = 50_000  # operations in an expression; a loop that uses its state twice doubles it in each turn
 
 
 def translate(f, *arguments):
@@ -46,9 +36,11 @@ def translate(f, *arguments):
     return jax.tree.unflatten(jax.tree.structure(out), values)
 
 
-def numbers(array):
+def numbers(array) -> Any:
     """An array of numbers as exact SymPy numbers."""
     array = np.asarray(array)
+    if np.iscomplexobj(array):
+        return Unknown("complex", None, "complex numbers are not real")
     out = np.empty(array.shape, dtype=object)
     for index in np.ndindex(array.shape):
         out[index] = exact(array[index])
@@ -65,8 +57,24 @@ def evaluate(closed, arguments):
         return numbers(atom.val) if isinstance(atom, Literal) else known[atom]
 
     for eqn in jaxpr.eqns:
-        known.update(zip(eqn.outvars, apply(eqn, [read(atom) for atom in eqn.invars]), strict=True))
+        outs = [limited(out, eqn) for out in apply(eqn, [read(atom) for atom in eqn.invars])]
+        known.update(zip(eqn.outvars, outs, strict=True))
     return [read(atom) for atom in jaxpr.outvars]
+
+
+@lru_cache(maxsize=4 * LARGEST)
+def size(expr):
+    """The number of operations in an expression written out."""
+    return 1 + sum(map(size, expr.args))
+
+
+def limited(value, eqn):
+    """`value`, unknown where it is too long to be of use."""
+    if isinstance(value, Unknown):
+        return located(value, eqn)
+    if any(size(x) > LARGEST for x in value.flat):
+        return Unknown(eqn.primitive.name, place(eqn), f"it would have more than {LARGEST} operations")
+    return value
 
 
 def apply(eqn, arguments):
@@ -75,9 +83,11 @@ def apply(eqn, arguments):
     rule = RULES.get(name)
     inner = next((eqn.params[key] for key in ("jaxpr", "call_jaxpr", "fun_jaxpr") if key in eqn.params), None)
     if name in TRANSPARENT or (rule is None and inner is not None and name not in ("scan", "while")):
-        if is_of_jax(inner) and eqn.params.get("name") in NAMED and not any(isinstance(argument, Unknown) for argument in arguments):
-            return [NAMED[eqn.params["name"]](*arguments)]
-        return [located(value, eqn) for value in evaluate(inner, arguments)]
+        known = not any(isinstance(argument, Unknown) for argument in arguments)
+        # Its derivatives go by the same name, with other numbers of arguments and results.
+        if known and is_of_jax(inner) and (eqn.params.get("name"), len(arguments)) in NAMED and len(eqn.outvars) == 1:
+            return [NAMED[eqn.params["name"], len(arguments)](*arguments)]
+        return evaluate(inner, arguments)
     if name not in LENIENT:
         for argument in arguments:
             if isinstance(argument, Unknown):
@@ -92,26 +102,6 @@ def apply(eqn, arguments):
         return [Unknown(name, place(eqn), str(error))] * len(eqn.outvars)
 
 
-def place(eqn):
-    """The line of the user's function that an operation comes from, None inside a function that JAX had compiled before."""
-    traceback = eqn.source_info.traceback
-    for frame in traceback.frames if traceback is not None else ():
-        if not frame.file_name.startswith(LIBRARIES):
-            return f"line {frame.line_num} of {frame.file_name}, in {frame.function_name}"
-    return None
-
-
-def located(value, eqn):
-    """`value`; what is unknown without a line gets that of the call it was in."""
-    return replace(value, where=place(eqn)) if isinstance(value, Unknown) and value.where is None else value
-
-
-def is_of_jax(closed):
-    """Whether a compiled function is one of JAX's own, and not the user's of the same name."""
-    info = getattr(closed.jaxpr if isinstance(closed, ClosedJaxpr) else closed, "debug_info", None)
-    return info is not None and info.func_src_info.split(" at ")[-1].startswith(LIBRARIES[0])
-
-
 def elementwise(f: Callable[..., Any], *arrays):
     return np.asarray(np.frompyfunc(f, len(arrays), 1)(*arrays), dtype=object)
 
@@ -124,6 +114,9 @@ def plain(array):
 
 
 def decided(condition):
+    if isinstance(condition, Unknown):
+        raise Undecided(f"whether a loop goes on depends on `{condition.primitive}`")
+    condition = condition.item()
     if condition in (sp.true, sp.false):
         return bool(condition)
     raise Undecided("whether a loop goes on depends on the variables")
@@ -279,22 +272,6 @@ def linear_solve(eqn, *arguments):
     return [part.reshape(s) for part, s in zip(parts, shapes, strict=True)]
 
 
-def cholesky(eqn, A):
-    return [np.array(sp.Matrix(A).cholesky(hermitian=False).tolist(), dtype=object)]
-
-
-def triangular_solve(eqn, A, b):
-    p = eqn.params
-    if A.ndim != 2:
-        raise Undecided("there are several matrices at once")
-    T = sp.Matrix(A).lower_triangular() if p["lower"] else sp.Matrix(A).upper_triangular()
-    if p["unit_diagonal"]:
-        T = T - sp.diag(*T.diagonal()) + sp.eye(T.rows)
-    T = T.T if p["transpose_a"] else T
-    x = T.LUsolve(sp.Matrix(b)) if p["left_side"] else T.T.LUsolve(sp.Matrix(b).T).T
-    return [np.array(x.tolist(), dtype=object).reshape(b.shape)]
-
-
 def scan(eqn, *arguments):
     p = eqn.params
     consts, carry, xs = np.split(np.arange(len(arguments)), [p["num_consts"], p["num_consts"] + p["num_carry"]])
@@ -320,7 +297,7 @@ def while_(eqn, *arguments):
     a, b = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
     state = list(arguments[b:])
     for _ in range(LONGEST_LOOP):
-        if not decided(evaluate(p["cond_jaxpr"], [*arguments[:a], *state])[0].item()):
+        if not decided(evaluate(p["cond_jaxpr"], [*arguments[:a], *state])[0]):
             return state
         state = evaluate(p["body_jaxpr"], [*arguments[a:b], *state])
     raise Undecided(f"a loop of more than {LONGEST_LOOP} turns is too long to write out")
@@ -333,8 +310,19 @@ def cond(eqn, which, *arguments):
     if which.item() in (sp.true, sp.false):
         return evaluate(branches[1 if which.item() == sp.true else 0], arguments)
     outs = [evaluate(branch, arguments) for branch in branches]
-    select = ELEMENTWISE["select_n"]
-    return [elementwise(select, np.broadcast_to(which, cases[0].shape), *cases) for cases in zip(*outs, strict=True)]
+    return [choose(which, cases) for cases in zip(*outs, strict=True)]
+
+
+def choose(which, cases):
+    bad = next((case for case in cases if isinstance(case, Unknown)), None)
+    return bad if bad is not None else elementwise(ELEMENTWISE["select_n"], np.broadcast_to(which, cases[0].shape), *cases)
+
+
+def stop_gradient(eqn, x):
+    """Nothing in JAX's own functions, which use it where the derivative is the same; a user's own means another derivative."""
+    if any(a.free_symbols for a in x.flat) and not is_used_by_jax(eqn, "stop_gradient"):
+        raise Undecided("its derivative would not be that of its value")
+    return [x]
 
 
 def platform_index(eqn):
@@ -344,10 +332,10 @@ def platform_index(eqn):
 
 TRANSPARENT = {"jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr", "remat", "checkpoint"}
 LENIENT = {"custom_linear_solve"}  # looks at what it needs only
-# Functions of jax.numpy that are simpler than what they are made of.
+# Functions of jax.numpy, with the number of their arguments, that are simpler than what they are made of.
 NAMED = {
-    "hypot": lambda x, y: elementwise(lambda a, b: sp.sqrt(a**2 + b**2), x, y),
-    "det": lambda A: np.asarray(sp.Matrix(A).det(method="berkowitz"), dtype=object),
+    ("hypot", 2): lambda x, y: elementwise(lambda a, b: sp.sqrt(a**2 + b**2), x, y),
+    ("det", 1): lambda A: each(determinant, A),
 }
 RULES: dict[str, Any] = {
     "broadcast_in_dim": broadcast_in_dim,
@@ -377,8 +365,9 @@ RULES: dict[str, Any] = {
     "convert_element_type": convert,
     "iota": iota,
     "custom_linear_solve": linear_solve,
-    "cholesky": cholesky,
-    "triangular_solve": triangular_solve,
+    "cholesky": lambda eqn, A: [each(cholesky, A)],
+    "triangular_solve": lambda eqn, A, b: [each(lambda T, c: triangular(T, c, eqn.params), A, b)],
+    "stop_gradient": stop_gradient,
     "scan": scan,
     "while": while_,
     "cond": cond,

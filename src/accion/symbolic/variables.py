@@ -15,6 +15,7 @@ import jax
 import numpy as np
 import sympy as sp
 
+from accion.symbolic.calculus import derivative
 from accion.symbolic.numbers import exact
 from accion.systems.tree import is_number, join, split
 
@@ -145,7 +146,7 @@ class Variables:
     def rate(self, expr):
         """d/dt along a motion: t, q, v and lam move with velocities 1, v, a and lam'."""
         moving = [*zip(self.q, self.v, strict=True), *zip(self.v, self.a, strict=True), *zip(self.lam, self.dlam, strict=True)]
-        return sp.diff(expr, self.t) + sp.Add(*(sp.diff(expr, x) * dx for x, dx in moving))
+        return derivative(expr, self.t) + sp.Add(*(derivative(expr, x) * dx for x, dx in moving))
 
     def values(self):
         """{symbol: number} of the parameters for the reader, exact where a person would write them so."""

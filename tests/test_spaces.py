@@ -26,7 +26,7 @@ def configurations(space):
 @given(data=st.data())
 def test_local_inverts_retract(space, data):
     q, eta = data.draw(configurations(space)), data.draw(vectors(space))
-    np.testing.assert_allclose(space.local(q, space.retract(q, eta)), eta, rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose(space.local(q, space.retract(q, eta)), eta, atol=1e-13)
 
 
 @pytest.mark.parametrize("space", SPACES, ids=str)
@@ -38,15 +38,15 @@ def test_relative_is_local_of_displaced_ends_and_so_are_its_derivatives(space, d
     def direct(x, e0, e1):
         return space.local(space.retract(q, e0), space.retract(space.retract(q, x), e1))
 
-    np.testing.assert_allclose(space.relative(x, e0, e1), direct(x, e0, e1), rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose(space.relative(x, e0, e1), direct(x, e0, e1), atol=1e-13)
     for i in range(3):
-        np.testing.assert_allclose(jax.jacfwd(space.relative, i)(x, e0, e1), jax.jacfwd(direct, i)(x, e0, e1), rtol=1e-9, atol=1e-13)
+        np.testing.assert_allclose(jax.jacfwd(space.relative, i)(x, e0, e1), jax.jacfwd(direct, i)(x, e0, e1), atol=1e-13)
 
 
 def test_torus_goes_the_short_way_round():
     space = ac.Torus(1)
-    np.testing.assert_allclose(space.local(jnp.array([3.0]), jnp.array([-3.0])), [2 * np.pi - 6.0], rtol=1e-9, atol=1e-14)
-    np.testing.assert_allclose(space.local(jnp.array([0.1]), jnp.array([0.1 + 4 * np.pi])), [0.0], rtol=1e-9, atol=1e-14)
+    np.testing.assert_allclose(space.local(jnp.array([3.0]), jnp.array([-3.0])), [2 * np.pi - 6.0], atol=1e-14)
+    np.testing.assert_allclose(space.local(jnp.array([0.1]), jnp.array([0.1 + 4 * np.pi])), [0.0], atol=1e-14)
 
 
 @pytest.mark.parametrize("space", SPACES, ids=str)

@@ -58,7 +58,7 @@ def test_printed_momenta_of_the_caldirola_particle_fail():
 
 def test_find_offers_what_there_is():
     with pytest.raises(ValueError, match=r"Try one of: damped_spring, caldirola_particle"):
-        find("pendulum")
+        find("pendulums")
 
 
 # ---------------------------------------------------------------- report

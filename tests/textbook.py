@@ -69,6 +69,13 @@ def damped_spring():
     return Textbook(t, (x,), m * x.diff(t) ** 2 / 2 - eta * x**2 / 2, (-lam * x.diff(t),))
 
 
+def decay_laws():
+    t = sp.Symbol("t")
+    kappa, omega = sp.symbols("kappa omega")
+    q = tuple(sp.Function(name)(t) for name in ("x", "y"))
+    return Textbook(t, q, sp.exp(-kappa * t) * sum(c.diff(t) ** 2 - omega**2 * c**2 for c in q) / 2)
+
+
 def disk_on_wedge():
     t = sp.Symbol("t")
     M, m, r, alpha, g = sp.symbols("M m r alpha g", positive=True)
@@ -95,6 +102,20 @@ def driven_mass():
     return Textbook(t, (x,), M * x.diff(t) ** 2 / 2 - k * x**2 / 2 + A * sp.cos(w * t) * x, force=(-mu * x.diff(t),))
 
 
+def henon_heiles():
+    t = sp.Symbol("t")
+    x, y = sp.Function("x")(t), sp.Function("y")(t)
+    V = (x**2 + y**2) / 2 + x**2 * y - y**3 / 3
+    return Textbook(t, (x, y), (x.diff(t) ** 2 + y.diff(t) ** 2) / 2 - V)
+
+
+def kepler():
+    t = sp.Symbol("t")
+    m, GM = sp.symbols("m GM", positive=True)
+    x, y = sp.Function("x")(t), sp.Function("y")(t)
+    return Textbook(t, (x, y), m * (x.diff(t) ** 2 + y.diff(t) ** 2) / 2 + GM * m / sp.sqrt(x**2 + y**2))
+
+
 def magnetic_particle():
     t = sp.Symbol("t")
     kappa, B, c, d = sp.symbols("kappa B c d")
@@ -102,6 +123,13 @@ def magnetic_particle():
     A = (-B * y / 2, B * x / 2 + c * z**2, d * x * y)
     L = sp.exp(-kappa * t) * (sum(c.diff(t) ** 2 for c in q) / 2 + sum(a * c.diff(t) for a, c in zip(A, q, strict=True)))
     return Textbook(t, q, L)
+
+
+def pendulum():
+    t = sp.Symbol("t")
+    m, l, g = sp.symbols("m l g", positive=True)
+    theta = sp.Function("theta")(t)
+    return Textbook(t, (theta,), m * l**2 * theta.diff(t) ** 2 / 2 + m * g * l * sp.cos(theta))
 
 
 def rods():
@@ -169,10 +197,14 @@ TEXTBOOK = {
     "caldirola_particle": caldirola_particle,
     "crank_pulley": crank_pulley,
     "damped_spring": damped_spring,
+    "decay_laws": decay_laws,
     "disk_on_wedge": disk_on_wedge,
     "double_pendulum": double_pendulum,
     "driven_mass": driven_mass,
+    "henon_heiles": henon_heiles,
+    "kepler": kepler,
     "magnetic_particle": magnetic_particle,
+    "pendulum": pendulum,
     "rods": rods,
     "rolling_disk": rolling_disk,
     "rotating_slot": rotating_slot,

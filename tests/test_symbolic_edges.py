@@ -204,6 +204,8 @@ def test_the_constraint_algorithm_does_not_depend_on_units(unit):
     assert (light.dimensions, light.symplectic) == ((6, 4), True)
     first = ac.analysis.constraint_algorithm(line(lambda t, q, v, p: unit * (v[0] * q[1] - 0.5 * q @ q), 2))
     assert (first.dimensions, first.symplectic) == ((6, 4, 2), True)
+    apart = ac.analysis.constraint_algorithm(line(lambda t, q, v, p: 0.5 * 1e6 * v[0] ** 2 + 0.5 * 1e-6 * v[1] ** 2, 2))
+    assert (apart.dimensions, apart.symplectic) == ((6, 4), True)
     gauge = ac.analysis.constraint_algorithm(line(lambda t, q, v, p: 0.5 * unit * (v[0] - q[1]) ** 2, 2))
     assert (gauge.dimensions, gauge.symplectic) == ((6, 4, 3), False)
 

@@ -12,6 +12,7 @@ import scipy.linalg
 from accion.systems import System
 
 SMALL = 1e-8  # a singular value or a residual below this, relative to the largest, counts as zero
+NO_INERTIA = 1e-14  # a mass below this, relative to the largest, is roundoff
 STEPS = 200
 
 
@@ -93,21 +94,27 @@ class Cut:
 
 
 class Chain:
-    """The functions on z = (t, q, p, v, lam) and their derivatives along a motion."""
+    """The functions on z = (t, q, p, v, lam) and their derivatives along a motion.
 
-    def __init__(self, system):
+    Each coordinate is measured by its inertia and L by the largest one, so that ranks do not depend on the units of the user.
+    """
+
+    def __init__(self, system, rng, samples):
         self.system, self.n, self.m = system, system.space.dim, system.multipliers
         self.ends = np.cumsum([1, self.n, self.n, self.n])
         self.first = 1 + 2 * self.n  # where (v, lam), whose rates are free, begin
+        size, unit = units(system, rng.normal(size=(samples, 1 + 2 * self.n)))
+        self.momentum = size * unit
+        self.scale = np.concatenate([np.ones(1), 1 / unit, self.momentum, 1 / unit, np.full(self.m, size)])
 
     def parts(self, z):
-        t, q, p, v, lam = jnp.split(z, self.ends)
+        t, q, p, v, lam = jnp.split(z * self.scale, self.ends)
         return t[0], self.system.space.retract(self.system.space.identity(), q), p, v, lam if self.m else None
 
     def equations(self, z):
         """Phi = 0 and p = dL/dv + lam.dPhi/dv: the submanifold W1."""
         t, q, p, v, lam = self.parts(z)
-        legendre = p - self.system.momentum(t, q, v, lam)
+        legendre = (p - self.system.momentum(t, q, v, lam)) / self.momentum
         return jnp.concatenate([self.system.constraint.value(self.system, t, q, v), legendre]) if self.m else legendre
 
     def drift(self, z):
@@ -115,12 +122,17 @@ class Chain:
         t, q, _, v, lam = self.parts(z)
         space = self.system.space
         force = jax.grad(lambda e: self.system.L(t, space.retract(q, e), v, lam))(jnp.zeros(self.n)) + self.system.F(t, q, v)
-        return jnp.concatenate([jnp.ones(1), v, force, jnp.zeros(self.n + self.m)])
+        return jnp.concatenate([jnp.ones(1), z[self.ends[2] : self.ends[3]], force / self.momentum, jnp.zeros(self.n + self.m)])
 
     def rate(self, g, z):
-        """(b, G) with dg/dt = b + G (v', lam')."""
-        J = jax.jacfwd(g)(z)
-        return J @ self.drift(z), J[:, self.first :]
+        """(g, its derivative, b, G) with dg/dt = b + G (v', lam'). `g` is called once: each level of the chain calls the one before."""
+
+        def twice(z):
+            value = g(z)
+            return value, value
+
+        J, value = jax.jacfwd(twice, has_aux=True)(z)
+        return value, J, J @ self.drift(z), J[:, self.first :]
 
     def extend(self, g, cut: Cut) -> Callable[..., Any]:
         """g together with the equations of a cut."""
@@ -128,28 +140,46 @@ class Chain:
         rows = jnp.array(cut.rows, dtype=int)
 
         def extended(z):
-            b, G = self.rate(g, z)
+            value, _, b, G = self.rate(g, z)
             new = b[rows] - G[rows][:, C] @ jnp.linalg.solve(G[R][:, C], b[R]) if len(cut.pivots[0]) else b[rows]
-            return jnp.concatenate([g(z), new])
+            return jnp.concatenate([value, new])
 
         return extended
 
     def look(self, g):
         """A compiled function of many points: g, its derivative and its rate (b, G) at each."""
-        return jax.jit(jax.vmap(lambda z: (g(z), jax.jacfwd(g)(z), *self.rate(g, z))))
+        return jax.jit(jax.vmap(lambda z: self.rate(g, z)))
 
     def points(self, look, rng, samples):
         """Points with g = 0, found by Gauss-Newton from random ones, and what `look` sees there; those where it failed are left out."""
         z = rng.normal(size=(samples, 1 + 3 * self.n + self.m))
+        # Configurations and velocities are random in the user's units, where her functions are at home; momenta in those of L.
+        for first in (self.ends[0], self.ends[2]):
+            z[:, first : first + self.n] /= self.scale[first : first + self.n]
         for _ in range(STEPS):
             r, J = (np.nan_to_num(np.asarray(x)) for x in look(z)[:2])
             if np.max(np.abs(r), initial=0.0) < 1e-13:
                 break
             step = np.array([np.linalg.lstsq(A, x, rcond=SMALL)[0] for A, x in zip(J, r, strict=True)])
-            z = z - step / np.maximum(1.0, np.max(np.abs(step), axis=1, keepdims=True))
+            z = z - step / np.maximum(1.0, np.max(np.abs(step) / (1 + np.abs(z)), axis=1, keepdims=True))
         seen = [np.asarray(x) for x in look(z)]
         good = np.all(np.abs(seen[0]) < 1e-10, axis=1)  # False for NaN
         return [x[good] for x in seen]
+
+
+def units(system, points):
+    """The size of L and the unit of each coordinate, sqrt of its inertia over that size, from the second derivatives at random (t, q, v)."""
+    n, space = system.space.dim, system.space
+
+    def L(x):
+        return system.L(x[0], space.retract(space.identity(), x[1 : 1 + n]), x[1 + n :])
+
+    found = jax.vmap(lambda x: (jax.grad(L)(x), jax.hessian(L)(x)))(points)
+    slope, D = (np.abs(np.nan_to_num(x, posinf=0.0, neginf=0.0)).max(axis=0) for x in found)
+    rows = D[1 + n :, 1:]  # of d(dL/dv)/d(q, v)
+    size = next((float(x) for x in (np.max(rows), np.max(slope)) if x > 0), 1.0)
+    inertia = np.diag(D)[1 + n :] / size
+    return size, np.sqrt(np.where(inertia > NO_INERTIA, inertia, 1.0))
 
 
 def rank(A):
@@ -157,11 +187,15 @@ def rank(A):
     return int(np.sum(s > SMALL * max(1.0, s[0] if len(s) else 0.0)))
 
 
+def pivoted(A) -> Any:
+    """The columns of A, the most independent ones first."""
+    return scipy.linalg.qr(A, pivoting=True)[-1]
+
+
 def pivots(G, r):
     """Rows and columns of a regular r x r block of G, by elimination with full pivoting."""
-    order: Any = lambda A: scipy.linalg.qr(A, pivoting=True)[-1]  # noqa: E731
-    columns = order(G)
-    rows = order(G[:, columns[:r]].T)
+    columns = pivoted(G)
+    rows = pivoted(G[:, columns[:r]].T)
     return tuple(int(i) for i in sorted(rows[:r])), tuple(int(i) for i in sorted(columns[:r]))
 
 
@@ -181,14 +215,20 @@ def constraint_algorithm(system, *, samples=12, seed=0, seconds=10.0):
     if not system.space.flat:
         raise ValueError(f"constraint_algorithm needs a flat space; got {system.space}.")
     system.check()
-    chain, rng = Chain(system), np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
+    chain = Chain(system, rng, samples)
     n, m = chain.n, chain.m
-    g, cuts, dimensions, counts = chain.equations, [], [3 * n - m], [m]
+    g, before, cuts, dimensions, counts = chain.equations, chain.equations, [], [3 * n - m], [m]
     stable, symplectic, smallest = None, False, 0.0
     for k in range(1, 3 * n + m + 2):
         _, J, b, G = chain.points(chain.look(g), rng, samples)
         if not len(J):
             break
+        if k == 1:
+            check_independent(system, J[:, :m, 1:])
+        else:
+            kept, keep = independent(cuts[-1], J[:, :, 1:])
+            cuts[-1], g, J, b, G = kept, chain.extend(before, kept), J[:, keep], b[:, keep], G[:, keep]
         dimensions.append(3 * n + m - max(rank(x[:, 1:]) for x in J))
         counts.append(dimensions[-2] - dimensions[-1])
         if k == 1:
@@ -198,12 +238,35 @@ def constraint_algorithm(system, *, samples=12, seed=0, seconds=10.0):
             stable, symplectic = k, all(is_symplectic(x[:, 1:], n) for x in J)
             break
         cuts.append(cut)
-        g = chain.extend(g, cut)
+        before, g = g, chain.extend(g, cut)
     from accion.symbolic.chain import printed  # SymPy takes long to import
 
     equations, determinant, reason = printed(system, cuts, seconds)
     levels = tuple(Level(d, c, e) for d, c, e in zip(dimensions, counts, equations[: len(dimensions)], strict=True))
     return ConstraintAlgorithm(system, levels, stable, symplectic, smallest, determinant, reason)
+
+
+def check_independent(system, J):
+    """Raise ValueError where constraints say the same thing: their multipliers would not be determined."""
+    m = J.shape[1]
+    found = max(rank(x / (np.linalg.norm(x, axis=1, keepdims=True) + np.finfo(float).tiny)) for x in J)
+    if found < m:
+        raise ValueError(
+            f"the {m} vakonomic constraints of {system.name} are not independent: their derivatives have rank {found} where they hold. "
+            "Leave out what the others say already."
+        )
+
+
+def independent(cut, J):
+    """The cut without rows that follow from its others, and the rows of all equations that are left."""
+    old = J.shape[1] - len(cut.rows)
+    A = max(J, key=rank)
+    count = rank(A) - rank(A[:old])
+    if not 0 < count < len(cut.rows):
+        return cut, list(range(J.shape[1]))
+    beside = A[old:] - A[old:] @ np.linalg.pinv(A[:old], rcond=SMALL) @ A[:old]
+    chosen = sorted(int(i) for i in pivoted(beside.T)[:count])
+    return Cut(cut.pivots, tuple(cut.rows[i] for i in chosen)), [*range(old), *(old + i for i in chosen)]
 
 
 def next_cut(b, G):

@@ -329,7 +329,7 @@ class Equations:
         return self.text()
 
 
-def equation(left, right):
+def equation(left, right) -> Any:
     return sp.Eq(left, right, evaluate=False)
 
 

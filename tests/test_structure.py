@@ -139,6 +139,8 @@ def test_exact_discrete_lagrangian_says_when_it_cannot():
 
 def test_weights():
     np.testing.assert_allclose(weights(1), [-0.5, 0, 0.5], rtol=1e-9, atol=1e-15)
+    j = np.arange(-15, 16)
+    np.testing.assert_allclose([weights(15) @ j**k for k in range(4)], [0, 1, 0, 0], rtol=0, atol=1e-10)
     np.testing.assert_allclose(weights(2), [1 / 12, -2 / 3, 0, 2 / 3, -1 / 12], rtol=1e-9, atol=1e-15)
 
 

@@ -41,7 +41,7 @@ def list_systems():
 
     table = Table(Column("name", no_wrap=True), "system", "source", "method, h, steps", "parameters")
     for entry in ENTRIES.values():
-        params = ", ".join(f"{key}={value:g}" for key, value in entry.system.params.items())
+        params = ", ".join(f"{key}={value:g}" for key, value in (entry.system.params or {}).items())
         table.add_row(entry.name, entry.title, entry.source, f"{type(entry.method).__name__}, {entry.h:g}, {entry.steps}", params)
     console.print(table)
 

@@ -84,11 +84,62 @@ def test_equal_expressions_share_compiled_code():
         ((m**2, [m]), {}, "with `velocities` a symbol for each"),
         ((x.diff(t) ** 2, [x, sp.Function("z")(sp.Symbol("s"))]), {}, "functions of the same time"),
         ((x.diff(t) ** 2, [x]), {"heat": 1}, "does not know \\['heat'\\]"),
+        ((x.diff(t) ** 2, [x, x]), {}, "must be different symbols"),
+        ((m**2 - k, [k]), {"velocities": [k]}, "must be different symbols"),
+        ((m**2 - t, [t]), {"velocities": [m]}, "must be different symbols"),
+        ((x.diff(t) ** 2, x), {}, "coordinates must be a list"),
+        ((k * x.diff(t) ** 2, [x], {k: None}), {}, "params must give numbers; k is None"),
+        ((k * x.diff(t) ** 2, [x], {k: 1j}), {}, "params must give numbers; k is 1j"),
+        ((k * x.diff(t) ** 2, [x], [1.0]), {}, "params must be a dictionary"),
     ],
 )
 def test_bad_input(arguments, options, message):
     with pytest.raises(ValueError, match=message):
         ac.from_sympy(*arguments, **options)
+
+
+ONE = x.diff(t) ** 2 / 2
+TWO = (x.diff(t) ** 2 + y.diff(t) ** 2) / 2 - y
+POINT = (0.3, jnp.array([0.5, 0.2]), jnp.array([0.1, 0.3]))
+
+
+def test_derivatives_that_are_not_carried_out():
+    """d/dt sin(x) and d/dt cos(x), as one writes the position of a pendulum's bob; an integral and a sum."""
+    bob = (sp.Derivative(sp.sin(x), t) ** 2 + sp.Derivative(sp.cos(x), t) ** 2) / 2
+    for V in (x**3 / 3, sp.Integral(k**2, (k, 0, x)), sp.Sum(x**k / 3, (k, 3, 3))):
+        system = ac.from_sympy(bob - V, [x])
+        assert ac.accelerations(system)(0.0, jnp.array([0.5]), jnp.array([0.1]))[0] == pytest.approx(-0.25)
+
+
+def test_one_of_them_needs_no_brackets():
+    rod = x**2 + y**2 - 1
+    for given in (rod, sp.Eq(x**2 + y**2, 1), [rod], sp.Matrix([rod])):
+        np.testing.assert_allclose(ac.accelerations(ac.from_sympy(TWO, [x, y], holonomic=given))(*POINT)[1], 0.1 / 0.58, rtol=1e-12)
+    pushed = ac.from_sympy(ONE, [x], force=-x.diff(t))
+    assert ac.accelerations(pushed)(0.0, jnp.array([0.5]), jnp.array([0.1]))[0] == pytest.approx(-0.1)
+    velocity = sp.Matrix([x.diff(t)])
+    assert ac.accelerations(ac.from_sympy(velocity.T * velocity / 2 - sp.Matrix([x]), [x]))(0.0, jnp.ones(1), jnp.ones(1))[0] == pytest.approx(-1)
+
+
+def test_a_row_of_a_matrix_is_a_variational_distribution():
+    edge = x.diff(t) * sp.sin(y) - y.diff(t)
+    rows = [ac.from_sympy(TWO, [x, y], nonholonomic=[edge], variational=v) for v in ([[sp.sin(y), -1]], sp.Matrix([[sp.sin(y), -1]]))]
+    np.testing.assert_allclose(ac.accelerations(rows[0])(*POINT)[0], ac.accelerations(rows[1])(*POINT)[0], rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("V", "expected"),
+    [
+        (sp.Mod(x, 1) ** 2, 1.0),
+        (sp.loggamma(x), -1.96351002602142),
+        (sp.gamma(x), -3.48023090670),
+        (sp.sinc(x), -0.162537030636),
+        (sp.polygamma(0, x), 4.93480220054),
+    ],
+)
+def test_more_functions(V, expected):
+    a = ac.accelerations(ac.from_sympy(ONE - V, [x]))(0.0, jnp.array([0.5]), jnp.array([0.1]))[0]
+    assert a == pytest.approx(-expected, rel=1e-9)
 
 
 def test_a_function_that_jax_does_not_have_is_named():

@@ -17,12 +17,16 @@ FUNCTIONS: dict[Any, Any] = {
     sp.sec: lambda x: 1 / jnp.cos(x), sp.csc: lambda x: 1 / jnp.sin(x), sp.cot: lambda x: 1 / jnp.tan(x),
     sp.exp: jnp.exp, sp.log: jnp.log, sp.Abs: jnp.abs, sp.sign: jnp.sign, sp.floor: jnp.floor, sp.ceiling: jnp.ceil,
     sp.erf: jax.scipy.special.erf, sp.erfc: jax.scipy.special.erfc, sp.erfinv: jax.scipy.special.erfinv,
+    sp.gamma: jax.scipy.special.gamma, sp.loggamma: jax.scipy.special.gammaln,
+    sp.polygamma: lambda n, x: jax.scipy.special.polygamma(int(n), x),
+    sp.Mod: jnp.mod, sp.sinc: lambda x: jnp.sinc(x / jnp.pi),
     sp.Heaviside: lambda x, middle=0.5: jnp.heaviside(x, middle),
     sp.Max: lambda *xs: fold(jnp.maximum, xs), sp.Min: lambda *xs: fold(jnp.minimum, xs),
     sp.Add: lambda *xs: fold(lambda a, b: a + b, xs), sp.Mul: lambda *xs: fold(lambda a, b: a * b, xs),
     sp.StrictLessThan: lambda a, b: a < b, sp.LessThan: lambda a, b: a <= b, sp.StrictGreaterThan: lambda a, b: a > b,
     sp.GreaterThan: lambda a, b: a >= b, sp.Equality: lambda a, b: a == b, sp.Unequality: lambda a, b: a != b,
-    sp.And: lambda *xs: fold(jnp.logical_and, xs), sp.Or: lambda *xs: fold(jnp.logical_or, xs), sp.Not: jnp.logical_not, sp.ITE: jnp.where,
+    sp.And: lambda *xs: fold(jnp.logical_and, xs), sp.Or: lambda *xs: fold(jnp.logical_or, xs),
+    sp.Xor: lambda *xs: fold(jnp.logical_xor, xs), sp.Not: jnp.logical_not, sp.ITE: jnp.where,
 }  # fmt: skip
 
 
@@ -92,6 +96,9 @@ class Expression:
 
 
 def build(expr, coordinates, params, velocities, t, space, name, functions):
+    coordinates = coordinates.flat() if isinstance(coordinates, sp.MatrixBase) else coordinates
+    if not isinstance(coordinates, list | tuple | sp.Tuple):
+        raise ValueError(f"coordinates must be a list of functions of time x(t), or of symbols; got {coordinates!r}.")
     coordinates = tuple(coordinates)
     expressions = {"lagrangian": checked("the Lagrangian", expr)}
     unknown = set(functions) - {"force", "holonomic", "nonholonomic", "variational", "vakonomic"}
@@ -99,16 +106,21 @@ def build(expr, coordinates, params, velocities, t, space, name, functions):
         raise ValueError(f"from_sympy does not know {sorted(unknown)}; try force, holonomic, nonholonomic, variational or vakonomic.")
     for field, value in functions.items():
         if value is not None:
-            expressions[field] = checked(field, value)
+            expression = checked(field, value)
+            expressions[field] = expression if isinstance(expression, tuple) else (expression,)
     t, q, v, replaced = letters(coordinates, velocities, t, expressions)
+    if len({t, *q, *v}) < 1 + 2 * len(q):
+        raise ValueError(f"coordinates, velocities and time must be different symbols; got {coordinates} and {velocities or 'their derivatives'}.")
     expressions = {field: replace_in(value, replaced) for field, value in expressions.items()}
+    if not isinstance(params, dict | None):
+        raise ValueError(f"params must be a dictionary of numbers, by symbol or by name; got {params!r}.")
     values = {str(symbol): value for symbol, value in (params or {}).items()}
     free = set().union(*(symbols_in(value) for value in expressions.values())) - {t, *q, *v}
     missing = sorted(symbol.name for symbol in free if symbol.name not in values)
     if missing:
         raise ValueError(f"params must give a number to {', '.join(missing)}.")
     names = tuple(sorted(((symbol, symbol.name) for symbol in free), key=lambda pair: pair[1]))
-    numbers = {key: float(value) for key, value in values.items() if key in {label for _, label in names}}
+    numbers = {label: to_number(label, values[label]) for label in sorted({label for _, label in names})}
     made: dict[str, Any] = {field: Expression(value, t, q, v, names) for field, value in expressions.items()}
     labels = tuple(str(x.func) if isinstance(x, sp.core.function.AppliedUndef) else str(x) for x in coordinates)
     return System(made.pop("lagrangian"), space or Euclidean(len(q)), numbers, coordinates=labels, name=name, **made)
@@ -116,8 +128,10 @@ def build(expr, coordinates, params, velocities, t, space, name, functions):
 
 def checked(what, value):
     """SymPy expressions, in tuples where there are several; equations are taken as left minus right."""
+    if isinstance(value, sp.MatrixBase) and what == "the Lagrangian" and value.shape == (1, 1):
+        value = value[0, 0]
     if isinstance(value, sp.MatrixBase):
-        value = value.tolist() if min(value.shape) > 1 else value.flat()
+        value = value.tolist() if min(value.shape) > 1 or what == "variational" else value.flat()
     if isinstance(value, list | tuple):
         return tuple(checked(what, part) for part in value)
     if isinstance(value, sp.Equality):
@@ -127,7 +141,15 @@ def checked(what, value):
         value = sp.sympify(value)
     if not isinstance(value, sp.Expr):
         raise ValueError(f"{what} must be a SymPy expression; got {value!r}. Text is not evaluated: build it with sympy.symbols and functions.")
-    return value
+    # d/dt sin(x(t)), an integral or a sum may be written and not yet carried out.
+    return value.doit() if value.has(sp.Derivative, sp.Integral, sp.Sum) else value
+
+
+def to_number(label, value):
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"params must give numbers; {label} is {value!r}.") from error
 
 
 def letters(coordinates, velocities, t, expressions):

@@ -1,5 +1,7 @@
 """The equations that accion prints for the gallery are those of the documents, corrected, and those that are solved."""
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -60,6 +62,38 @@ def test_numbers_are_those_that_are_solved(name, equations):
     for e in eqs.equations:
         size = np.max([np.abs(number(term)) + np.zeros(SAMPLES) for term in sp.Add.make_args(sp.expand(e.lhs - e.rhs))], axis=0)
         np.testing.assert_array_less(np.abs(number(e.lhs - e.rhs)), 1e-10 * size + 1e-300)
+
+
+def nodes(names) -> Any:
+    """The coordinates at t_k - h, t_k and t_k + h, as vectors."""
+    return [sp.Matrix([sp.Symbol(f"{name}_{k}") for name in names]) for k in ("k-1", "k", "k+1")]
+
+
+def test_discrete_equations_of_000_ex_4(equations):
+    """As it is printed, with V = omega^2 q^2/2, divided by 2h."""
+    a, b, c = (q[0, 0] for q in nodes(["q"]))
+    kappa, omega, h, t = sp.symbols("kappa omega h t_k")
+    weight = lambda s: sp.exp(-kappa * (t + s * h))  # noqa: E731
+    printed = lambda factor: weight(-1) * (b - a) - weight(1) * (c - b) - weight(0) * (factor * h**2 * omega**2 * b - 2 * b + a + c)  # noqa: E731
+    (ours,) = derived("caldirola_oscillator", equations).discrete(ac.Trapezoid()).equations
+    assert sp.simplify(2 * h * ours.lhs - printed(2)) == 0
+    assert sp.simplify(2 * h * ours.lhs - printed(1)) != 0
+
+
+def test_discrete_equations_of_000_ex_5(equations):
+    """With A at the three nodes; what stands as grad A (q_k+1 - q_k-1) is the transpose of dA/dq times it."""
+    a, b, c = nodes("xyz")
+    kappa, B, slope, d, h, t = sp.symbols("kappa B c d h t_k")
+    A = lambda q: sp.Matrix([-B * q[1] / 2, B * q[0] / 2 + slope * q[2] ** 2, d * q[0] * q[1]])  # noqa: E731
+    weight = lambda s: sp.exp(-kappa * (t + s * h))  # noqa: E731
+    ours = sp.Matrix([2 * e.lhs for e in derived("magnetic_particle", equations).discrete(ac.Trapezoid()).equations])
+    J = A(b).jacobian(b)
+
+    def printed(grad):
+        return weight(-1) * (A(a) + (b - a) / h) - weight(1) * (A(c) + (c - b) / h) + weight(0) * (grad * (c - a) + (2 * b - a - c) / h)
+
+    assert (ours - printed(J.T)).applyfunc(sp.simplify) == sp.zeros(3, 1)
+    assert (ours - printed(J)).applyfunc(sp.simplify) != sp.zeros(3, 1)
 
 
 def test_conserved_momenta_are_found(equations):

@@ -11,8 +11,8 @@ from accion.symbolic.calculus import derivative
 from accion.symbolic.forms import Form
 from accion.symbolic.linear import Undecided, solve
 from accion.symbolic.modified import ModifiedEquations, modified
-from accion.symbolic.render import Sheet
-from accion.symbolic.sampled import DiscreteEquations, discretised
+from accion.symbolic.render import Readable, Sheet
+from accion.symbolic.sampled import DiscreteEquations
 from accion.symbolic.tidy import Tidy
 from accion.symbolic.translate import translate
 from accion.symbolic.variables import TIME, Variables, array
@@ -20,7 +20,7 @@ from accion.systems import System
 
 
 @dataclass(frozen=True)
-class Equations:
+class Equations(Readable):
     """What follows from a Lagrangian, as SymPy expressions in functions of time.
 
         d/dt dL/dv - dL/dq = F + A^T lam
@@ -294,7 +294,7 @@ class Equations:
 
     def discrete(self, method) -> DiscreteEquations:
         """The discrete equations of a method, in q_k-1, q_k, q_k+1."""
-        return discretised(self, method)
+        return DiscreteEquations(self, method)
 
     def modified(self, method, order=2) -> ModifiedEquations:
         """The modified Lagrangian and Hamiltonian of a method as power series in h up to `order` (002 section 5), for small systems."""
@@ -302,7 +302,7 @@ class Equations:
 
     # Reading.
 
-    @cached_property
+    @property
     def sheet(self):
         """What is printed: the Lagrangian, the equations, and what is conserved."""
         rows: list[Any] = [("Lagrangian", [equation(sp.Symbol("L"), self.L)]), ("equations of motion", list(self.equations))]
@@ -313,20 +313,6 @@ class Equations:
         if self.cyclic:
             rows.append(("conserved momenta", [equation(sp.Symbol(f"p_{x.func}"), p) for x, p in self.cyclic.items()]))
         return Sheet(self.system.name or "system", tuple(rows), self.complete)
-
-    def latex(self):
-        """All of it as LaTeX."""
-        return self.sheet.latex()
-
-    def text(self):
-        """All of it for the terminal."""
-        return self.sheet.text()
-
-    def _repr_latex_(self):
-        return f"$\\displaystyle {self.latex()}$"
-
-    def __str__(self):
-        return self.text()
 
 
 def equation(left, right) -> Any:

@@ -8,14 +8,14 @@ import numpy as np
 import sympy as sp
 
 from accion.symbolic.calculus import derivative
-from accion.symbolic.render import Sheet
+from accion.symbolic.render import Readable, Sheet
 from accion.symbolic.tidy import Tidy
 from accion.symbolic.translate import translate
 from accion.symbolic.variables import TIME, Variables, array
 
 
 @dataclass(frozen=True)
-class HigherOrderEquations:
+class HigherOrderEquations(Readable):
     """The Euler-Lagrange equations and the Jacobi-Ostrogradsky momenta of L(t, q, q', ..., q^(r)) (004 section 5.1, with the right signs).
 
     sum_l (-1)^l d^l/dt^l dL/dq^(l) = 0,        p_i = sum_s (-1)^s d^s/dt^s dL/dq^(i+1+s),  i = 0, ..., r - 1
@@ -84,7 +84,7 @@ class HigherOrderEquations:
         top = self.jets[self.order]
         return self.show(sp.Matrix(len(top), len(top), lambda i, j: self.tidy(derivative(self.inner_L, top[i], top[j]))))
 
-    @cached_property
+    @property
     def sheet(self):
         names = self.variables.words
         momenta = [
@@ -93,18 +93,6 @@ class HigherOrderEquations:
         groups = [("Lagrangian", [sp.Eq(sp.Symbol("L"), self.L, evaluate=False)]), ("equations of motion", list(self.equations))]
         groups += [("momenta", momenta), ("energy", [sp.Eq(sp.Symbol("E"), self.energy, evaluate=False)])]
         return Sheet(f"a system of order {self.order}", tuple(groups), self.tidy.complete)
-
-    def latex(self):
-        return self.sheet.latex()
-
-    def text(self):
-        return self.sheet.text()
-
-    def _repr_latex_(self):
-        return f"$\\displaystyle {self.latex()}$"
-
-    def __str__(self):
-        return self.text()
 
 
 def derive(lagrangian, coordinates, params, order, seconds):

@@ -1,5 +1,6 @@
 """Equations on a page: LaTeX for notebooks, unicode for the terminal."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,29 @@ class Sheet:
         if not self.complete:
             lines += ["", "(The time for simplification ran out: some of these are longer than they need be; try symbolic(system, seconds=60).)"]
         return "\n".join(lines)
+
+
+class Readable(ABC):
+    """What has a sheet to be read: as LaTeX (in a notebook by itself) or as text."""
+
+    @property
+    @abstractmethod
+    def sheet(self) -> Sheet:
+        """What is printed."""
+
+    def latex(self):
+        """All of it as LaTeX."""
+        return self.sheet.latex()
+
+    def text(self):
+        """All of it for the terminal."""
+        return self.sheet.text()
+
+    def _repr_latex_(self):
+        return f"$\\displaystyle {self.latex()}$"
+
+    def __str__(self):
+        return self.text()
 
 
 def drawable(equation):

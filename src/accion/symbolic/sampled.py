@@ -9,13 +9,13 @@ import sympy as sp
 
 from accion.pullback import action, gradient, work
 from accion.symbolic.calculus import derivative
-from accion.symbolic.render import Sheet
+from accion.symbolic.render import Readable, Sheet
 from accion.symbolic.translate import translate
 from accion.symbolic.variables import array
 
 
 @dataclass(frozen=True)
-class DiscreteEquations:
+class DiscreteEquations(Readable):
     """The discrete Lagrangian of a step from (t_k, q_k) to (t_k + h, q_k+1) and what follows from it (001 eq 2.4; 002 eq 11).
 
     D2 Ld(q_k-1, q_k) + Fd^+(q_k-1, q_k) + D1 Ld(q_k, q_k+1) + Fd^-(q_k, q_k+1) + h A^T lam_k = 0
@@ -153,25 +153,9 @@ class DiscreteEquations:
         rest = rows.xreplace(dict.fromkeys(after, sp.Integer(0)))
         return dict(zip((self.show(x) for x in after), (self.show(self.tidy(x)) for x in K.LUsolve(-rest)), strict=True))
 
-    @cached_property
+    @property
     def sheet(self):
         groups = [("discrete Lagrangian", [sp.Eq(sp.Symbol("L_d"), self.Ld, evaluate=False)]), ("discrete equations", list(self.equations))]
         if self.constraints:
             groups.append(("discrete constraints", list(self.constraints)))
         return Sheet(f"{self.equations_of.system.name}, {self.method}", tuple(groups), self.equations_of.complete)
-
-    def latex(self):
-        return self.sheet.latex()
-
-    def text(self):
-        return self.sheet.text()
-
-    def _repr_latex_(self):
-        return f"$\\displaystyle {self.latex()}$"
-
-    def __str__(self):
-        return self.text()
-
-
-def discretised(equations, method):
-    return DiscreteEquations(equations, method)

@@ -84,7 +84,7 @@ def solve(system, q0, y, ts, rtol, atol, max_steps):
         y,
         numbers,
         saveat=diffrax.SaveAt(ts=ts),
-        # Steps end at the times asked for: between steps the interpolation of Dopri8 is a thousand times less accurate.
+        # Steps end at the times asked for: between steps the interpolation of Dopri8 is far less accurate.
         stepsize_controller=diffrax.ClipStepSizeController(diffrax.PIDController(rtol=rtol, atol=atol), step_ts=ts),
         max_steps=max_steps + len(ts),
         adjoint=diffrax.ForwardMode(),

@@ -105,7 +105,7 @@ class Trajectory:
 
 @partial(jax.jit, static_argnums=(0, 1))
 def rows(f, many, system, t, *arrays):
-    """`f(system, t, *rows)` at each time, in a loop: under vmap Newton's method would run its rare branches for every row (5 times slower)."""
+    """`f(system, t, *rows)` at each time, in a loop: under vmap Newton's method would run its rare branches for every row."""
 
     def over_time(system, arrays):
         return jax.lax.map(lambda row: f(system, *row), (t, *arrays))

@@ -92,6 +92,17 @@ def test_legendre_transforms_operator_and_flows_belong_together(method):
     np.testing.assert_allclose(d.euler_lagrange(T, H, Q0, Q1, Q2), expected, atol=1e-14)
 
 
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_the_lagrangian_of_second_order(method):
+    """000 section 3: the Euler-Lagrange operator is the derivative of Ld_hat by the middle configuration, where no force acts."""
+    system = ac.System(lagrangian, ac.Euclidean(2))
+    d = ac.discrete(system, method)
+    middle = jax.grad(lambda e: d.Ld_hat(T, H, Q0, system.space.retract(Q1, e), Q2))(jnp.zeros(2))
+    np.testing.assert_allclose(middle, d.euler_lagrange(T, H, Q0, Q1, Q2), rtol=1e-13)
+    np.testing.assert_allclose(d.Ld_hat(T, H, Q0, Q1, Q2), d.Ld(T, H, Q0, Q1) + d.Ld(T + H, H, Q1, Q2), rtol=1e-15)
+    assert np.max(np.abs(middle)) > 1e-3
+
+
 def test_finite_difference_reproduces_the_midpoint_rule():
     own = ac.FiniteDifference(lambda h, q0, q1: [(1.0, 0.5, (q0 + q1) / 2, (q1 - q0) / h)])
     run = {"q0": Q0, "v0": [0.3, 0.4], "h": 0.05, "steps": 100, "t0": 1.0}

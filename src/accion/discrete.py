@@ -32,6 +32,13 @@ class Discrete:
         zero = jnp.zeros(self.system.space.dim)
         return action(self.system, self.method, t, h, *self.step(q0, q1), zero, zero)
 
+    def Ld_hat(self, t, h, q0, q1, q2):
+        """Ld(t, h, q0, q1) + Ld(t + h, h, q1, q2), the discrete Lagrangian of second order (000 section 3).
+
+        Its derivative by the middle configuration is `euler_lagrange` of a system without force.
+        """
+        return self.Ld(t, h, q0, q1) + self.Ld(t + h, h, q1, q2)
+
     def D1(self, t, h, q0, q1):
         return gradient(action, self.system, self.method, t, h, *self.step(q0, q1))[0]
 

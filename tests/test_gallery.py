@@ -1,6 +1,7 @@
 """The gallery against its references, and the report and command line that show it."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from accion import report
 from accion.cli import app
 from accion.gallery import ENTRIES, caldirola_particle, damped_spring, find
 from accion.gallery.base import Check, compare
+from accion.plot import new_figure
 
 run = CliRunner().invoke
 
@@ -77,6 +79,24 @@ def test_report_page(tmp_path):
     report.reproduce([find("caldirola_particle")], out, progress=False)  # its own folder may be replaced
 
 
+def test_report_shows_the_card_of_an_entry(tmp_path):
+    """What `audit` finds, as a table and a picture under the figure; only where the entry asks for it."""
+    quick = {"checks": lambda: [Check("x", 1.0, 1.0, 1e-9)], "figure": lambda: new_figure()[0], "steps": 60}
+    shown = replace(find("pendulum"), **quick, card=True)
+    without = replace(shown, name="another", card=False)
+    results = report.reproduce([shown, without], tmp_path / "report", progress=False)
+    assert results[1].card is None
+    card = results[0].card[0]
+    assert int(card.trajectory.steps_completed) == 60
+    html = (tmp_path / "report" / "index.html").read_text()
+    first, second = html.split('<h2 id="another">')
+    assert "over 60 steps of 0.1 s" in first
+    assert first.index('src="pendulum.png"') < first.index(card.html()) < first.index('src="pendulum-card.png"')
+    assert (tmp_path / "report" / "pendulum-card.png").stat().st_size > 5000
+    assert "audit" not in second
+    assert "card.png" not in second
+
+
 def test_report_leaves_other_folders_alone(tmp_path):
     (tmp_path / "mine.txt").write_text("keep")
     with pytest.raises(FileExistsError, match="holds other files"):
@@ -89,8 +109,6 @@ def test_report_leaves_other_folders_alone(tmp_path):
 
 
 def test_a_wrong_number_fails_the_report(tmp_path, monkeypatch):
-    from dataclasses import replace
-
     entry = replace(find("caldirola_particle"), checks=lambda: [Check("x", 1.0, 2.0, 1e-9)])
     monkeypatch.setitem(ENTRIES, "caldirola_particle", entry)
     done = run(app, ["reproduce", "caldirola_particle", "--out", str(tmp_path / "report")])

@@ -67,7 +67,7 @@ class Card:
 
     def html(self):
         """The card as a table."""
-        cells = "".join(f"<tr><td>{escape(a)}</td><td>{escape(b)}</td><td>{escape(c)}</td></tr>" for a, b, c in self.rows())
+        cells = "".join(f'<tr><td>{escape(a)}</td><td class="number">{escape(b)}</td><td>{escape(c)}</td></tr>' for a, b, c in self.rows())
         title = escape(f"{self.system.name}, {self.method}, h = {float(self.trajectory.h):g}")
         return f"<table><caption>{title}</caption><tr><th>what</th><th>value</th><th></th></tr>{cells}</table>"
 
@@ -78,22 +78,22 @@ class Card:
         return self.text()
 
     def figure(self):
-        """Errors against h, energy over time, momenta over time."""
-        fig, axes = new_figure(1, 3, (12.5, 3.6))
-        left, middle, right = axes[0]
+        """Errors against h, energy over time and, where there are any, momenta over time."""
+        fig, axes = new_figure(1, 3 if self.momenta else 2, (12.5 if self.momenta else 8.6, 3.6))
+        left, middle = axes[0, :2]
         left.loglog(self.order.h, self.order.errors, "o-")
         left.set(ylabel="error at the end", title=f"order {self.order.slope:.2f}")
         step_axis(left, self.order.h)
         traj = self.trajectory
         E = np.asarray(traj.energy())
         middle.plot(traj.t, E - E[0], lw=0.8)
-        middle.set(xlabel="t [s]", ylabel="change of the energy [J]", title="energy")
+        middle.set(xlabel="t [s]", ylabel="change of the energy [J]", title="energy" if self.energy is not None else "energy, not conserved")
         for symmetry, _ in self.momenta:
             J = np.asarray(symmetry.symmetry.along(traj))
-            right.plot(traj.t, J - J[0], lw=0.8, label=symmetry.text().split(":")[0])
-        right.set(xlabel="t [s]", ylabel="change of the momentum", title="momenta" if self.momenta else "no affine symmetries")
+            axes[0, 2].plot(traj.t, J - J[0], lw=0.8, label=symmetry.text().split(":")[0])
         if self.momenta:
-            right.legend(loc="best", fontsize=7)
+            axes[0, 2].set(xlabel="t [s]", ylabel="change of the momentum", title="momenta")
+            axes[0, 2].legend(loc="best", fontsize=7)
         return fig
 
 

@@ -52,6 +52,7 @@ class Entry:
     checks: Callable[[], list[Check]]
     figure: Callable[[], Any]
     positions: Callable[..., Any] | None = None  # q -> points of the plane, for the animation
+    card: bool = False  # whether the report shows what `audit` finds
 
 
 def data(name):

@@ -98,4 +98,5 @@ entry = Entry(
     steps=200,
     checks=checks,
     figure=figure,
+    card=True,
 )

@@ -113,7 +113,7 @@ def figure():
     left.semilogy(t, J[0] * np.exp(KAPPA * t), "k-", lw=1, label="J(0) e^{+kappa t}")
     left.semilogy(t, J[0] * np.exp(-KAPPA * t), ":", color="#d1495b", label="J(0) e^{-kappa t}, as printed")
     left.set(xlabel="t [s]", ylabel="J = x v_y - y v_x [m^2/s]", title=f"momentum, kappa = {KAPPA:g} 1/s")
-    middle.plot(t[::2], E[::2], "o", ms=3.5, label=name)
+    middle.plot(t[::4], E[::4], "o", ms=3.5, label=name)
     middle.plot(t, E[0] + KAPPA * actions(Trapezoid(), H), "k-", lw=1, label="dE/dt = kappa L")
     middle.plot(t, E[0] * np.exp(KAPPA * t), ":", color="#d1495b", label="dE/dt = kappa E, as printed")
     middle.set(xlabel="t [s]", ylabel="energy E = v dL/dv - L [J]", title="energy", ylim=(0, 1.45 * np.max(E)))

@@ -81,8 +81,8 @@ def figure():
     traj = simulate(system, Midpoint(), q0=Q0, v0=V0, h=H, steps=1000)
     left, middle, right = axes[0]
     left.plot(traj.t, traj.q, label=["alpha", "beta"])
-    left.set(xlabel="t [s]", ylabel="angle [rad]", title="midpoint, h = 0.01 s")
-    left.legend(loc="upper right")
+    left.set(xlabel="t [s]", ylabel="angle [rad]", title="midpoint, h = 0.01 s", ylim=(-1.7, 2.1))
+    left.legend(loc="upper right", ncols=2)
     end = np.array([positions(x)[-1] for x in np.asarray(traj.q)])
     middle.plot(end[:, 0], end[:, 1], lw=0.8)
     arm = np.asarray(positions(jnp.array(Q0)))
@@ -90,7 +90,7 @@ def figure():
     middle.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title="path of the lower mass")
     long = simulate(system, Midpoint(), q0=Q0, v0=V0, h=H, steps=1_000_000, save_every=200)
     E = np.asarray(long.energy())
-    right.plot(long.t, E - E[0], ",", alpha=0.6)
+    right.plot(long.t, E - E[0], "o", ms=1.3, mew=0, snap=False, rasterized=True)
     right.set(xlabel="t [s]", ylabel="energy error [J]", title="a million steps: no drift")
     return fig
 
@@ -108,5 +108,6 @@ entry = Entry(
     steps=1000,
     checks=checks,
     figure=figure,
+    card=True,
     positions=positions,
 )

@@ -1,7 +1,8 @@
 """The galactic potential of Henon and Heiles: regular and chaotic motion, and the energy of long runs."""
 
 from functools import cache
-from itertools import pairwise
+from itertools import chain, cycle, pairwise, repeat
+from typing import Any
 
 import jax
 import numpy as np
@@ -12,6 +13,7 @@ from accion.continuous import reference
 from accion.gallery.base import Entry, compare
 from accion.methods import Midpoint, Trapezoid
 from accion.plot import new_figure
+from accion.plot.figures import COLORS
 from accion.simulate import ensemble, simulate
 from accion.spaces import Euclidean
 from accion.systems import mechanical
@@ -104,21 +106,26 @@ def section(energy, begin, h=0.1, steps=60_000):
     return found
 
 
+SEA = "#9a9a9a"  # the colour of chaotic motions, which share one region
+# For each energy the starts (y, dy/dt) of motions on closed curves, and of chaotic ones.
+SECTIONS = {
+    1 / 12: ([*((y, 0.0) for y in (-0.32, -0.25, -0.17, -0.05, 0.05, 0.15, 0.25)), (0.1, 0.25), (0.1, -0.25)], []),
+    1 / 8: ([*((y, 0.0) for y in (-0.35, 0.0, 0.1, 0.2, 0.3)), (0.0, 0.19), (0.0, -0.19)], [(-0.15, 0.0), (0.08, 0.3), (0.08, -0.3)]),
+}
+
+
 def figure():
     fig, axes = new_figure(1, 3, (13, 4.2))
     ax = axes[0, 0]
+    dots: Any = {"ls": "none", "marker": "o", "ms": 1.7, "mew": 0, "snap": False, "rasterized": True}
     (t, trapezoid), (t4, control) = variational(), runge_kutta()
-    ax.loglog(t4[1:], np.abs(control[1:]), ".", ms=1.5, color="#d1495b", label=f"Runge-Kutta 4, h = {ACCELERATIONS * H:g} s", rasterized=True)
-    ax.loglog(t[1:], np.abs(trapezoid[1:]), ".", ms=1.5, color="#1b6ca8", label=f"trapezoid, h = {H:g} s", rasterized=True)
-    ax.set(xlabel="t [s]", ylabel="energy error [J]", title="a million accelerations each", ylim=(1e-9, 1e-1))
-    ax.legend(fontsize=8, loc="upper left", markerscale=6)
-    starts = {
-        1 / 12: [(y, 0.0) for y in (-0.32, -0.25, -0.15, -0.05, 0.05, 0.15, 0.25)] + [(0.1, 0.25), (0.1, -0.25), (0.1, 0.3), (0.1, -0.3)],
-        1 / 8: [(y, 0.0) for y in (-0.35, -0.15, 0.0, 0.1, 0.2, 0.3)] + [(0.08, 0.3), (0.08, -0.3), (0.0, 0.19), (0.0, -0.19)],
-    }
-    for ax, (energy, begin), name in zip(axes[0, 1:], starts.items(), ("1/12 J", "1/8 J"), strict=True):
-        for points in section(energy, begin):
-            ax.plot(points[:, 0], points[:, 1], ".", ms=1.2, rasterized=True)
+    ax.loglog(t[1:], np.abs(trapezoid[1:]), color="#1b6ca8", label=f"trapezoid, h = {H:g} s", **dots)
+    ax.loglog(t4[1:], np.abs(control[1:]), color="#d1495b", label=f"Runge-Kutta 4, h = {ACCELERATIONS * H:g} s", **dots)
+    ax.set(xlabel="t [s]", ylabel="energy error [J]", title="a million accelerations each", ylim=(1e-9, 1e-2))
+    ax.legend(fontsize=8, loc="upper left", markerscale=4)
+    for ax, (energy, (curves, sea)), name in zip(axes[0, 1:], SECTIONS.items(), ("1/12 J", "1/8 J"), strict=True):
+        for points, color in zip(section(energy, [*sea, *curves]), chain(repeat(SEA, len(sea)), cycle(COLORS)), strict=False):
+            ax.plot(points[:, 0], points[:, 1], color=color, **dots)
         ax.set(xlabel="y [m]", ylabel="dy/dt [m/s]", title=f"Poincare section x = 0, energy {name}")
     return fig
 
@@ -140,5 +147,6 @@ entry = Entry(
     steps=4000,
     checks=checks,
     figure=figure,
+    card=True,
     positions=lambda q: q[None],
 )

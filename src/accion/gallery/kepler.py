@@ -143,8 +143,7 @@ def figure():
         rate = np.degrees(precession_rate(method, PERIOD / STEPS)) * PERIOD
         right.plot([0, ORBITS], [0, rate * ORBITS], "k:", lw=1, label="closed form" if method == Midpoint() else None)
     left.plot(0, 0, "o", color="#edae49", ms=7)
-    left.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title=f"orbit {ORBITS}")
-    left.set_ylim(-1.1, 1.75)
+    left.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title=f"orbit {ORBITS}", xlim=(-1.95, 0.83), ylim=(-1.1, 1.7))
     left.legend(fontsize=8, ncols=2, loc="upper center")
     middle.set(xlabel="orbits", ylabel="energy error, mean of an orbit [J]", title="energy: kept, or lost")
     middle.set_ylim(2e-5, 3e-2)
@@ -173,5 +172,6 @@ entry = Entry(
     steps=10 * STEPS,
     checks=checks,
     figure=figure,
+    card=True,
     positions=lambda q: jnp.stack([jnp.zeros(2), q]),
 )

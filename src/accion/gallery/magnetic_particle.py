@@ -99,4 +99,5 @@ entry = Entry(
     steps=200,
     checks=checks,
     figure=figure,
+    card=True,
 )

@@ -137,5 +137,6 @@ entry = Entry(
     steps=200,
     checks=checks,
     figure=figure,
+    card=True,
     positions=lambda q: jnp.stack([jnp.zeros(2), jnp.array([jnp.sin(q[0]), -jnp.cos(q[0])])]),
 )

@@ -30,6 +30,7 @@ def new_figure(rows=1, columns=1, size=None):
     style: Any = {**STYLE, "axes.prop_cycle": cycler(color=COLORS)}
     with matplotlib.rc_context(style):
         figure = Figure(figsize=size or (4.8 * columns, 3.0 * rows), layout="constrained")
+        figure.get_layout_engine().set(w_pad=0.1)  # inches: a label keeps its distance from the axes beside it
         axes = figure.subplots(rows, columns, squeeze=False)
     return figure, axes
 
@@ -37,7 +38,7 @@ def new_figure(rows=1, columns=1, size=None):
 def step_axis(ax, hs):
     """A logarithmic axis of step sizes, labelled at the ones that were run."""
     ax.set_xscale("log")
-    ax.set_xticks(hs, [f"{h:g}" for h in hs])
+    ax.set_xticks(hs, [f"{h:.4g}" for h in hs])
     ax.set_xticks([], minor=True)
     ax.set_xlabel("h [s]")
 

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from accion.analysis import Card, audit
 from accion.gallery.base import Check, Entry
 from accion.plot import save_figure
 from accion.progress import progress_bar
@@ -14,6 +15,7 @@ from accion.symbolic import symbolic
 from accion.symbolic.render import drawable
 
 MARKER = "accion-report"  # a file that says that a folder is ours to replace
+CARD_STEPS = 1000  # at most
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Result:
     checks: list[Check]
     equations: list[tuple[str, list[str]]]  # titles, and the files of their pictures
     figure: str
+    card: tuple[Card, str] | None  # with the file of its picture
     seconds: float
 
     @property
@@ -71,13 +74,21 @@ def run_entry(entry, folder):
     begin = time.perf_counter()
     checks = entry.checks()
     save_figure(entry.figure(), folder / f"{entry.name}.png")
+    card = draw_card(entry, folder) if entry.card else None
     pictures = []
     for title, equations in symbolic(entry.system).sheet.groups:
         names = [f"{entry.name}-{len(pictures)}-{i}.svg" for i in range(len(equations))]
         for name, equation in zip(names, equations, strict=True):
             draw_formula(drawable(equation), folder / name)
         pictures.append((title, names))
-    return Result(entry, checks, pictures, f"{entry.name}.png", time.perf_counter() - begin)
+    return Result(entry, checks, pictures, f"{entry.name}.png", card, time.perf_counter() - begin)
+
+
+def draw_card(entry, folder):
+    card = audit(entry.system, entry.method, **entry.start, h=entry.h, steps=min(entry.steps, CARD_STEPS))
+    name = f"{entry.name}-card.png"
+    save_figure(card.figure(), folder / name)
+    return card, name
 
 
 def draw_formula(formula, path):

@@ -9,7 +9,9 @@ body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 62rem; marg
 h1 { margin-bottom: 0; } h2 { margin-top: 3rem; border-top: 1px solid #ddd; padding-top: 1.2rem; }
 .source, .stamp { color: #666; } img.figure { max-width: 100%; } .formula { overflow-x: auto; margin: .6rem 0; }
 table { border-collapse: collapse; font-size: .85rem; } th, td { padding: .2rem .7rem; text-align: left; border-bottom: 1px solid #eee; }
-td.number { text-align: right; font-family: ui-monospace, monospace; }
+caption { text-align: left; font-weight: 600; padding: .2rem .7rem; }
+td.number { text-align: right; font-family: ui-monospace, monospace; white-space: nowrap; }
+.card { margin-bottom: 1rem; } .card td:first-child { white-space: nowrap; }
 .PASS { color: #1a7f37; font-weight: 600; } .FAIL { color: #c62828; font-weight: 600; } summary { cursor: pointer; }
 """
 
@@ -48,17 +50,27 @@ def section(result):
         f'<p class="title">{escape(title)}</p>' + "".join(f'<div class="formula"><img src="{name}" alt="{escape(title)}"></div>' for name in names)
         for title, names in result.equations
     )
+    card = "" if result.card is None else audited(*result.card)
     worst = max(result.checks, key=lambda c: c.difference / c.tolerance)
     return f"""<h2 id="{entry.name}">{escape(entry.title)}</h2>
 <p class="source">{escape(entry.source)}; <code>accion run {entry.name}</code></p>
 <p>{escape(entry.text)}</p>
 {formulas}
 <img class="figure" src="{result.figure}" alt="{escape(entry.title)}">
+{card}
 <p class="{word(result.passed)}">{word(result.passed)}: {sum(c.passed for c in result.checks)} of {len(result.checks)} numbers agree with the
 reference; nearest to its tolerance: {escape(worst.what)}, off by {worst.difference:.1e} of {worst.tolerance:.0e}.</p>
 <details><summary>all {len(result.checks)} numbers</summary><table>
 <tr><th>quantity</th><th>accion</th><th>reference</th><th>difference</th><th>tolerance</th><th></th></tr>
 {"".join(row(check) for check in result.checks)}</table></details>"""
+
+
+def audited(card, figure):
+    """What `audit` found, as a table and a picture."""
+    steps = int(card.trajectory.steps_completed)
+    return f"""<p>What <code>audit</code> finds about this system and method, over {steps} steps of {float(card.trajectory.h):.4g} s:</p>
+<div class="card">{card.html()}</div>
+<img class="figure" src="{figure}" alt="errors over the step, energy and momenta over time">"""
 
 
 def row(check):

@@ -86,7 +86,8 @@ def test_report_shows_the_card_of_an_entry(tmp_path):
     without = replace(shown, name="another", card=False)
     results = report.reproduce([shown, without], tmp_path / "report", progress=False)
     assert results[1].card is None
-    card = results[0].card[0]
+    assert results[0].card is not None
+    card, _ = results[0].card
     assert int(card.trajectory.steps_completed) == 60
     html = (tmp_path / "report" / "index.html").read_text()
     first, second = html.split('<h2 id="another">')

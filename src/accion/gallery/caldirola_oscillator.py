@@ -67,11 +67,14 @@ def checks():
 def figure():
     fig, axes = new_figure(1, 3, (12.5, 3.4))
     ts = np.linspace(0, 10, 500)
-    for ax, params, name in ((axes[0, 0], DAMPED, "damped, kappa = -0.5"), (axes[0, 1], PUMPED, "pumped, kappa = 0.5")):
+    for ax, params, name, corner in (
+        (axes[0, 0], DAMPED, "damped, kappa = -0.5", "upper right"),
+        (axes[0, 1], PUMPED, "pumped, kappa = 0.5", "upper left"),
+    ):
         ax.plot(ts, exact(ts, params), label="exact")
         ax.plot(H * np.arange(201), run(params, H, 200, False), ".", ms=3, label="trapezoid, h = 0.05 s")
         ax.set(xlabel="t [s]", ylabel="q [m]", title=name)
-        ax.legend(loc="upper right")
+        ax.legend(loc=corner)
     hs = np.array([0.1, 0.05, 0.025, 0.0125])
     ax = axes[0, 2]
     ax.loglog(hs, [max_error(DAMPED, h, True) for h in hs], "o-", label="q1 = q0 + h v0, as printed")

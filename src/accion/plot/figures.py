@@ -26,11 +26,12 @@ def new_figure(rows=1, columns=1, size=None):
     import matplotlib
     from cycler import cycler
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     style: Any = {**STYLE, "axes.prop_cycle": cycler(color=COLORS)}
     with matplotlib.rc_context(style):
-        figure = Figure(figsize=size or (4.8 * columns, 3.0 * rows), layout="constrained")
-        figure.get_layout_engine().set(w_pad=0.1)  # inches: a label keeps its distance from the axes beside it
+        # 0.1 inches, so that a label keeps its distance from the axes beside it.
+        figure = Figure(figsize=size or (4.8 * columns, 3.0 * rows), layout=ConstrainedLayoutEngine(w_pad=0.1))
         axes = figure.subplots(rows, columns, squeeze=False)
     return figure, axes
 

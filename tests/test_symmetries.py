@@ -1,5 +1,7 @@
 """Symmetries, momentum maps and decay laws: continuous, discrete, and found by themselves."""
 
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -121,6 +123,76 @@ def test_lifts(rng):
     np.testing.assert_allclose((moved[1] - v) / e, complete_lift(X)(q, v)[1], rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(vertical_lift(X)(q, v)[0], 0)
     np.testing.assert_array_equal(vertical_lift(X)(q, v)[1], X(q))
+
+
+def turned(s, q):
+    """The plane, turned by the angle s."""
+    return jnp.array([jnp.cos(s) * q[0] - jnp.sin(s) * q[1], jnp.sin(s) * q[0] + jnp.cos(s) * q[1]])
+
+
+def test_a_symmetry_from_its_action(rng):
+    """The rotation as a motion of the plane has its field, and the momentum of that is kept."""
+    plane = ac.Euclidean(2)
+    rotation = Symmetry.from_action(turned, plane)
+    for q in jnp.array(rng.normal(size=(5, 2))):
+        np.testing.assert_allclose(rotation.X(q), [-q[1], q[0]], rtol=1e-15, atol=1e-15)
+    central = ac.mechanical(1.0, lambda t, q, p: -1 / jnp.linalg.norm(q), plane)
+    traj = ac.simulate(central, ac.Midpoint(), q0=[1.0, 0.2], v0=[0.1, 1.1], h=0.05, steps=500)
+    J = np.asarray(traj.momentum(rotation.X))
+    np.testing.assert_allclose(J, 1.0 * 1.1 - 0.2 * 0.1, atol=1e-12)
+    assert rotation.drift(traj) < 1e-12
+    # Not a symmetry: the same plane, stretched.
+    assert Symmetry.from_action(lambda s, q: jnp.exp(s) * q, plane).drift(traj) > 0.1
+
+
+def test_an_action_with_f_and_on_other_spaces():
+    """A change by a total derivative goes along; angles may turn by whole turns; a product gives tuples."""
+    up = Symmetry.from_action(lambda s, q: q + s * jnp.array([0.0, 1.0]), ac.Euclidean(2), lambda t, q: -2.0 * 9.81 * t)
+    traj = ac.simulate(GRAVITY, ac.Midpoint(), q0=[0.0, 1.0], v0=[1.0, 0.0], h=0.05, steps=100)
+    assert up.drift(traj) < 1e-13
+    turn = Symmetry.from_action(lambda s, q: (q + 3.0 * s) % (2 * jnp.pi), ac.Torus(1))
+    np.testing.assert_allclose(turn.X(jnp.array([-1.0])), [3.0])
+    both = Symmetry.from_action(lambda s, q: (q[0] * (1 + s), q[1] - s), ac.Product(ac.Euclidean(1), ac.Torus(1)))
+    np.testing.assert_allclose(both.X((jnp.array([2.0]), jnp.array([0.3]))), [2.0, -1.0])
+
+
+@pytest.mark.parametrize(
+    ("action", "words"),
+    [
+        (lambda s, q: q + s + 0.1, r"action\(0, q\) must be q; from q = \[0.0, 0.0\] it leads to \[0.1, 0.1\]"),
+        (lambda s, q: q * (2 + s), r"action\(0, q\) must be q"),  # which keeps the origin
+        (lambda s, q: q / (q @ q), r"action\(0, q\) must be q"),  # NaN there
+        (lambda s, q: q[:1], r"shape \(2,\); got \(1,\)"),
+        (lambda s, q: (q, q), r"shape \(2,\); got \(\(2,\), \(2,\)\)"),
+    ],
+)
+def test_a_bad_action_is_named(action, words):
+    with pytest.raises(ValueError, match=words):
+        Symmetry.from_action(action, ac.Euclidean(2))
+
+
+def hat(x):
+    return jnp.array([[0.0, -x[2], x[1]], [x[2], 0.0, -x[0]], [-x[1], x[0], 0.0]])
+
+
+def test_the_defect_on_rotations(rng):
+    """d/dt (p.X - f) of a heavy top from Euler's equations p' = p x v + torque, with a field that is no symmetry and one that is."""
+    inertia, centre, vertical = jnp.array([1.0, 2.0, 3.5]), jnp.array([0.1, -0.3, 0.8]), jnp.array([0.0, 0.0, 1.0])
+    rotations = SimpleNamespace(dim=3, retract=lambda R, e: R @ jax.scipy.linalg.expm(hat(e)), ad=jnp.cross)
+    L = lambda t, R, v: 0.5 * v @ (inertia * v) - (2 + jnp.sin(t)) * vertical @ (R @ centre)  # noqa: E731
+    top = SimpleNamespace(space=rotations, L=L, F=lambda t, R, v: -0.2 * v)
+    R, t, v = rotations.retract(jnp.eye(3), jnp.array(rng.normal(size=3))), 0.4, jnp.array(rng.normal(size=3))
+    p = inertia * v
+    rate = jnp.cross(p, v) - (2 + jnp.sin(t)) * jnp.cross(centre, R.T @ vertical) + top.F(t, R, v)
+
+    field, f = lambda R: R[0] * R[1, 2] + jnp.array([0.3, 0.0, 1.0]), lambda t, R: t**2 * R[0, 1]
+    dR = R @ hat(v)
+    df = 2 * t * R[0, 1] + t**2 * dR[0, 1]
+    expected = rate @ field(R) + p @ jax.jvp(field, (R,), (dR,))[1] - df
+    np.testing.assert_allclose(Symmetry(field, f).defect(top, t, R, v), expected, rtol=1e-12)
+    # About the vertical, in the body: R^T e3. Only friction changes its momentum.
+    about = Symmetry(lambda R: R.T @ vertical)
+    np.testing.assert_allclose(about.defect(top, t, R, v), top.F(t, R, v) @ (R.T @ vertical), atol=1e-14)
 
 
 def test_a_symmetry_that_a_method_loses():

@@ -78,7 +78,10 @@ class Trajectory:
         return self.each(System.energy, self.q, self.v, *more)
 
     def momentum(self, X):
-        """The momentum map p.X(q) of a vector field `X(q) -> (dim,)` on the configuration space, at each saved time."""
+        """The momentum map p.X(q) of a vector field `X(q) -> (dim,)` on the configuration space, at each saved time.
+
+        The field of a one-parameter action is `Symmetry.from_action(action, space).X`.
+        """
         pairing = jax.vmap(lambda q, p: p @ X(q))
         return (jax.vmap(pairing) if self.is_ensemble else pairing)(self.q, self.p)
 

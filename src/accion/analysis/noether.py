@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -10,14 +11,16 @@ import numpy as np
 
 from accion.discrete import discrete
 
+ROUNDOFF = 1e-12  # what counts as no motion, relative to the size of a configuration
+
 
 def complete_lift(X):
-    """X^C on TQ, as a function of (q, v): (X(q), dX(q).v)."""
+    """X^C on TQ of a flat space, as a function of (q, v): (X(q), dX(q).v)."""
     return lambda q, v: jax.jvp(X, (q,), (v,))
 
 
 def vertical_lift(X):
-    """X^V on TQ, as a function of (q, v): (0, X(q))."""
+    """X^V on TQ of a flat space, as a function of (q, v): (0, X(q))."""
 
     def lift(q, v):
         return jnp.zeros_like(v), X(q)
@@ -30,20 +33,37 @@ class Symmetry:
     """A vector field `X(q) -> (dim,)` and, where the Lagrangian changes by a total derivative, its `f(t, q) -> scalar`.
 
     X is a (Noether) symmetry of a system where X^C(L) = df/dt, of its discretisation where D1 Ld.X(q0) + D2 Ld.X(q1) = f(t + h, q1) - f(t, q0).
-    Then p.X - f is conserved, on discrete trajectories to roundoff (002 Thm 3.3, where f has the other sign). On flat spaces.
+    Then p.X - f is conserved, on discrete trajectories to roundoff (002 Thm 3.3, where f has the other sign).
     """
 
     X: Callable[..., Any]
     f: Callable[..., Any] | None = None
 
+    @staticmethod
+    def from_action(action, space, f=None):
+        """The symmetry of a one-parameter action `action(s, q) -> q` on `space`, with action(0, q) = q.
+
+        X(q) is the derivative of space.local(q, action(s, q)) by s at s = 0; `f` as above.
+        """
+        check_action(action, space)
+
+        def X(q):
+            return jax.jvp(lambda s: space.local(q, action(s, q)), (jnp.zeros(()),), (jnp.ones(()),))[1]
+
+        return Symmetry(X, f)
+
     def change(self, t, q):
         return jnp.zeros(()) if self.f is None else self.f(t, q)
 
     def defect(self, system, t, q, v):
-        """X^C(L) - df/dt, and the power F.X of the force where there is one: the rate at which p.X - f changes (002 Def 2.2)."""
-        along, turned = complete_lift(self.X)(q, v)
-        rate = jax.jvp(lambda q, v: system.L(t, q, v), (q, v), (along, turned))[1]
-        return rate - jax.jvp(self.change, (t, q), (jnp.ones_like(t), v))[1] + system.F(t, q, v) @ along
+        """X^C(L) - df/dt, and the power F.X of the force where there is one: the rate at which p.X - f changes (002 Def 2.2).
+
+        X^C(L) = dL/dq.X + dL/dv.(dX/dt + ad_v X), where ad, the bracket of velocities in the body, is zero on flat spaces.
+        """
+        zero, place = jnp.zeros_like(v), partial(system.space.retract, q)
+        X, dX = jax.jvp(lambda e: self.X(place(e)), (zero,), (v,))
+        rate = jax.jvp(lambda e, v: system.L(t, place(e), v), (zero, v), (X, dX + system.space.ad(v, X)))[1]
+        return rate - jax.jvp(lambda t, e: self.change(t, place(e)), (t, zero), (jnp.ones_like(t), v))[1] + system.F(t, q, v) @ X
 
     def momentum(self, system, t, q, v):
         """X^V(L) - f = p.X - f."""
@@ -69,6 +89,23 @@ class Symmetry:
         J = np.asarray(self.along(trajectory))
         scale = np.max(np.abs(J)) + np.max(np.abs(np.asarray(trajectory.momentum(self.X))))
         return float(np.max(np.abs(J - J[0])) / (scale if scale > 0 else 1.0))
+
+
+def check_action(action, space, samples=2, seed=0):
+    """A ValueError where `action` changes the shape of a configuration, or moves the origin or some random configurations at s = 0."""
+    origin = space.identity()
+    points = [origin, *(space.retract(origin, jnp.asarray(e)) for e in np.random.default_rng(seed).normal(size=(samples, space.dim)))]
+    for q in points:
+        moved = action(jnp.zeros(()), q)
+        given, expected = (jax.tree.map(jnp.shape, x) for x in (moved, q))
+        if given != expected:
+            raise ValueError(f"action(s, q) must return a configuration, shape {expected}; got {given}.")
+        if not np.max(np.abs(space.local(q, moved))) <= ROUNDOFF * (1 + np.max(space.magnitude(q))):
+            raise ValueError(f"action(0, q) must be q; from q = {written(q)} it leads to {written(moved)}. Let s = 0 be where nothing moves.")
+
+
+def written(q):
+    return jax.tree.map(lambda x: np.asarray(x).tolist(), q)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,16 @@ from accion.methods import (
 )
 from accion.nodes import project as project
 from accion.simulate import ensemble as ensemble, simulate as simulate
-from accion.spaces import Euclidean as Euclidean, Product as Product, Torus as Torus
+from accion.spaces import (
+    SE2 as SE2,
+    SE3 as SE3,
+    SO2 as SO2,
+    SO3 as SO3,
+    Euclidean as Euclidean,
+    MatrixGroup as MatrixGroup,
+    Product as Product,
+    Torus as Torus,
+)
 from accion.symbolic import Untranslatable as Untranslatable, from_sympy as from_sympy, symbolic as symbolic
 from accion.systems import (
     System as System,

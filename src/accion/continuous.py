@@ -17,14 +17,13 @@ PIECES = 20  # of an interval, after each of which a constrained motion is put b
 def accelerations(system) -> Callable[..., Any]:
     """The function (t, q, v) -> a, shape (dim,), from the Euler-Lagrange equations with force
 
-        d2L/dv2 a = dL/dq + F + A^T lam - d/dq(dL/dv).v - d/dt(dL/dv)         (002 eq 1)
+        d2L/dv2 a = dL/dq + ad*_v dL/dv + F + A^T lam - d/dq(dL/dv).v - d/dt(dL/dv)         (000 eq 2, 002 eq 1)
 
+    On a group v is the velocity of the body, q' = q hat(v), and a its derivative; on a flat space ad* is zero.
     With holonomic or nonholonomic constraints it returns (a, lam), from the constraint differentiated in time (index 1). For a
     vakonomic system, whose multipliers are part of the state, it is (t, q, v, lam) -> (a, dlam/dt).
     """
     system.check()
-    if not system.space.flat:
-        raise ValueError(f"accelerations needs a flat space (Euclidean, Torus or a Product of them); got {system.space}.")
     if system.vakonomic is not None:
         return lambda t, q, v, lam: index_one(system, t, q, v, lam)
     if system.constraint is not None:
@@ -33,7 +32,7 @@ def accelerations(system) -> Callable[..., Any]:
 
 
 def reference(system, *, q0, v0, ts, lam0=None, rtol=1e-12, atol=1e-12, max_steps=1_000_000) -> Any:
-    """The continuous trajectory through (q0, v0) at time ts[0], at the times `ts`: (q, v), shapes (len(ts), dim).
+    """The continuous trajectory through (q0, v0) at time ts[0], at the times `ts`: (q, v), one row for each time.
 
     Integrated by an explicit Runge-Kutta method of order 8 with step control (diffrax's Dopri8) to the tolerances `rtol`, `atol`. A
     constrained motion is projected onto its constraint many times on the way. For a vakonomic system `lam0` is needed, and (q, v, lam)
@@ -48,24 +47,30 @@ def reference(system, *, q0, v0, ts, lam0=None, rtol=1e-12, atol=1e-12, max_step
     check_first(system, look(system, ts[0], start.q0, start.v0), start)
     lam0 = jnp.zeros(0) if lam0 is None else start.lam0
     run = integrate if system.constraint is None else integrate_held
-    (e, v, lam), good = run(system, start.q0, start.v0, lam0, ts, rtol, atol, max_steps)
+    (d, v, lam), good = run(system, start.q0, start.v0, lam0, ts, rtol, atol, max_steps)
     if not bool(good):
         raise RuntimeError(
             f"the continuous equations could not be integrated to t = {float(ts[-1]):g} with rtol = {rtol:g}: the solution may "
             "not exist that far, or max_steps is too small."
         )
-    q = jax.vmap(lambda e: space.retract(start.q0, e))(e)
+    q = jax.vmap(lambda d: space.project(add(start.q0, d)))(d)
     return (q, v, lam) if system.vakonomic is not None else (q, v)
 
 
+def add(q, d):
+    """q + d, for arrays and tuples of them."""
+    return jax.tree.map(jnp.add, q, d)
+
+
 def field(treedef, q0):
-    """The right-hand side for the state (displacement from q0, velocity, multipliers of a vakonomic system)."""
+    """The right-hand side for the state (q - q0, velocity, multipliers of a vakonomic system); on a group matrices are subtracted."""
 
     def rates(t, y, numbers):
-        e, v, lam = y
+        d, v, lam = y
         system = jax.tree.unflatten(treedef, numbers)
-        a, dlam = index_one(system, t, system.space.retract(q0, e), v, lam if system.vakonomic is not None else None)
-        return v, a, dlam if system.vakonomic is not None else lam
+        q = add(q0, d)
+        a, dlam = index_one(system, t, q, v, lam if system.vakonomic is not None else None)
+        return system.space.tangent(q, v), a, dlam if system.vakonomic is not None else lam
 
     return rates
 
@@ -96,7 +101,7 @@ def solve(system, q0, y, ts, rtol, atol, max_steps):
 
 @partial(jax.jit, static_argnames="max_steps")
 def integrate(system, q0, v0, lam0, ts, rtol, atol, max_steps):
-    return solve(system, q0, (jnp.zeros(system.space.dim), v0, lam0), ts, rtol, atol, max_steps)
+    return solve(system, q0, (jax.tree.map(jnp.zeros_like, q0), v0, lam0), ts, rtol, atol, max_steps)
 
 
 @partial(jax.jit, static_argnames="max_steps")
@@ -107,15 +112,15 @@ def integrate_held(system, q0, v0, lam0, ts, rtol, atol, max_steps):
 
     def piece(y, times):
         states, good = solve(system, q0, y, times, rtol, atol, max_steps)
-        e, v, lam = jax.tree.map(lambda a: a[-1], states)
-        q, v = project_at(system, times[1], space.retract(q0, e), v)
-        return (e + space.local(space.retract(q0, e), q), v, lam), good
+        d, v, lam = jax.tree.map(lambda a: a[-1], states)
+        q, v = project_at(system, times[1], space.project(add(q0, d)), v)
+        return (jax.tree.map(jnp.subtract, q, q0), v, lam), good
 
     def interval(y, ends):
         times = ends[0] + fractions * (ends[1] - ends[0])
         y, good = jax.lax.scan(piece, y, jnp.stack([times[:-1], times[1:]], axis=1))
         return y, (y, jnp.all(good))
 
-    first = (jnp.zeros(space.dim), v0, lam0)
+    first = (jax.tree.map(jnp.zeros_like, q0), v0, lam0)
     _, (states, good) = jax.lax.scan(interval, first, jnp.stack([ts[:-1], ts[1:]], axis=1))
     return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), first, states), jnp.all(good)

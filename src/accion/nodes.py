@@ -71,11 +71,13 @@ def node(system, t, q, p, guess):
 def index_one(system, t, q, v, lam):
     """(a, lam): the acceleration and the multipliers, from the constraint differentiated until both are linear in it.
 
-        d2L/dv2 a - A^T lam = dL/dq + F - d/dt(dL/dv) at fixed v,        d(hidden)/dv a = -d(hidden)/dt at fixed v
+        d2L/dv2 a - A^T lam = dL/dq + ad*_v dL/dv + F - d/dt(dL/dv) at fixed v,        d(hidden)/dv a = -d(hidden)/dt at fixed v
+
+    where ad*_v dL/dv is zero on flat spaces and dL/dq is by the body's displacements on a group (000 eq 2).
 
     For a vakonomic system the multipliers `lam` are part of the state, and (a, dlam/dt) is returned:
 
-        d2L/dv2 a + dPhi/dv^T dlam/dt = dL/dq + F - d/dt(dL/dv) at fixed v and lam,  with L + lam.Phi in place of L.
+        d2L/dv2 a + dPhi/dv^T dlam/dt = dL/dq + ad*_v dL/dv + F - d/dt(dL/dv) at fixed v and lam,  with L + lam.Phi in place of L.
     """
     space, n, constraint = system.space, system.space.dim, system.constraint
     zero = jnp.zeros(n)
@@ -84,7 +86,7 @@ def index_one(system, t, q, v, lam):
     # p changes along the motion at fixed v: the time derivative of dL/dv without its part in a.
     _, dp = jax.jvp(lambda t, e: system.momentum(t, space.retract(q, e), v, lam), (one * t, zero), (one, v))
     H = jax.hessian(system.L, 2)(t, q, v, lam)
-    force = dL_dq + system.F(t, q, v) - dp
+    force = dL_dq + space.coad(v, system.momentum(t, q, v, lam)) + system.F(t, q, v) - dp
     if constraint is None:
         return newton.solve(H, force), None
     _, dc = jax.jvp(lambda t, e: constraint.hidden(system, t, space.retract(q, e), v), (one * t, zero), (one, v))

@@ -18,7 +18,7 @@ def work(system, method, t, h, q0, x, e0, e1, lam=None):
     zero = jnp.zeros_like(x)
     here = method.samples(system.space, t, h, q0, x, zero, zero)
     moved = method.samples(system.space, t, h, q0, x, e0, e1)
-    return h * sum(s.w * (system.F(s.t, s.q, s.v) @ system.space.local(s.q, m.q)) for s, m in zip(here, moved, strict=True))
+    return h * sum(s.w * (system.F(s.t, s.q, s.v) @ system.space.displacement(s.q, m.q)) for s, m in zip(here, moved, strict=True))
 
 
 def gradient(f, system, method, t, h, q0, x, lam=None):

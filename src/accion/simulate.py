@@ -160,6 +160,7 @@ def run(loop, system, method, start, t0, h, steps, save_every, throw, progress, 
     traced = inputs.is_traced((system, first, t0, h))
     if not traced:
         inputs.check_first(member, known, start)
+        member.space.check_increment(first.x if loop is ONE else first.x[0])
     march = partial(loop.fixed_march if traced else loop.march, system, method, t0=t0, h=h, save_every=save_every, every_step=save_every == 1)
     last, saved = in_parts(march, first, steps, save_every, progress and not traced, loop.time_axis)
     numbers = loop.collect(system, first, last, saved, t0, h, save_every, steps)

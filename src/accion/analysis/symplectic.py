@@ -10,33 +10,38 @@ from accion.discrete import discrete
 from accion.inputs import Start, check_start, check_times
 
 
-def canonical(n):
-    """The matrix J of dq ^ dp."""
-    return np.block([[np.zeros((n, n)), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
+def canonical(space, p):
+    """The matrix J of the canonical form dq ^ dp at the momentum `p`, in displacements of the body and momenta.
+
+    On a group it is J((e1, p1), (e2, p2)) = e1.p2 - e2.p1 + p.[e1, e2]; the last term is zero on a flat space.
+    """
+    n = space.dim
+    one = jnp.eye(n)
+    brackets = jax.vmap(lambda a: jax.vmap(lambda b: jnp.asarray(p) @ space.ad(a, b))(one))(one)
+    return np.block([[np.asarray(brackets), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
 
 
 def tangent_map(system, method):
-    """A compiled function (t, h, q, p) -> T, the tangent map of one step (q, p) -> (q1, p1) in local coordinates, shape (2n, 2n)."""
+    """A compiled function (t, h, q, p) -> (p1, T): the momentum after one step and the tangent map of the step in local coordinates, shape (2n, 2n)."""
     space, n = system.space, system.space.dim
     step = discrete(system, method).hamiltonian_flow
 
     @jax.jit
     def tangent(t, h, q, p):
-        q1, _ = step(t, h, q, p)
+        q1, p1 = step(t, h, q, p)
 
         def local_step(z):
             end, momentum = step(t, h, space.retract(q, z[:n]), p + z[n:])
-            return jnp.concatenate([space.local(q1, end), momentum])
+            return jnp.concatenate([space.displacement(q1, end), momentum])
 
-        return jax.jacfwd(local_step)(jnp.zeros(2 * n))
+        return p1, jax.jacfwd(local_step)(jnp.zeros(2 * n))
 
     return tangent
 
 
-def form_defect(T):
-    """max |T^T J T - J| relative to max |T|^2."""
-    J = canonical(len(T) // 2)
-    return float(np.max(np.abs(T.T @ J @ T - J)) / np.max(np.abs(T)) ** 2)
+def form_defect(space, T, p0, p1):
+    """max |T^T J(p1) T - J(p0)| relative to max |T|^2."""
+    return float(np.max(np.abs(T.T @ canonical(space, p1) @ T - canonical(space, p0))) / np.max(np.abs(T)) ** 2)
 
 
 def begin(system, q0, v0, p0, t0, h):
@@ -49,10 +54,12 @@ def begin(system, q0, v0, p0, t0, h):
 def symplecticity(system, method, *, q0, v0=None, p0=None, t0=0.0, h):
     """The defect max |T^T J T - J| of one step (q, p) -> (q1, p1), where T is its tangent map, relative to max |T|^2.
 
-    T is computed by automatic differentiation in local coordinates at both ends; J is the canonical form. Zero, to roundoff, for every
-    variational method on a system without force (002 Cor 1, corrected).
+    T is computed by automatic differentiation in local coordinates at both ends; J is the canonical form (on a group left trivialised). Zero, to
+    roundoff, for every variational method on a system without force (002 Cor 1, corrected).
     """
-    return form_defect(np.asarray(tangent_map(system, method)(*begin(system, q0, v0, p0, t0, h))))
+    t0, h, q0, p0 = begin(system, q0, v0, p0, t0, h)
+    p1, T = tangent_map(system, method)(t0, h, q0, p0)
+    return form_defect(system.space, np.asarray(T), p0, p1)
 
 
 @dataclass(frozen=True)
@@ -70,12 +77,15 @@ def symplecticity_along(trajectory) -> Along:
     if not np.isclose(float(trajectory.t[1] - trajectory.t[0]), float(h)):
         raise ValueError("symplecticity along a trajectory needs every step of it: save_every=1.")
     tangent = tangent_map(system, trajectory.method)
-    maps = np.asarray(jax.lax.map(lambda z: tangent(z[0], h, z[1], z[2]), (trajectory.t[:-1], trajectory.q[:-1], trajectory.p[:-1])))
-    total, together = np.eye(maps.shape[1]), []
-    for T in maps:
+    starts = jax.tree.map(lambda a: a[:-1], (trajectory.t, trajectory.q, trajectory.p))
+    maps = np.asarray(jax.lax.map(lambda z: tangent(z[0], h, z[1], z[2])[1], starts))
+    space, p = system.space, trajectory.p
+    total, together, steps = np.eye(maps.shape[1]), [], []
+    for i, T in enumerate(maps):
         total = T @ total
-        together.append(form_defect(total))
-    return Along(np.array([form_defect(T) for T in maps]), np.array(together), np.linalg.det(maps))
+        together.append(form_defect(space, total, p[0], p[i + 1]))
+        steps.append(form_defect(space, T, p[i], p[i + 1]))
+    return Along(np.array(steps), np.array(together), np.linalg.det(maps))
 
 
 @dataclass(frozen=True)
@@ -95,16 +105,16 @@ def cosymplecticity(system, method, *, q0, v0=None, p0=None, t0=0.0, h) -> Cosym
     t0, h, q0, p0 = begin(system, q0, v0, p0, t0, h)
     space, n = system.space, system.space.dim
     step = discrete(system, method).hamiltonian_flow
-    end, _ = jax.jit(step)(t0, h, q0, p0)
+    end, p1 = jax.jit(step)(t0, h, q0, p0)
 
     @jax.jit
     def extended(z):
         q, p = step(t0 + z[0], h, space.retract(q0, z[1 : n + 1]), p0 + z[n + 1 :])
-        return jnp.concatenate([z[:1] + t0 + h, space.local(end, q), p])
+        return jnp.concatenate([z[:1] + t0 + h, space.displacement(end, q), p])
 
     T = np.asarray(jax.jacfwd(extended)(jnp.zeros(2 * n + 1)))
-    J = canonical(n)
-    pulled = T[1:].T @ J @ T[1:]  # of dq ^ dp, on (t, q, p)
+    J = canonical(space, p0)
+    pulled = T[1:].T @ canonical(space, p1) @ T[1:]  # of dq ^ dp, on (t, q, p)
     time = np.max(np.abs(T[0] - np.eye(2 * n + 1)[0]))
     return Cosymplectic(float(time), float(np.max(np.abs(pulled[1:, 1:] - J)) / np.max(np.abs(T)) ** 2), pulled[1:, 0])
 

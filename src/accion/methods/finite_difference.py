@@ -29,7 +29,7 @@ class FiniteDifference(Method):
             raise ValueError(f"FiniteDifference(psi) needs a function psi(h, q0, q1); got {self.psi!r}.")
 
     def samples(self, space, t, h, q0, x, e0, e1):
-        rows = self.psi(h, space.retract(q0, e0), space.retract(space.retract(q0, x), e1))
+        rows = self.psi(h, space.displace(q0, e0), space.displace(space.retract(q0, x), e1))
         try:
             rows = [(float(w), float(c), q, v) for w, c, q, v in rows]
         except (TypeError, ValueError) as error:

@@ -13,7 +13,7 @@ class Quadrature(Method):
 
     def samples(self, space, t, h, q0, x, e0, e1):
         d = space.relative(x, e0, e1)
-        start = space.retract(q0, e0)
+        start = space.displace(q0, e0)
         return [Sample(w, t + c * h, start if c == 0 else space.retract(start, c * d), d / h) for w, c in self.nodes]
 
 

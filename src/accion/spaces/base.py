@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 
 class Space(ABC):
@@ -40,11 +41,39 @@ class Space(ABC):
         """The increment that leads from `q0` to `q1`: the inverse of `retract`, shape (dim,)."""
 
     @abstractmethod
+    def displace(self, q, e) -> Any:
+        """`retract(q, e)` to second order in `e`, which is what derivatives by a displacement of `q` need."""
+
+    @abstractmethod
     def relative(self, x, e0, e1) -> jax.Array:
-        """`local(retract(q, e0), retract(retract(q, x), e1))`, which does not depend on `q`.
+        """`local(displace(q, e0), displace(retract(q, x), e1))`, which does not depend on `q`; to first order in each of `e0` and `e1`.
 
         The increment `x` of a step after its ends are displaced by `e0` and `e1`, without the cancellation of `q1 - q0`.
         """
+
+    @abstractmethod
+    def displacement(self, q, moved) -> jax.Array:
+        """`local(q, moved)` to first order, for one that is moved by next to nothing: a virtual displacement, shape (dim,)."""
+
+    @abstractmethod
+    def ad(self, xi, eta) -> jax.Array:
+        """The Lie bracket [xi, eta] of two velocities, shape (dim,); zero on a flat space."""
+
+    def coad(self, xi, mu):
+        """ad*_xi mu, the covector with (ad*_xi mu)(eta) = mu([xi, eta]), shape (dim,)."""
+        return jax.grad(lambda eta: mu @ self.ad(xi, eta))(jnp.zeros_like(mu))
+
+    def tangent(self, q, v):
+        """dq/dt of a motion through `q` with velocity `v`, built like `q`."""
+        return jax.jvp(lambda e: self.retract(q, e), (jnp.zeros_like(v),), (v,))[1]
+
+    @abstractmethod
+    def project(self, q) -> Any:
+        """The configuration nearest to `q`, which has the right shape but may be off the space."""
+
+    @abstractmethod
+    def check_increment(self, x) -> None:
+        """Raise ValueError where the increment `x` of a step, shape (dim,), is too long for the retraction."""
 
     @abstractmethod
     def accumulate(self, q, c, x) -> tuple[Any, jax.Array]:

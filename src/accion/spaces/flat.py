@@ -50,8 +50,23 @@ class Flat(Space):
     def retract(self, q, eta):
         return q + eta
 
+    def displace(self, q, e):
+        return q + e
+
     def relative(self, x, e0, e1):
         return x + (e1 - e0)
+
+    def displacement(self, q, moved):
+        return moved - q
+
+    def ad(self, xi, eta):
+        return jnp.zeros_like(eta)
+
+    def project(self, q):
+        return q
+
+    def check_increment(self, x):
+        pass
 
     def accumulate(self, q, c, x):
         y = x + c

@@ -53,8 +53,23 @@ class Product(Space):
     def local(self, q0, q1):
         return jnp.concatenate(self.each("local", q0, q1))
 
+    def displace(self, q, e):
+        return tuple(self.each("displace", q, e))
+
     def relative(self, x, e0, e1):
         return jnp.concatenate(self.each("relative", x, e0, e1))
+
+    def displacement(self, q, moved):
+        return jnp.concatenate(self.each("displacement", q, moved))
+
+    def ad(self, xi, eta):
+        return jnp.concatenate(self.each("ad", xi, eta))
+
+    def project(self, q):
+        return tuple(self.each("project", q))
+
+    def check_increment(self, x):
+        self.each("check_increment", x)
 
     def accumulate(self, q, c, x):
         parts = self.each("accumulate", q, c, x)
@@ -64,5 +79,13 @@ class Product(Space):
         return jnp.concatenate(self.each("magnitude", q))
 
     def coordinates(self):
-        names = [name for space in self.factors for name in space.coordinates()]
-        return tuple(f"q{i + 1}" + name[len(name.split(" ")[0]) :] for i, name in enumerate(names))
+        """Those of the factors; vectors and angles are counted through, and factors with the same names get their number behind them."""
+        words = [[name.split(" ", 1) for name in space.coordinates()] for space in self.factors]
+        count, names = 0, []
+        for i, (space, own) in enumerate(zip(self.factors, words, strict=True)):
+            for word, *unit in own:
+                count += 1
+                alike = sum(any(word == other for other, *_ in rest) for rest in words) > 1
+                name = f"q{count}" if space.flat else f"{word}_{i + 1}" if alike else word
+                names.append(" ".join([name, *unit]))
+        return tuple(names)

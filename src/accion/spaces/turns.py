@@ -1,0 +1,218 @@
+"""Rotations of the plane and of space by half-angle numbers, exact for small ones.
+
+A turn is a pair (w, u): a complex number w + i u[0] in the plane, a quaternion w + u in space. A small rotation has a small u with all its digits,
+which a matrix near the identity has not. Turns may have any length n2 = w^2 + |u|^2: that of `exp` is 1, that of `cayley` is not.
+"""
+
+from math import factorial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.special
+
+TERMS = 7
+
+
+class Turn(NamedTuple):
+    w: Any
+    u: Any
+    n2: Any
+
+
+# ---------------------------------------------------------------- functions of s = |x|^2 that are smooth at 0
+
+
+def series(coefficients):
+    """The polynomial of s with these coefficients, the constant first."""
+    *lower, last = (float(c) for c in coefficients)
+
+    def f(s):
+        value = jnp.full_like(s, last)
+        for c in reversed(lower):
+            value = value * s + c
+        return value
+
+    return f
+
+
+def analytic(coefficients, closed, limit=0.2):
+    """The function of s with these Taylor coefficients, by its series below `limit` and beyond it in `closed` form, a function of x = sqrt(s).
+
+    The series reaches so far that derivatives of the closed form, which cancel near 0, are not needed there.
+    """
+    near = series(coefficients)
+
+    def f(s):
+        small = s < limit
+        return jnp.where(small, near(jnp.where(small, s, 0.0)), closed(jnp.sqrt(jnp.where(small, limit, s))))
+
+    return f
+
+
+def alternating(k):
+    """(-1)^j / (2j + k)!"""
+    return [(-1) ** j / factorial(2 * j + k) for j in range(TERMS)]
+
+
+BERNOULLI = scipy.special.bernoulli(2 * TERMS)
+cos_half = analytic([c / 4**j for j, c in enumerate(alternating(0))], lambda x: jnp.cos(x / 2))
+# sin(x/2)/x, (1 - cos x)/x^2, (x - sin x)/x^3, (1 - x/2 cot(x/2))/x^2
+sin_half = analytic([c / 2 / 4**j for j, c in enumerate(alternating(1))], lambda x: jnp.sin(x / 2) / x)
+versine = analytic(alternating(2), lambda x: (1 - jnp.cos(x)) / x**2)
+excess = analytic(alternating(3), lambda x: (x - jnp.sin(x)) / x**3)
+cotangent = analytic([abs(BERNOULLI[2 * j]) / factorial(2 * j) for j in range(1, TERMS + 1)], lambda x: (1 - x / 2 / jnp.tan(x / 2)) / x**2)
+# arctan(y)/y as a function of y^2, for y^2 < NEAR
+NEAR = 0.05
+arctangent = series([(-1) ** j / (2 * j + 1) for j in range(12)])
+
+
+# ---------------------------------------------------------------- vectors and small matrices
+# As products and sums of whole arrays: written out by components a step takes several times as long to compile, and a call of a library
+# for a product would keep XLA from compiling the loop of a simulation as one function.
+
+CROSS = {3: np.zeros((3, 3, 3)), 2: np.array([[[0.0, -1.0], [1.0, 0.0]]])}  # (u x p)_j = sum u_i CROSS[i, j, k] p_k
+for i, j, k in ((0, 2, 1), (1, 0, 2), (2, 1, 0)):
+    CROSS[3][i, j, k], CROSS[3][i, k, j] = 1.0, -1.0
+
+
+def dot(a, b):
+    return jnp.sum(a * b)
+
+
+def product(A, B):
+    """A @ B for small matrices."""
+    return jnp.sum(A[:, :, None] * B[None], axis=1)
+
+
+def apply(A, b):
+    """A @ b for a small matrix."""
+    return jnp.sum(A * b, axis=1)
+
+
+def hat(u):
+    """The matrix of p -> u x p; u is a vector of space, or shape (1,), a multiple of the normal of the plane."""
+    return jnp.sum(u[:, None, None] * CROSS[2 if u.shape == (1,) else 3], axis=0)
+
+
+def vee(A):
+    """u of the antisymmetric part of a matrix."""
+    return jnp.sum(A * CROSS[A.shape[0]], axis=(1, 2)) / 2
+
+
+def cross(u, p):
+    """u x p; zero for two multiples of the normal of the plane."""
+    return jnp.zeros_like(p) if p.shape == (1,) else apply(hat(u), p)
+
+
+# ---------------------------------------------------------------- turns
+
+
+def to_matrix(a):
+    """The rotation matrix minus the identity, to relative accuracy."""
+    U = hat(a.u)
+    return (2 / a.n2) * (a.w * U + product(U, U))
+
+
+def from_matrix(R):
+    """The turn of a rotation matrix, of length 1 with w >= 0; accurate for every angle, half a turn included."""
+    if R.shape == (2, 2):
+        c, s = (R[0, 0] + R[1, 1]) / 2, (R[1, 0] - R[0, 1]) / 2
+        square = 2 * jnp.stack([jnp.stack([1 + c, s]), jnp.stack([s, 1 - c])])
+    else:
+        # 4 q q^T: each row is a multiple of q, the one with the largest diagonal entry the most accurate.
+        trace, a = jnp.trace(R), 2 * vee(R)
+        block = R + R.T + (1 - trace) * jnp.eye(3)
+        square = jnp.concatenate([jnp.concatenate([(1 + trace)[None], a])[None], jnp.concatenate([a[:, None], block], axis=1)])
+    diagonal = jnp.diagonal(square)
+    i = jnp.argmax(diagonal)
+    q = square[i] / (2 * jnp.sqrt(diagonal[i]))
+    q = jnp.where(q[0] < 0, -q, q)
+    return Turn(q[0], q[1:], 1.0)
+
+
+# ---------------------------------------------------------------- retractions: from vectors to turns and back
+
+
+def exp(x):
+    s = dot(x, x)
+    return Turn(cos_half(s), sin_half(s) * x, 1.0)
+
+
+def log(a):
+    """The vector of a turn: |x| < pi for w > 0, and up to 2 pi beyond it."""
+    s = dot(a.u, a.u)
+    near = (s < NEAR * a.w**2) & (a.w > 0)
+    w = jnp.where(near, a.w, 1.0)
+    y = jnp.sqrt(jnp.where(near, 1.0, jnp.maximum(s, np.finfo(float).tiny)))
+    far = jnp.arctan2(y, jnp.where(near, 1.0, a.w)) / y
+    return 2 * jnp.where(near, arctangent(jnp.where(near, s, 0.0) / w**2) / w, far) * a.u
+
+
+def cayley(x):
+    return Turn(jnp.ones_like(x[0]), x / 2, 1 + dot(x, x) / 4)
+
+
+def inverse_cayley(a):
+    """The vector of a turn; infinite for half a turn, which `cayley` does not reach."""
+    return 2 * a.u / a.w
+
+
+# ---------------------------------------------------------------- the translation of exp and cayley of (x, v) in the group of rigid motions
+
+
+def exp_translation(x, v):
+    s = dot(x, x)
+    once = cross(x, v)
+    return v + versine(s) * once + excess(s) * cross(x, once)
+
+
+def log_translation(x, p):
+    once = cross(x, p)
+    return p - once / 2 + cotangent(dot(x, x)) * cross(x, once)
+
+
+def cayley_translation(x, v):
+    once = cross(x, v)
+    return v + (2 * once + cross(x, once)) / (4 + dot(x, x))
+
+
+def inverse_cayley_translation(x, p):
+    return p - cross(x, p) / 2
+
+
+# ---------------------------------------------------------------- dtau^-1(x) e, left trivialised; `ad` is the bracket with x
+
+
+def dexp_inverse(x, v, e, ad):
+    """e + ad/2 e + a ad^2 e + b ad^4 e, the function ad/(1 - exp(-ad)) where ad^2 has the eigenvalues 0 and -s, s = |x|^2."""
+    once = ad(e)
+    twice = ad(once)
+    k, slope = jax.jvp(cotangent, (dot(x, x),), (jnp.ones(()),))
+    if v.shape == (0,):
+        return e + once / 2 + k * twice
+    return e + once / 2 + (k - dot(x, x) * slope) * twice - slope * ad(ad(twice))
+
+
+def dcayley_inverse(x, v, e, ad):
+    """(1 + X/2) E (1 - X/2) = E + [X, E]/2 - X E X/4, in components."""
+    n = x.shape[0]
+    turned = dot(x, e[:n]) * x
+    moved = -cross(x, cross(e[:n], v)) if v.shape != (0,) else v
+    return e + ad(e) / 2 + jnp.concatenate([turned, moved]) / 4
+
+
+class Retraction(NamedTuple):
+    turn: Any
+    vector: Any
+    translation: Any
+    inverse_translation: Any
+    dtau_inverse: Any
+    reach: float  # |x| below which it is one-to-one
+
+
+RETRACTIONS = {
+    "exp": Retraction(exp, log, exp_translation, log_translation, dexp_inverse, 2 * np.pi),
+    "cayley": Retraction(cayley, inverse_cayley, cayley_translation, inverse_cayley_translation, dcayley_inverse, np.inf),
+}

@@ -82,14 +82,14 @@ def index_one(system, t, q, v, lam):
     space, n, constraint = system.space, system.space.dim, system.constraint
     zero = jnp.zeros(n)
     one = jnp.ones_like(jnp.asarray(t, float))
-    dL_dq = jax.grad(lambda e: system.L(t, space.retract(q, e), v, lam))(zero)
+    dL_dq = jax.grad(lambda e: system.L(t, space.displace(q, e), v, lam))(zero)
     # p changes along the motion at fixed v: the time derivative of dL/dv without its part in a.
-    _, dp = jax.jvp(lambda t, e: system.momentum(t, space.retract(q, e), v, lam), (one * t, zero), (one, v))
+    _, dp = jax.jvp(lambda t, e: system.momentum(t, space.displace(q, e), v, lam), (one * t, zero), (one, v))
     H = jax.hessian(system.L, 2)(t, q, v, lam)
     force = dL_dq + space.coad(v, system.momentum(t, q, v, lam)) + system.F(t, q, v) - dp
     if constraint is None:
         return newton.solve(H, force), None
-    _, dc = jax.jvp(lambda t, e: constraint.hidden(system, t, space.retract(q, e), v), (one * t, zero), (one, v))
+    _, dc = jax.jvp(lambda t, e: constraint.hidden(system, t, space.displace(q, e), v), (one * t, zero), (one, v))
     C = jax.jacfwd(lambda v: constraint.hidden(system, t, q, v))(v)
     m = C.shape[0]
     A = matrix(system, t, q, v)

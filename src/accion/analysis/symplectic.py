@@ -22,7 +22,7 @@ def canonical(space, p):
 
 
 def tangent_map(system, method):
-    """A compiled function (t, h, q, p) -> (p1, T): the momentum after one step and the tangent map of the step in local coordinates, shape (2n, 2n)."""
+    """A compiled function (t, h, q, p) -> (p1, T): the momentum after one step and its tangent map in local coordinates, shape (2n, 2n)."""
     space, n = system.space, system.space.dim
     step = discrete(system, method).hamiltonian_flow
 

@@ -65,7 +65,7 @@ class Space(ABC):
 
     def tangent(self, q, v):
         """dq/dt of a motion through `q` with velocity `v`, built like `q`."""
-        return jax.jvp(lambda e: self.retract(q, e), (jnp.zeros_like(v),), (v,))[1]
+        return jax.jvp(lambda e: self.displace(q, e), (jnp.zeros_like(v),), (v,))[1]
 
     @abstractmethod
     def project(self, q) -> Any:

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -60,6 +61,10 @@ class Group(Space):
     @abstractmethod
     def corrected(self, g) -> jax.Array:
         """`g` with its rounding errors off the group taken away, at the cost of a few products."""
+
+    @abstractmethod
+    def letters(self) -> tuple[Any, tuple[str, ...]]:
+        """Names for the entries of g, as a nested list with numbers where they are fixed, and for the components of a velocity."""
 
     def tau(self, x):
         return jnp.eye(self.size) + self.tau_minus_one(x)
@@ -236,6 +241,15 @@ class Rigid(Group):
                 f"one step turns by {turned:.3g} rad, beyond {self.tau_of.reach:.3g}, up to where the retraction {self.retraction} is one-to-one: "
                 f"take an h at least {turned / self.tau_of.reach * 2:.2g} times smaller."
             )
+
+    def letters(self):
+        n = self.axes
+        rows: list[list[Any]] = [[f"R_{i + 1}{j + 1}" for j in range(n)] for i in range(n)]
+        omega = ("omega",) if self.plane else tuple(f"omega_{i + 1}" for i in range(3))
+        if not self.moves:
+            return rows, omega
+        rows = [[*row, name] for row, name in zip(rows, "xyz", strict=False)]
+        return [*rows, [0] * n + [1]], omega + tuple(f"v_{i + 1}" for i in range(n))
 
     def coordinates(self):
         turned = ("theta [rad]",) if self.plane else tuple(f"theta{i} [rad]" for i in (1, 2, 3))

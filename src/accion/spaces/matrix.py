@@ -170,6 +170,10 @@ class MatrixGroup(Group):
         if self.retraction == "exp" and far > REACH:
             raise ValueError(f"one step is too long for the retraction exp: |ad_x| = {far:.3g}, beyond {REACH:g}; take a smaller h.")
 
+    def letters(self):
+        n = range(1, self.size + 1)
+        return [[f"g_{i}{j}" for j in n] for i in n], tuple(f"xi_{i + 1}" for i in range(self.dim))
+
     def coordinates(self):
         return tuple(f"x{i + 1}" for i in range(self.dim))
 

@@ -39,17 +39,16 @@ class Equations(Readable):
 
     @cached_property
     def variables(self):
-        return Variables(self.system.names, self.system.multipliers, self.system.params)
+        return Variables(self.system.names, self.system.multipliers, self.system.params, self.system.space)
 
     def read(self, f, *arguments):
         """f(system, t, q, v, *arguments) on symbols, as an array of inner expressions."""
         x = self.variables
 
         def at(t, q, v, numbers, *rest):
-            system = self.system.with_params(x.params_from(numbers))
-            return f(system, t, system.space.retract(system.space.identity(), q), v, *rest)
+            return f(self.system.with_params(x.params_from(numbers)), t, q, v, *rest)
 
-        return translate(at, x.t, array(x.q), array(x.v), array(tuple(x.numbers)), *map(array, arguments))
+        return translate(at, x.t, x.configuration, array(x.v), array(tuple(x.numbers)), *map(array, arguments))
 
     @cached_property
     def inner_L(self):
@@ -58,7 +57,7 @@ class Equations(Readable):
 
     @cached_property
     def inner_force(self):
-        n = len(self.variables.q)
+        n = len(self.variables.v)
         if self.system.force is None:
             return (sp.Integer(0),) * n
         return tuple(self.tidy(f, self.variables.v) for f in self.read(System.F))
@@ -74,7 +73,7 @@ class Equations(Readable):
         """A^T lam."""
         constraint, x = self.system.constraint, self.variables
         if constraint is None:
-            return (sp.Integer(0),) * len(x.q)
+            return (sp.Integer(0),) * len(x.v)
         return tuple(self.tidy(r, (*x.lam, *x.v)) for r in self.read(constraint.reaction, x.lam))
 
     @cached_property
@@ -92,7 +91,8 @@ class Equations(Readable):
     @cached_property
     def inner_operator(self):
         x = self.variables
-        rows = (x.rate(p) - derivative(self.inner_total, q) for p, q in zip(self.inner_p, x.q, strict=True))
+        turned = x.coad(x.v, self.inner_p)
+        rows = (x.rate(p) - turned[i] - x.displaced(self.inner_total, i) for i, p in enumerate(self.inner_p))
         return tuple(self.tidy(row, (*x.a, *x.dlam, *x.v, *x.lam)) for row in rows)
 
     @cached_property
@@ -109,7 +109,7 @@ class Equations(Readable):
     @cached_property
     def inner_solution(self):
         """(a, lam), for a vakonomic system (a, lam'): M a + B lam = r, C a = s, linear in them."""
-        x, n = self.variables, len(self.variables.q)
+        x, n = self.variables, len(self.variables.v)
         unknowns = (*x.a, *(x.dlam if self.system.vakonomic is not None else x.lam))
         rows = [el - f - r for el, f, r in zip(self.inner_operator, self.inner_force, self.inner_reaction, strict=True)]
         rows += [x.rate(c) for c in self.inner_hidden]
@@ -138,12 +138,12 @@ class Equations(Readable):
 
     @cached_property
     def q(self):
-        """The coordinates, functions of time."""
+        """The coordinates, functions of time; on a group the entries of its matrix."""
         return self.show(self.variables.q)
 
     @cached_property
     def v(self):
-        """Their derivatives."""
+        """Their derivatives; on a group the components of the body's velocity."""
         return self.show(self.variables.v)
 
     @cached_property
@@ -199,22 +199,24 @@ class Equations(Readable):
 
     @cached_property
     def accelerations(self):
-        """The second derivatives, solved for; the constraints differentiated and the multipliers eliminated."""
-        return self.show(self.inner_solution[: len(self.variables.q)])
+        """The derivatives of the velocities, solved for; the constraints differentiated and the multipliers eliminated."""
+        return self.show(self.inner_solution[: len(self.variables.v)])
 
     @cached_property
     def multipliers(self):
         """The constraint forces lam as functions of the state; for a vakonomic system their rates lam'."""
-        return self.show(self.inner_solution[len(self.variables.q) :])
+        return self.show(self.inner_solution[len(self.variables.v) :])
 
     @cached_property
     def cyclic(self):
         """{coordinate: conserved momentum} of the coordinates that neither L nor a force nor a constraint sees (003 eq 36)."""
         x = self.variables
         found = {}
-        for i, q in enumerate(x.q):
-            if not self.inner_total.has(q) and self.inner_force[i] == 0 and self.inner_reaction[i] == 0:
-                found[self.q[i]] = self.momenta[i]
+        for i, (name, moving) in enumerate(zip(x.words, x.moving, strict=True)):
+            # A group has no coordinates to be cyclic.
+            q = sp.Symbol(name, real=True)
+            if not moving and not self.inner_total.has(q) and self.inner_force[i] == 0 and self.inner_reaction[i] == 0:
+                found[self.show(q)] = self.momenta[i]
         return found
 
     @cached_property
@@ -229,12 +231,14 @@ class Equations(Readable):
 
     @cached_property
     def theta_L(self):
-        """The one-form dL/dv dq on TQ."""
+        """The one-form dL/dv dq on TQ of a flat space."""
+        self.flat_only("theta_L")
         return Form(1, (*self.q, *self.v), {(i,): p for i, p in enumerate(self.momenta)})
 
     @cached_property
     def Omega_L(self):
-        """The two-form -d theta_L = dq ^ d(dL/dv) on TQ (004 section 2.2.4, with the right sign)."""
+        """The two-form -d theta_L = dq ^ d(dL/dv) on TQ of a flat space (004 section 2.2.4, with the right sign)."""
+        self.flat_only("Omega_L")
         x, p, n = self.variables, self.inner_p, len(self.variables.q)
         terms = {(i, j): self.tidy(derivative(p[i], x.q[j]) - derivative(p[j], x.q[i])) for i in range(n) for j in range(i + 1, n)}
         terms |= {(i, n + j): self.tidy(derivative(p[i], x.v[j])) for i in range(n) for j in range(n)}
@@ -284,20 +288,38 @@ class Equations(Readable):
 
     @cached_property
     def hamilton(self):
-        """Hamilton's equations q' = dH/dp, p' = -dH/dq + F + A^T lam."""
+        """Hamilton's equations q' = dH/dp, p' = -dH/dq + F + A^T lam; on a group g' = g hat(dH/dp), with ad*_(dH/dp) p in addition."""
         x, H = self.variables, self.inner_hamiltonian
         at = dict(zip(x.v, self.inner_velocities, strict=True))
         forces = [(f + r).xreplace(at) for f, r in zip(self.inner_force, self.inner_reaction, strict=True)]
-        q = [(dq, self.tidy(derivative(H, p), x.p)) for dq, p in zip(self.v, x.p, strict=True)]
-        p = [(self.show(p).diff(TIME), self.tidy(f - derivative(H, q), x.p)) for p, q, f in zip(x.p, x.q, forces, strict=True)]
-        return tuple(equation(left, self.show(right)) for left, right in q + p)
+        slopes = sp.Matrix([derivative(H, p) for p in x.p])
+        turned = x.coad(slopes, x.p)
+        q = [(dq, self.tidy(right, x.p)) for dq, right in zip(self.q, x.tangent * slopes, strict=True)]
+        p = [(self.show(p), self.tidy(f - x.displaced(H, i) + turned[i], x.p)) for i, (p, f) in enumerate(zip(x.p, forces, strict=True))]
+        return tuple(equation(left.diff(TIME), self.show(right)) for left, right in q + p)
+
+    def flat_only(self, what):
+        if not self.system.space.flat:
+            raise ValueError(f"{what} is written on flat spaces only (Euclidean, Torus or a Product of them); got {self.system.space}.")
+
+    @cached_property
+    def kinematics(self):
+        """g' = g hat(xi) of the entries of a group's matrix that the equations need; none on a flat space."""
+        x = self.variables
+        rates = {q: rate for q, rate in zip(x.q, x.tangent * sp.Matrix(x.v), strict=True) if q.name not in x.words}
+        needed = set().union(*(e.free_symbols for e in (*self.inner_operator, *self.inner_force, *self.inner_reaction, *self.inner_constraints)))
+        while more := set().union(*(rates[q].free_symbols for q in needed & set(rates))) - needed:
+            needed |= more
+        return tuple(equation(self.show(q).diff(TIME), self.show(rate)) for q, rate in rates.items() if q in needed)
 
     def discrete(self, method) -> DiscreteEquations:
         """The discrete equations of a method, in q_k-1, q_k, q_k+1."""
+        self.flat_only("discrete")
         return DiscreteEquations(self, method)
 
     def modified(self, method, order=2) -> ModifiedEquations:
         """The modified Lagrangian and Hamiltonian of a method as power series in h up to `order` (002 section 5), for small systems."""
+        self.flat_only("modified")
         return modified(self, method, order)
 
     # Reading.
@@ -306,6 +328,8 @@ class Equations(Readable):
     def sheet(self):
         """What is printed: the Lagrangian, the equations, and what is conserved."""
         rows: list[Any] = [("Lagrangian", [equation(sp.Symbol("L"), self.L)]), ("equations of motion", list(self.equations))]
+        if self.kinematics:
+            rows.append(("kinematics", list(self.kinematics)))
         if self.constraints:
             rows.append(("constraints", list(self.constraints)))
         rows.append(("momenta", [equation(sp.Symbol(f"p_{name}"), p) for name, p in zip(self.variables.words, self.momenta, strict=True)]))
@@ -336,7 +360,5 @@ def bordered(K, r, n, tidy):
 def derive(system, seconds):
     if not isinstance(system, System):
         raise ValueError(f"symbolic needs a System; got {system!r}.")
-    if not system.space.flat:
-        raise ValueError(f"symbolic needs a flat space (Euclidean, Torus or a Product of them); got {system.space}.")
     system.check()
     return Equations(system, Tidy(seconds))

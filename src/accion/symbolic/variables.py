@@ -2,7 +2,8 @@
 
 Inside, everything is a real symbol, so that |x| and sqrt(x^2) simplify and derivatives are quick. Outside, coordinates are functions of
 time, x(t), as `sympy.physics.mechanics` has them, and parameters plain symbols. Inner velocities x' and accelerations x'' have a sign in
-their names that `word` takes out of a user's, so that none of hers can meet them.
+their names that `word` takes out of a user's, so that none of hers can meet them. On a group the entries of its matrix are functions of time,
+R_11(t), and so are the components of the body's velocity, omega_1(t); g' = g hat(omega).
 """
 
 import re
@@ -15,6 +16,7 @@ import jax
 import numpy as np
 import sympy as sp
 
+from accion.spaces import Group, Product
 from accion.symbolic.calculus import derivative
 from accion.symbolic.numbers import exact
 from accion.systems.tree import is_number, join, split
@@ -73,6 +75,19 @@ class Variables:
     names: tuple[str, ...]
     m: int
     params: Any
+    space: Any = None  # None where it is flat
+
+    @cached_property
+    def factors(self):
+        """(space, first, end) of each factor, with the degrees of freedom that it has."""
+        spaces = self.space.factors if isinstance(self.space, Product) else (self.space,)
+        ends = np.cumsum([0, *(len(self.names) if space is None else space.dim for space in spaces)])
+        return tuple(zip(spaces, map(int, ends[:-1]), map(int, ends[1:]), strict=True))
+
+    @cached_property
+    def moving(self):
+        """For each degree of freedom whether its letter stands for a velocity, as on a group, not for a coordinate."""
+        return tuple(isinstance(space, Group) for space, first, end in self.factors for _ in range(first, end))
 
     @cached_property
     def t(self):
@@ -80,13 +95,70 @@ class Variables:
 
     @cached_property
     def words(self):
-        """The coordinates, made different from each other, from time, from the multipliers and from the momenta."""
+        """The coordinates, on a group the velocities, made different from each other, from time, from the multipliers and from the momenta."""
         words = [word(name) for name in self.names]
+        for space, first, end in self.factors:
+            if isinstance(space, Group):
+                # The letters of the group, unless the user gave her own.
+                default = [word(name.split("[")[0]) for name in space.coordinates()]
+                words[first:end] = [a if b == c else b for a, b, c in zip(space.letters()[1], words[first:end], default, strict=True)]
         return distinct(words, {"t", *self.lam_words, *(f"p_{name}" for name in words)})
 
     @cached_property
+    def configuration(self) -> Any:
+        """A configuration of the space with symbols as its entries."""
+        taken, parts = {"t", *self.words, *self.lam_words}, []
+        for space, first, end in self.factors:
+            if not isinstance(space, Group):
+                parts.append(array(symbols_like(self.words[first:end])))
+                continue
+            entries = np.array(space.letters()[0], dtype=object)
+            names = distinct([name for name in entries.flat if isinstance(name, str)], taken)
+            taken |= set(names)
+            found = iter(symbols_like(names))
+            parts.append(np.array([next(found) if isinstance(e, str) else sp.Integer(e) for e in entries.flat], dtype=object).reshape(entries.shape))
+        return tuple(parts) if isinstance(self.space, Product) else parts[0]
+
+    @cached_property
+    def parts(self):
+        return self.configuration if isinstance(self.space, Product) else (self.configuration,)
+
+    @cached_property
     def q(self):
-        return symbols_like(self.words)
+        """The symbols of a configuration: coordinates, or the entries of a matrix that are not fixed."""
+        return tuple(x for part in self.parts for x in part.flat if x.is_Symbol)
+
+    @cached_property
+    def tangent(self):
+        """The matrix K of dq/dt = K v, one row for each symbol of `q`: on a group that of g' = g hat(v)."""
+        K = sp.zeros(len(self.q), len(self.v))
+        index = {x: i for i, x in enumerate(self.q)}
+        for part, (space, first, end) in zip(self.parts, self.factors, strict=True):
+            for j in range(first, end):
+                if isinstance(space, Group):
+                    E = np.asarray(space.hat(np.eye(space.dim)[j - first]))
+                    moved = part @ np.vectorize(exact, otypes=[object])(E)
+                    for x, dx in zip(part.flat, moved.flat, strict=True):
+                        if x.is_Symbol:
+                            K[index[x], j] = dx
+                else:
+                    K[index[part[j - first]], j] = 1
+        return K
+
+    def displaced(self, expr, i):
+        """The derivative of an expression by the displacement number i of the configuration."""
+        return sp.Add(*(derivative(expr, x) * self.tangent[j, i] for j, x in enumerate(self.q) if self.tangent[j, i] != 0))
+
+    def coad(self, v, p):
+        """ad*_v p, the covector eta -> p([v, eta]); zero on flat spaces."""
+        out: list[Any] = [sp.Integer(0)] * len(v)
+        for space, first, end in self.factors:
+            if isinstance(space, Group):
+                one = np.eye(space.dim)
+                for i in range(first, end):
+                    brackets = [np.asarray(space.ad(e, one[i - first])) for e in one]
+                    out[i] = sp.Add(*(v[first + j] * exact(c) * p[first + k] for j, row in enumerate(brackets) for k, c in enumerate(row) if c))
+        return out
 
     @cached_property
     def v(self):
@@ -132,11 +204,13 @@ class Variables:
         """What each inner symbol is for the reader."""
         t = TIME
         functions = [sp.Function(name)(t) for name in self.words]
+        entries = [sp.Function(x.name)(t) for x in self.q]
         multipliers = [sp.Function(name)(t) for name in self.lam_words]
         momenta = [sp.Function(f"p_{name}")(t) for name in self.words]
-        pairs = [(self.t, t), *zip(self.q, functions, strict=True), *zip(self.lam, multipliers, strict=True), *zip(self.p, momenta, strict=True)]
-        pairs += [(v, f.diff(t)) for v, f in zip((*self.v, *self.dlam), (*functions, *multipliers), strict=True)]
-        pairs += [(a, f.diff(t, 2)) for a, f in zip(self.a, functions, strict=True)]
+        pairs = [(self.t, t), *zip(self.q, entries, strict=True), *zip(self.lam, multipliers, strict=True), *zip(self.p, momenta, strict=True)]
+        pairs += [(v, f if moving else f.diff(t)) for v, f, moving in zip(self.v, functions, self.moving, strict=True)]
+        pairs += [(a, f.diff(t) if moving else f.diff(t, 2)) for a, f, moving in zip(self.a, functions, self.moving, strict=True)]
+        pairs += [(dlam, f.diff(t)) for dlam, f in zip(self.dlam, multipliers, strict=True)]
         return dict(pairs) | {symbol: sp.Symbol(symbol.name) for symbol in self.numbers}
 
     def show(self, expr):
@@ -144,9 +218,10 @@ class Variables:
         return expr.xreplace(self.outside)
 
     def rate(self, expr):
-        """d/dt along a motion: t, q, v and lam move with velocities 1, v, a and lam'."""
-        moving = [*zip(self.q, self.v, strict=True), *zip(self.v, self.a, strict=True), *zip(self.lam, self.dlam, strict=True)]
-        return derivative(expr, self.t) + sp.Add(*(derivative(expr, x) * dx for x, dx in moving))
+        """d/dt along a motion: t, q, v and lam move with velocities 1, K v, a and lam'."""
+        moving = [*zip(self.v, self.a, strict=True), *zip(self.lam, self.dlam, strict=True)]
+        along = [self.displaced(expr, i) * v for i, v in enumerate(self.v)]
+        return derivative(expr, self.t) + sp.Add(*along, *(derivative(expr, x) * dx for x, dx in moving))
 
     def values(self):
         """{symbol: number} of the parameters for the reader, exact where a person would write them so."""

@@ -53,12 +53,12 @@ class Holonomic(Constraint):
 
     def hidden(self, system, t, q, v):
         zero = jnp.zeros(system.space.dim)
-        along = lambda t, e: self.value(system, t, system.space.retract(q, e), v)  # noqa: E731
+        along = lambda t, e: self.value(system, t, system.space.displace(q, e), v)  # noqa: E731
         return jax.jvp(along, (jnp.asarray(t, float), zero), (jnp.ones(()), v))[1]
 
     def reaction(self, system, t, q, v, lam):
         zero = jnp.zeros(system.space.dim)
-        return jax.vjp(lambda e: self.value(system, t, system.space.retract(q, e), v), zero)[1](lam)[0]
+        return jax.vjp(lambda e: self.value(system, t, system.space.displace(q, e), v), zero)[1](lam)[0]
 
     def closure(self, system, samples, t1, q1):
         return self.value(system, t1, q1, None)

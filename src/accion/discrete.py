@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from accion.methods import Method
 from accion.nodes import matrix, node
 from accion.pullback import action, gradient, variation, work
-from accion.step import increments, start_state
+from accion.step import increments
 from accion.systems import System
 
 
@@ -89,8 +89,8 @@ class Discrete:
             guess = h * system.velocity(t, q, p, jnp.zeros(n))
         elif guess is None:
             guess = h * node(system, t, q, p, jnp.zeros(n))[0]
-        state = start_state(system, q, p, guess, jnp.zeros(system.multipliers))
-        found, _, converged = increments(system, self.method)(t, h, q, p, guess, state.guess)
+        first = jnp.concatenate([guess, jnp.zeros(system.multipliers)])
+        found, _, converged = increments(system, self.method)(t, h, q, p, guess, first)
         x, lam = jnp.split(jnp.where(converged, found, jnp.nan), [n])
         q1, p1 = system.space.retract(q, x), variation(system, self.method, t, h, q, x, lam)[1]
         return q1, p1 if system.constraint is None else node(system, t + h, q1, p1, x / h)[1]

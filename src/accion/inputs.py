@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from accion.methods import Method
+from accion.methods import GeneralizedAlpha, Method
 from accion.spaces import Product, check_vector
 from accion.systems import System
 from accion.systems.mechanical import check_mass
@@ -36,6 +36,8 @@ def check_system(system, method):
     if not isinstance(method, Method):
         given = f"the class {method.__name__}: write {method.__name__}()" if isinstance(method, type) else repr(method)
         raise ValueError(f"the second argument must be a method, such as Midpoint(); got {given}.")
+    if isinstance(method, GeneralizedAlpha) and system.vakonomic is not None:
+        raise ValueError("GeneralizedAlpha does not support vakonomic systems; try Midpoint().")
     for leaf in jax.tree.leaves(system):
         if not is_traced(leaf) and not np.issubdtype(np.asarray(leaf).dtype, np.number):
             raise ValueError(f"the params of {system.name} must be numbers, texts, switches or functions; got {leaf!r}.")

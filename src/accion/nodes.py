@@ -68,6 +68,17 @@ def node(system, t, q, p, guess):
     return v, system.momentum(t, q, v), index_one(system, t, q, v, None)[1]
 
 
+def inertia_and_force(system, t, q, v, lam=None):
+    """(d2L/dv2, f) of the equations d2L/dv2 a = f + A^T lam: f = dL/dq + ad*_v dL/dv + F - d/dt(dL/dv) at fixed v."""
+    space = system.space
+    zero = jnp.zeros(space.dim)
+    one = jnp.ones_like(jnp.asarray(t, float))
+    dL_dq = jax.grad(lambda e: system.L(t, space.displace(q, e), v, lam))(zero)
+    # p changes along the motion at fixed v: the time derivative of dL/dv without its part in a.
+    p, dp = jax.jvp(lambda t, e: system.momentum(t, space.displace(q, e), v, lam), (one * t, zero), (one, v))
+    return jax.hessian(system.L, 2)(t, q, v, lam), dL_dq + space.coad(v, p) + system.F(t, q, v) - dp
+
+
 def index_one(system, t, q, v, lam):
     """(a, lam): the acceleration and the multipliers, from the constraint differentiated until both are linear in it.
 
@@ -82,11 +93,7 @@ def index_one(system, t, q, v, lam):
     space, n, constraint = system.space, system.space.dim, system.constraint
     zero = jnp.zeros(n)
     one = jnp.ones_like(jnp.asarray(t, float))
-    dL_dq = jax.grad(lambda e: system.L(t, space.displace(q, e), v, lam))(zero)
-    # p changes along the motion at fixed v: the time derivative of dL/dv without its part in a.
-    _, dp = jax.jvp(lambda t, e: system.momentum(t, space.displace(q, e), v, lam), (one * t, zero), (one, v))
-    H = jax.hessian(system.L, 2)(t, q, v, lam)
-    force = dL_dq + space.coad(v, system.momentum(t, q, v, lam)) + system.F(t, q, v) - dp
+    H, force = inertia_and_force(system, t, q, v, lam)
     if constraint is None:
         return newton.solve(H, force), None
     _, dc = jax.jvp(lambda t, e: constraint.hidden(system, t, space.displace(q, e), v), (one * t, zero), (one, v))

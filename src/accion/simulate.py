@@ -12,7 +12,8 @@ from accion.errors import StepFailed
 from accion.inputs import Start
 from accion.progress import progress_bar
 from accion.pullback import variation
-from accion.step import balance, increments, start_state, stepper
+from accion.schemes import scheme_of
+from accion.step import stepper
 from accion.trajectory import Trajectory, rows
 
 PARTS = 100  # of a run that shows its progress
@@ -41,7 +42,7 @@ def begin(system, method, t0, h, start):
     else:
         v0 = system.velocity(t0, q0, p0, jnp.zeros(system.space.dim))
     lam = jnp.zeros(system.multipliers) if lam0 is None else lam0
-    return start_state(system, q0, p0, h * v0, lam), nodes.look(system, t0, q0, v0)
+    return scheme_of(system, method).start(t0, q0, p0, v0, h * v0, lam), nodes.look(system, t0, q0, v0)
 
 
 def march(system, method, state, t0, h, first, save_every, saves, every_step):
@@ -50,7 +51,7 @@ def march(system, method, state, t0, h, first, save_every, saves, every_step):
     `every_step` says that `save_every` is 1. The number of steps between two that are saved may be traced, so that runs of other
     lengths need no compilation; for reverse-mode derivatives it must be a plain number.
     """
-    step = stepper(system, method)
+    step = stepper(scheme_of(system, method))
 
     def one(i, carry):
         state, most = carry
@@ -200,8 +201,9 @@ def failure(system, method, first, t0, h, steps, trajectory):
     state = first if k == 0 else ONE.march(system, method, first, t0, h, first=0, save_every=k, saves=1, every_step=k == 1)[0]
     t = float(t0 + k * h)
     where = f"{who}step {k} of {steps} (t = {t:.6g}, h = {float(h):.3g})"
-    x, _, converged = increments(system, method)(t, h, state.q, state.p, state.x, state.guess)
-    residual = float(jnp.max(jnp.abs(balance(method, x, (system, t, h, state.q, state.p, state.x)))))
+    scheme = scheme_of(system, method)
+    x, _, converged = scheme.solve(state, t, h)
+    residual = float(jnp.max(jnp.abs(scheme.residual(x, state, t, h))))
     if bool(converged):
         what = f"the Lagrangian is not finite where it leads, at the end of the increment {x}"
     elif math.isfinite(residual):

@@ -7,6 +7,8 @@
 For a vakonomic system Ld is that of L + lam_k.Phi, and A is none.
 """  # fmt: skip
 
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -26,13 +28,45 @@ class State(NamedTuple):
     p: jax.Array
     c: jax.Array  # what compensated summation has not yet added to q
     x: jax.Array  # the last increment
-    guess: jax.Array  # of the next increment and the next multipliers
+    guess: jax.Array  # of the next unknowns
     completed: jax.Array  # how many steps were solved; after one that was not, the rest of the state is NaN
+    rates: Any = ()  # what a scheme carries besides
 
 
-def start_state(system, q, p, x, lam):
-    """The state before the first step, `x` and `lam` guesses of its increment and multipliers."""
-    return State(q, p, jnp.zeros_like(x), x, jnp.concatenate([x, lam]), jnp.array(0))
+class End(NamedTuple):
+    """What a step leads to: its increment, momenta, a guess of the next unknowns, and what the scheme carries besides."""
+
+    x: jax.Array
+    p: jax.Array
+    guess: jax.Array
+    rates: Any
+
+
+class Scheme(ABC):
+    """How a system is stepped by a method, as the loop sees it. The unknowns are dim numbers for the motion, then the multipliers."""
+
+    system: Any
+    method: Any
+
+    @abstractmethod
+    def start(self, t, q, p, v, x, lam) -> State:
+        """The state before the first step from (q, p, v), `x` and `lam` guesses of its increment and multipliers."""
+
+    @abstractmethod
+    def solve(self, state, t, h) -> newton.Root:
+        """The unknowns of the step that starts at time `t`."""
+
+    @abstractmethod
+    def residual(self, unknowns, state, t, h) -> jax.Array:
+        """What is left of its equations."""
+
+    @abstractmethod
+    def end(self, unknowns, state, t, h) -> End:
+        """Where it leads."""
+
+    @abstractmethod
+    def lagrangian(self, unknowns, state, t, h) -> jax.Array:
+        """A value of the Lagrangian on the way, not finite where the motion cannot go."""
 
 
 def balance(method, unknowns, args):
@@ -115,22 +149,46 @@ def increments(system, method):
     return (explicit_increment if is_explicit(system, method) else implicit_increment)(system, method)
 
 
-def stepper(system, method):
+@dataclass(frozen=True)
+class Variational(Scheme):
+    """The step of a variational method."""
+
+    system: Any
+    method: Any
+
+    def start(self, t, q, p, v, x, lam):
+        return State(q, p, jnp.zeros_like(x), x, jnp.concatenate([x, lam]), jnp.array(0))
+
+    def solve(self, state, t, h):
+        return increments(self.system, self.method)(t, h, state.q, state.p, state.x, state.guess)
+
+    def residual(self, unknowns, state, t, h):
+        return balance(self.method, unknowns, (self.system, t, h, state.q, state.p, state.x))
+
+    def end(self, unknowns, state, t, h):
+        n = self.system.space.dim
+        x, lam = unknowns[:n], unknowns[n:]
+        p = variation(self.system, self.method, t, h, state.q, x, lam)[1]
+        # Increments are smooth in time: extrapolated, they are right to O(h^3). Multipliers enter linearly and need no better guess.
+        return End(x, p, jnp.concatenate([2 * x - state.x, lam]), ())
+
+    def lagrangian(self, unknowns, state, t, h):
+        x = unknowns[: self.system.space.dim]
+        return action(self.system, self.method, t, h, state.q, x, jnp.zeros_like(x), jnp.zeros_like(x))
+
+
+def stepper(scheme):
     """The function (state, t, h) -> (state, iterations) that makes one step. A step that is not solved, and all after it, give NaN."""
-    space, n = system.space, system.space.dim
-    increment = increments(system, method)
+    space = scheme.system.space
 
     def step(state, t, h):
-        unknowns, iterations, converged = increment(t, h, state.q, state.p, state.x, state.guess)
-        x, lam = unknowns[:n], unknowns[n:]
+        unknowns, iterations, converged = scheme.solve(state, t, h)
         # A Lagrangian may be undefined where its derivatives are not, beyond a logarithm's pole for one.
-        ok = converged & jnp.isfinite(action(system, method, t, h, state.q, x, jnp.zeros_like(x), jnp.zeros_like(x)))
+        ok = converged & jnp.isfinite(scheme.lagrangian(unknowns, state, t, h))
         # NaN goes on by itself: into q and p, into the next guess, where Newton stops at once.
-        x = jnp.where(ok, x, jnp.nan)
-        _, p = variation(system, method, t, h, state.q, x, lam)
-        q, c = space.accumulate(state.q, state.c, x)
-        # Increments are smooth in time: extrapolated, they are right to O(h^3). Multipliers enter linearly and need no better guess.
-        guess = jnp.concatenate([2 * x - state.x, lam])
-        return State(q, p, c, x, guess, state.completed + ok), iterations
+        unknowns = unknowns.at[: space.dim].set(jnp.where(ok, unknowns[: space.dim], jnp.nan))
+        end = scheme.end(unknowns, state, t, h)
+        q, c = space.accumulate(state.q, state.c, end.x)
+        return State(q, end.p, c, end.x, end.guess, state.completed + ok, end.rates), iterations
 
     return step

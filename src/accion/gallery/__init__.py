@@ -7,10 +7,14 @@ from accion.gallery import (
     caldirola_particle,
     crank_pulley,
     damped_spring,
+    damped_top,
     decay_laws,
     disk_on_wedge,
     double_pendulum,
     driven_mass,
+    free_top,
+    heavy_top,
+    heavy_top_se3,
     henon_heiles,
     kepler,
     magnetic_particle,
@@ -49,6 +53,10 @@ ENTRIES = {
         skate.entry,
         sleigh.entry,
         andrews.entry,
+        free_top.entry,
+        damped_top.entry,
+        heavy_top.entry,
+        heavy_top_se3.entry,
     )
 }
 

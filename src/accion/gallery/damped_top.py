@@ -25,11 +25,8 @@ def lagrangian(t, R, xi, params):
     return 0.5 * jnp.exp(-params["kappa"] * t) * xi @ (params["I"] * xi)
 
 
-COORDINATES = ("theta1 [rad]", "theta2 [rad]", "theta3 [rad]")
-
-
 def top(kappa, retraction="exp"):
-    return System(lagrangian, SO3(retraction), {"I": INERTIA, "kappa": kappa}, coordinates=COORDINATES, name="damped top")
+    return System(lagrangian, SO3(retraction), {"I": INERTIA, "kappa": kappa}, name="damped top")
 
 
 system = top(KAPPA)

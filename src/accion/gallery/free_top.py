@@ -25,9 +25,8 @@ def lagrangian(t, R, omega, params):
     return 0.5 * omega @ (params["I"] * omega)
 
 
-COORDINATES = ("theta1 [rad]", "theta2 [rad]", "theta3 [rad]")
-system = System(lagrangian, SO3(), {"I": INERTIA}, coordinates=COORDINATES, name="free top")
-by_cayley = System(lagrangian, SO3("cayley"), {"I": INERTIA}, coordinates=COORDINATES, name="free top")
+system = System(lagrangian, SO3(), {"I": INERTIA}, name="free top")
+by_cayley = System(lagrangian, SO3("cayley"), {"I": INERTIA}, name="free top")
 
 
 def elliptic(I, w0):

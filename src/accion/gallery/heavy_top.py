@@ -27,9 +27,8 @@ def lagrangian(t, R, omega, params):
 
 
 PARAMS = {"I": INERTIA, "m": M, "gravity": GRAVITY, "l": X[1]}
-COORDINATES = ("theta1 [rad]", "theta2 [rad]", "theta3 [rad]")
 RETRACTIONS = {"exp": np.array([1e-3, 5e-4, 2.5e-4]), "cayley": np.array([2.5e-4, 1.25e-4, 6.25e-5])}  # with their steps; see `cayley_lag`
-SYSTEMS = {name: System(lagrangian, SO3(name), PARAMS, coordinates=COORDINATES, name="heavy top") for name in RETRACTIONS}
+SYSTEMS = {name: System(lagrangian, SO3(name), PARAMS, name="heavy top") for name in RETRACTIONS}
 system = SYSTEMS["exp"]
 
 

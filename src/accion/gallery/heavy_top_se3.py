@@ -29,7 +29,7 @@ def pivot(t, g, params):
 
 
 PARAMS = {"J": J, "m": M, "gravity": GRAVITY, "X": X}
-COORDINATES = ("theta1 [rad]", "theta2 [rad]", "theta3 [rad]", "x1 [m]", "x2 [m]", "x3 [m]")
+COORDINATES = ("theta1 [rad]", "theta2 [rad]", "theta3 [rad]", "x [m]", "y [m]", "z [m]")
 system = System(lagrangian, SE3("cayley"), PARAMS, holonomic=pivot, coordinates=COORDINATES, name="heavy top in SE(3)")
 
 

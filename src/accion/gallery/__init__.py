@@ -19,13 +19,17 @@ from accion.gallery import (
     kepler,
     magnetic_particle,
     pendulum,
+    quadrotor,
     rods,
     rolling_disk,
+    rolling_disk_se2,
     rotating_slot,
+    satellite,
     skate,
     sleigh,
     slotted_disk,
     two_masses,
+    underwater,
 )
 from accion.gallery.base import Check as Check, Entry as Entry
 
@@ -57,6 +61,10 @@ ENTRIES = {
         damped_top.entry,
         heavy_top.entry,
         heavy_top_se3.entry,
+        satellite.entry,
+        underwater.entry,
+        quadrotor.entry,
+        rolling_disk_se2.entry,
     )
 }
 

@@ -10,6 +10,7 @@ from accion.analysis.noether import (
     complete_lift as complete_lift,
     decay as decay,
     decay_rate as decay_rate,
+    spatial_momentum as spatial_momentum,
     vertical_lift as vertical_lift,
 )
 from accion.analysis.order import Order as Order, order as order

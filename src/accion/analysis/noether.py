@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.discrete import discrete
+from accion.spaces import Group
 
 ROUNDOFF = 1e-12  # what counts as no motion, relative to the size of a configuration
 
@@ -106,6 +107,18 @@ def check_action(action, space, samples=2, seed=0):
 
 def written(q):
     return jax.tree.map(lambda x: np.asarray(x).tolist(), q)
+
+
+def spatial_momentum(trajectory):
+    """Ad*_(g^-1) p at each saved time of a trajectory on a group: the momentum in space, shape (times, dim).
+
+    Its component zeta, p(Ad_(g^-1) zeta), is the momentum map of the motions of space g -> exp(s zeta) g, and kept where L does not see them. On
+    SO(3) it is R p, the angular momentum; on SE(3) (angular momentum about the origin, linear momentum).
+    """
+    group = trajectory.system.space
+    if not isinstance(group, Group):
+        raise ValueError(f"spatial_momentum needs a group, such as SO3(); got {group}.")
+    return jax.jit(jax.vmap(lambda g, p: group.Ad(group.inverse(g)).T @ p))(trajectory.q, trajectory.p)
 
 
 @dataclass(frozen=True)

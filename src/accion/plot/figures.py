@@ -62,8 +62,7 @@ def trajectory(traj, axes=None):
         figure = top.figure
     t = np.asarray(traj.t)
     runs = len(traj.success) if traj.is_ensemble else 1
-    values = flat_coordinates(traj.q, len(t), runs)
-    names = component_names(traj, values.shape[-1])
+    values, names = shown(traj, len(t), runs)
     # Many components or runs are drawn thin, and named only while the names can be read.
     for i, name in enumerate(names):
         top.plot(t, values[:, :, i].T, color=COLORS[i % len(COLORS)], lw=1.4 if runs == 1 else 0.5)
@@ -81,10 +80,28 @@ def trajectory(traj, axes=None):
     return figure
 
 
-def component_names(traj, count):
-    """The system's coordinates where configurations have as many components as coordinates, else numbers."""
-    own = traj.system.coordinates if traj.system is not None else ()
-    return own if len(own) == count else tuple(f"component {i + 1}" for i in range(count))
+def shown(traj, times, runs):
+    """(values, names): coordinates, shape (runs, times, components); in place of the matrix of a group the velocity of the body."""
+    space = traj.system.space if traj.system is not None else None
+    if space is None or space.flat:
+        values = flat_coordinates(traj.q, times, runs)
+        own = traj.system.coordinates if traj.system is not None else ()
+        return values, own if len(own) == values.shape[-1] else tuple(f"component {i + 1}" for i in range(values.shape[-1]))
+    parts, factors = (traj.q, space.factors) if isinstance(traj.q, tuple) else ((traj.q,), (space,))
+    v = flat_coordinates(traj.v, times, runs)
+    values, names, first = [], [], 0
+    for part, factor in zip(parts, factors, strict=True):
+        own = traj.system.coordinates[first : first + factor.dim]
+        values.append(flat_coordinates(part, times, runs) if factor.flat else v[:, :, first : first + factor.dim])
+        names += own if factor.flat else [rate_name(name) for name in own]
+        first += factor.dim
+    return np.concatenate(values, axis=-1), tuple(names)
+
+
+def rate_name(name):
+    """"theta [rad]" -> "theta' [rad/s]"."""
+    word, *unit = name.split(" [")
+    return word + "'" + (f" [{unit[0].rstrip(']')}/s]" if unit else "")
 
 
 def flat_coordinates(q, times, runs):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from accion.plot.figures import COLORS, component_names, flat_coordinates, new_figure
+from accion.plot.figures import COLORS, new_figure, shown
 
 
 def animation(traj, positions=None, path=None, fps=30, seconds=None):
@@ -26,7 +26,8 @@ def animation(traj, positions=None, path=None, fps=30, seconds=None):
     if not length > 0:
         raise ValueError("there is nothing to animate: the trajectory has one time only.")
     frames = np.unique(np.searchsorted(t, np.linspace(t[0], t[-1], max(2, round(length * fps)))).clip(0, len(t) - 1))
-    q = flat_coordinates(traj.q, len(traj.t), 1)[0][: len(t)]
+    values, names = shown(traj, len(traj.t), 1)
+    q = values[0][: len(t)]
     if positions is not None:
         points = np.asarray(jax.vmap(positions)(jax.tree.map(lambda a: a[: len(t)], traj.q)))
         if points.ndim != 3 or points.shape[-1] != 2:
@@ -35,7 +36,7 @@ def animation(traj, positions=None, path=None, fps=30, seconds=None):
     elif traj.system is not None and traj.system.space.flat and q.shape[1] == 2 and not any("rad" in u for u in traj.system.units):
         figure, draw = linkage(t, q[:, None, :])
     else:
-        figure, draw = series(traj, t, q)
+        figure, draw = series(names, t, q)
     movie = FuncAnimation(figure, draw, frames=[int(i) for i in frames], interval=1000 / fps, blit=False)
     if path is not None:
         movie.save(Path(path), writer=PillowWriter(fps=fps))
@@ -69,10 +70,9 @@ def linkage(t, points):
     return figure, draw
 
 
-def series(traj, t, q):
+def series(names, t, q):
     """Coordinates over time, with a marker that moves."""
     figure, ax = canvas(1, 1, (6.4, 3.6))
-    names = component_names(traj, q.shape[1])
     for i, name in enumerate(names):
         ax.plot(t, q[:, i], color=COLORS[i % len(COLORS)], lw=1, label=name if len(names) <= 8 else None)
     if len(names) <= 8:

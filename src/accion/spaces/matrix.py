@@ -8,16 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
-import scipy.special
 
 from accion import newton
 from accion.spaces.groups import Group, check_retraction
-from accion.spaces.turns import apply, product
+from accion.spaces.turns import apply, bernoulli, product
 
 HALVINGS, EXP_TERMS = 4, 11  # of the argument of exp, then of its series
 ROOTS, LOG_TERMS = 3, 15  # square roots, then terms of the series of the logarithm
 REACH = 2.5  # |ad_x| up to where the series of the inverse of dexp is summed; beyond it a step is NaN
-BERNOULLI = [b / factorial(k) for k, b in enumerate(scipy.special.bernoulli(24))]
+BERNOULLI = bernoulli(25)
 
 
 class MatrixGroup(Group):

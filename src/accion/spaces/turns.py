@@ -4,15 +4,15 @@ A turn is a pair (w, u): a complex number w + i u[0] in the plane, a quaternion 
 which a matrix near the identity has not. Turns may have any length n2 = w^2 + |u|^2: that of `exp` is 1, that of `cayley` is not.
 """
 
+from fractions import Fraction
 from math import factorial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.special
 
-TERMS = 7
+TERMS = 9
 
 
 class Turn(NamedTuple):
@@ -37,7 +37,7 @@ def series(coefficients):
     return f
 
 
-def analytic(coefficients, closed, limit=0.2):
+def analytic(coefficients, closed, limit=0.5):
     """The function of s with these Taylor coefficients, by its series below `limit` and beyond it in `closed` form, a function of x = sqrt(s).
 
     The series reaches so far that derivatives of the closed form, which cancel near 0, are not needed there.
@@ -56,13 +56,20 @@ def alternating(k):
     return [(-1) ** j / factorial(2 * j + k) for j in range(TERMS)]
 
 
-BERNOULLI = scipy.special.bernoulli(2 * TERMS)
+def bernoulli(count):
+    """B_k/k! for k < count, from sum_k B_k/k! x^k (e^x - 1)/x = 1 in fractions: SciPy's have twelve digits."""
+    found: list[Fraction] = []
+    for n in range(count):
+        found.append(Fraction(int(n == 0)) - sum(b / factorial(n + 1 - k) for k, b in enumerate(found)))
+    return [float(b) for b in found]
+
+
 cos_half = analytic([c / 4**j for j, c in enumerate(alternating(0))], lambda x: jnp.cos(x / 2))
 # sin(x/2)/x, (1 - cos x)/x^2, (x - sin x)/x^3, (1 - x/2 cot(x/2))/x^2
 sin_half = analytic([c / 2 / 4**j for j, c in enumerate(alternating(1))], lambda x: jnp.sin(x / 2) / x)
 versine = analytic(alternating(2), lambda x: (1 - jnp.cos(x)) / x**2)
 excess = analytic(alternating(3), lambda x: (x - jnp.sin(x)) / x**3)
-cotangent = analytic([abs(BERNOULLI[2 * j]) / factorial(2 * j) for j in range(1, TERMS + 1)], lambda x: (1 - x / 2 / jnp.tan(x / 2)) / x**2)
+cotangent = analytic([abs(b) for b in bernoulli(2 * TERMS + 1)[2::2]], lambda x: (1 - x / 2 / jnp.tan(x / 2)) / x**2)
 # arctan(y)/y as a function of y^2, for y^2 < NEAR
 NEAR = 0.05
 arctangent = series([(-1) ** j / (2 * j + 1) for j in range(12)])

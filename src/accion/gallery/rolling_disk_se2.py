@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.analysis import order
 from accion.continuous import accelerations, reference
 from accion.gallery import rolling_disk
 from accion.gallery.base import Entry, compare, data
@@ -21,42 +20,37 @@ from accion.systems import System
 PARAMS = {**rolling_disk.PARAMS, "pull": 0.0}  # [m/s^2], of gravity down a slope, against x
 SLOPE = {**PARAMS, "pull": 1.5}
 R, M, I = PARAMS["R"], PARAMS["m"], PARAMS["I"]
-V0 = np.array([TURN, R * SPIN, 0.0, SPIN])  # (omega, vx, vy, dtheta)
-RETRACTIONS, COLORS = ("exp", "cayley"), ("#1b6ca8", "#2e933c")
-BIG = 0.5  # a long step, for the figure
+V0 = np.array([TURN, R * SPIN, 0.0, SPIN])  # (omega, vx, vy, dpsi)
+COLORS = {"exp": "#1b6ca8", "cayley": "#2e933c"}
+HS, BIG = (0.05, 0.025, 0.0125), 0.5  # [s]; a long step, for the figure
 
 
-def lagrangian(t, q, v, params):
-    (g, _), (omega, vx, vy, dtheta) = q, v
-    kinetic = 0.5 * params["J"] * omega**2 + 0.5 * params["m"] * (vx**2 + vy**2) + 0.5 * params["I"] * dtheta**2
-    return kinetic - params["m"] * params["pull"] * g[0, 2]
+def level(t, q, v, params):
+    omega, vx, vy, dpsi = v
+    return 0.5 * params["J"] * omega**2 + 0.5 * params["m"] * (vx**2 + vy**2) + 0.5 * params["I"] * dpsi**2
+
+
+def slope(t, q, v, params):
+    g, _ = q
+    return level(t, q, v, params) - params["m"] * params["pull"] * g[0, 2]
 
 
 def rolling(t, q, v, params):
     """No sliding along the disk, none across it."""
-    _, vx, vy, dtheta = v
-    return jnp.array([vx - params["R"] * dtheta, vy])
+    _, vx, vy, dpsi = v
+    return jnp.array([vx - params["R"] * dpsi, vy])
 
 
-COORDINATES = ("phi [rad]", "x [m]", "y [m]", "theta [rad]")
-systems = {
-    name: System(
-        lagrangian,
-        Product(SE2(name), Torus(1)),
-        PARAMS,
-        nonholonomic=rolling,
-        coordinates=COORDINATES,
-        name="rolling disk on SE(2) x S1",
-    )
-    for name in RETRACTIONS
-}
-system = systems["exp"]
+OPTIONS = {"nonholonomic": rolling, "coordinates": ("theta [rad]", "x [m]", "y [m]", "psi [rad]"), "name": "rolling disk on SE(2) x S1"}
+system = System(level, Product(SE2(), Torus(1)), rolling_disk.PARAMS, **OPTIONS)
+tilted = System(slope, Product(SE2("cayley"), Torus(1)), PARAMS, **OPTIONS)
+RUNS = {"exp": system, "cayley": tilted}  # on the level `tilted` is `system` with the other retraction
 
 
-def placed(x, y, phi, theta):
-    """The configuration ([[R(phi), (x, y)], [0, 1]], theta)."""
+def placed(x, y, phi, psi):
+    """The configuration ([[R(phi), (x, y)], [0, 1]], psi): place and heading phi, rolling angle psi."""
     c, s = np.cos(phi), np.sin(phi)
-    return np.array([[c, -s, x], [s, c, y], [0.0, 0.0, 1.0]]), np.array([theta])
+    return np.array([[c, -s, x], [s, c, y], [0.0, 0.0, 1.0]]), np.array([psi])
 
 
 Q0 = placed(0.0, 0.0, PHI0, 0.0)
@@ -80,49 +74,60 @@ def exact(t, params=PARAMS):
     return placed(x, y, phi, roll), np.array([w, u, 0.0, u / R]), lam
 
 
-def end(name, steps, h=H, params=PARAMS, **start):
-    """(x, y, theta) where the discrete disk is after so many steps; no step between is kept, so that all runs share one compilation."""
-    g, theta = simulate(systems[name], Midpoint(), q0=Q0, **start, h=h, steps=steps, save_every=steps, params=params).q
-    return np.append(g[-1, :2, 2], theta[-1])
+def end(each, steps, h=H, **start):
+    """(x, y, psi) where the discrete disk is after so many steps; no step between is kept, so that all runs share one compilation."""
+    g, psi = simulate(each, Midpoint(), q0=Q0, **start, h=h, steps=steps, save_every=steps).q
+    return np.append(g[-1, :2, 2], psi[-1])
+
+
+def turned(name, h):
+    """The angle of a step with the increment h V0: both retractions go along the same circle."""
+    return h * TURN if name == "exp" else 2 * np.arctan(h * TURN / 2)
 
 
 def uniform_end(name, steps, h=H):
     """The same for the disk whose first step has the increment h V0; every other has it too."""
-    return end(name, steps, h, q1=systems[name].space.retract(tuple(map(jnp.asarray, Q0)), h * V0))
+    x, y, *_ = rolling_disk.exact(turned(name, h) / TURN)
+    return end(RUNS[name], steps, h, q1=placed(x, y, PHI0 + turned(name, h), h * SPIN))
 
 
 @cache
-def orders():
-    """The order of both retractions on the slope, from matched momenta."""
-    run = {"q0": Q0, "v0": V0, "duration": 2.0, "h": [0.05, 0.025, 0.0125], "exact": exact(2.0, SLOPE)[:2]}
-    return {name: order(each.with_params(SLOPE), Midpoint(), **run) for name, each in systems.items()}
+def errors():
+    """The largest error of (x, y, psi) after 2 s from matched momenta: of exp on the level, of cayley on the slope."""
+    cases = {"exp, on the level": (system, PARAMS), "cayley, on the slope": (tilted.with_params(SLOPE), SLOPE)}
+    goals = {name: exact(2.0, params)[0] for name, (_, params) in cases.items()}
+    return {
+        name: [np.max(np.abs(end(each, round(2 / h), h, v0=V0) - [*goals[name][0][:2, 2], *goals[name][1]])) for h in HS]
+        for name, (each, _) in cases.items()
+    }
+
+
+def order(found):
+    return np.log2(found[0] / found[-1]) / 2
 
 
 def checks():
     ref = data("001_ex2.28_2.32_rolling_disk")["continuous"]
     ts = [0.0, *(float(t) for t in ref["xy"])]
     rows = []
-    q, _ = reference(system, q0=Q0, v0=V0, ts=ts)
+    q, _ = reference(tilted, q0=Q0, v0=V0, ts=ts)
     for i, (t, target) in enumerate(ref["xy"].items(), 1):
         rows += compare(f"(x, y)({t}), continuous, against the disk in coordinates", q[0][i, :2, 2], target, 1e-9)
-    (g, theta), v = reference(system.with_params(SLOPE), q0=Q0, v0=V0, ts=ts)
-    force = jax.jit(lambda params, *point: accelerations(system.with_params(params))(*point)[1])
+    (g, psi), v = reference(tilted.with_params(SLOPE), q0=Q0, v0=V0, ts=ts)
+    force = jax.jit(lambda params, *point: accelerations(tilted.with_params(params))(*point)[1])
     for i, t in enumerate(ts[1:], 1):
         (goal, roll), w, lam = exact(t, SLOPE)
-        rows += compare(
-            f"(x, y, theta)({t:g}) on a slope, continuous against the closed form", [*g[i, :2, 2], *theta[i]], [*goal[:2, 2], *roll], 1e-9
-        )
-        rows += compare(f"(omega, vx, vy, theta')({t:g}) on a slope", v[i], w, 1e-9)
-        rows += compare(f"force along and across the disk at {t:g} on a slope", force(SLOPE, t, (g[i], theta[i]), v[i]), lam, 1e-9)
-    for name in RETRACTIONS:
-        # A step of cayley turns by 2 arctan(h omega/2) on the same circle; one of exp by h omega.
-        turn = H * TURN if name == "exp" else 2 * np.arctan(H * TURN / 2)
+        rows += compare(f"(x, y, psi)({t:g}) on a slope, continuous, against the closed form", [*g[i, :2, 2], *psi[i]], [*goal[:2, 2], *roll], 1e-9)
+        rows += compare(f"(omega, vx, vy, psi')({t:g}) on a slope", v[i], w, 1e-9)
+        rows += compare(f"force along and across the disk at {t:g} on a slope", force(SLOPE, t, (g[i], psi[i]), v[i]), lam, 1e-9)
+    for name in RUNS:
         for k in (10, 50):
-            end = uniform_end(name, k)
-            rows += compare(f"{name}: radius of the discrete circle, step {k}", np.linalg.norm(end[:2] - ref["center"]), ref["radius"], 1e-12)
-            rows += compare(f"{name}: (x, y)_{k}, discrete", end[:2], rolling_disk.exact(k * turn / TURN)[:2], 1e-12)
-            rows += compare(f"{name}: theta_{k}, discrete", end[2], k * H * SPIN, 1e-12)
-        rows += compare(f"{name}: order on the slope", orders()[name].slope, 2, 0.05)
+            place = uniform_end(name, k)
+            rows += compare(f"{name}: radius of the discrete circle, step {k}", np.linalg.norm(place[:2] - ref["center"]), ref["radius"], 1e-12)
+            rows += compare(f"{name}: (x, y)_{k}, discrete", place[:2], rolling_disk.exact(k * turned(name, H) / TURN)[:2], 1e-12)
+            rows += compare(f"{name}: psi_{k}, discrete", place[2], k * H * SPIN, 1e-12)
+    for name, found in errors().items():
+        rows += compare(f"{name}: order", order(found), 2, 0.05)
     return rows
 
 
@@ -132,7 +137,7 @@ def figure():
     circle = rolling_disk.exact(np.linspace(0, 5.3, 400))
     left.plot(*circle[:, :2].T, "k:", lw=1.2, label="continuous")
     runs = [("in coordinates", np.asarray(rolling_disk.printed_run(BIG, 10).q)[:, :2], "#d1495b", "s")]
-    for name, color in zip(RETRACTIONS, COLORS, strict=True):
+    for name, color in COLORS.items():
         runs.append((f"SE(2), {name}", np.array([uniform_end(name, k, BIG)[:2] for k in range(1, 11)]), color, "o"))
     for label, points, color, marker in runs:
         left.plot(points[:, 0], points[:, 1], marker, ms=4.5, color=color, label=label)
@@ -140,15 +145,15 @@ def figure():
     left.legend(fontsize=8, loc="center")
     curve = np.array([exact(t, SLOPE)[0][0][:2, 2] for t in np.linspace(0, 15, 600)])
     middle.plot(*curve.T, "k:", lw=1.2, label="closed form")
-    points = np.array([end("exp", k, H / 5, SLOPE, v0=V0)[:2] for k in range(10, 751, 10)])
-    middle.plot(*points.T, "o", ms=2.5, color=COLORS[0], label=f"SE(2), exp, h = {H / 5:g} s")
+    points = np.array([end(tilted.with_params(SLOPE), k, H / 10, v0=V0)[:2] for k in range(50, 1501, 50)])
+    middle.plot(*points.T, "o", ms=2.5, color=COLORS["cayley"], label=f"SE(2), cayley, h = {H / 10:g} s")
     middle.set(aspect="equal", xlabel="x, uphill [m]", ylabel="y [m]", title="on a slope: it drifts sideways")
     middle.legend(fontsize=8, loc="upper center")
     middle.set(xlim=(-6, 4), ylim=(-7, 4.5))
-    for (name, found), color in zip(orders().items(), COLORS, strict=True):
-        right.loglog(found.h, found.errors, "o-", color=color, label=f"{name}: order {found.slope:.2f}")
-    step_axis(right, orders()["exp"].h)
-    right.set(ylabel="largest error of (q, v) after 2 s", title="order on the slope")
+    for (name, found), color in zip(errors().items(), COLORS.values(), strict=True):
+        right.loglog(HS, found, "o-", color=color, label=f"{name}: order {order(found):.2f}")
+    step_axis(right, HS)
+    right.set(ylabel="largest error of (x, y, psi) after 2 s [m, rad]", title="order, from matched momenta")
     right.legend(fontsize=8)
     return fig
 
@@ -163,7 +168,7 @@ entry = Entry(
     title="Vertical rolling disk on SE(2) x S1",
     source="001 Ex 2.28 on the group of the plane's motions; Bloch, Nonholonomic Mechanics and Control, 1.4",
     text="The rolling disk again, its place and heading as one element of SE(2). In body velocities rolling is linear with constant coefficients, "
-    "vx = R theta', vy = 0, and on the level nothing depends on where the disk is. Started with the increment h v the discrete disk repeats it for "
+    "vx = R psi', vy = 0, and on the level nothing depends on where the disk is. Started with the increment h v the discrete disk repeats it for "
     "ever: with exp it is on the continuous motion at any h, with cayley on the same circle but turning by 2 arctan(h omega/2) in a step; in "
     "coordinates the circle is too large by (h omega/2)/sin(h omega/2). On a slope the disk does not descend: it loops and drifts "
     "sideways, at the rate m pull/(2 omega (m + I/R^2)). The multipliers are the forces along and across the disk.",

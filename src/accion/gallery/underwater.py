@@ -44,7 +44,7 @@ def lagrangian(t, q, v, params):
     return 0.5 * jnp.sum(params["J"] * omega**2) + 0.5 * jnp.sum(params["M"] * u**2)
 
 
-COORDINATES = ("theta1 [rad]", "theta2 [rad]", "theta3 [rad]", "x1 [m]", "x2 [m]", "x3 [m]")
+COORDINATES = ("theta1 [rad]", "theta2 [rad]", "theta3 [rad]", "x [m]", "y [m]", "z [m]")
 systems = {name: System(lagrangian, SE3(name), PARAMS, coordinates=COORDINATES, name="underwater body") for name in ("exp", "cayley")}
 system = systems["exp"]
 Q0 = np.eye(4)

@@ -12,10 +12,12 @@ import accion as ac
 from accion.cli import app
 from accion.gallery import ENTRIES
 from tests.textbook import TEXTBOOK
+from tests.textbook_groups import GROUP_PAGES
 
 # The letters of the documents for the parameters of the gallery.
 LETTERS = {"lam": "lambda", "gravity": "g", "ma": "m_a", "mb": "m_b", "mA": "m_A", "mB": "m_B", "slope": "alpha"}
 SAMPLES = 5
+PAGES = TEXTBOOK | GROUP_PAGES
 
 
 @pytest.fixture(scope="module")
@@ -31,13 +33,13 @@ def derived(name, equations):
 
 
 def test_every_entry_has_its_page_of_the_textbook():
-    assert set(ENTRIES) - set(TEXTBOOK) == {"andrews"}  # too long for a page; it is checked by the numbers of the literature
+    assert set(ENTRIES) - set(PAGES) == {"andrews"}  # too long for a page; it is checked by the numbers of the literature
 
 
-@pytest.mark.parametrize("name", TEXTBOOK)
+@pytest.mark.parametrize("name", PAGES)
 def test_equations_are_those_of_the_documents(name, equations):
     """As a SymPy identity, and no equation is empty."""
-    eqs, book = derived(name, equations), TEXTBOOK[name]()
+    eqs, book = derived(name, equations), PAGES[name]()
     ours = [e.lhs - e.rhs for e in eqs.equations]
     letters = {s: sp.Symbol(LETTERS.get(s.name, s.name)) for e in ours for s in e.free_symbols}
     plain = {s: sp.Symbol(s.name) for e in book.equations() for s in e.free_symbols}
@@ -52,12 +54,16 @@ def test_numbers_are_those_that_are_solved(name, equations):
     """The printed equations are zero for the accelerations and multipliers, to 1e-10 of their size, at random points."""
     system, eqs = ENTRIES[name].system, derived(name, equations)
     rng = np.random.default_rng(3)
-    t, (q, v) = rng.uniform(0, 2, SAMPLES), rng.normal(size=(2, SAMPLES, system.space.dim))
+    t, (x, v) = rng.uniform(0, 2, SAMPLES), rng.normal(size=(2, SAMPLES, system.space.dim))
+    q = jax.jit(jax.vmap(lambda x: system.space.retract(system.space.identity(), x)))(x)
     found = jax.jit(jax.vmap(ac.accelerations(system)))(t, q, v)
     a, lam = (np.asarray(x) for x in found) if isinstance(found, tuple) else (np.asarray(found), np.zeros((SAMPLES, 0)))
-    letters = [*(x.diff(eqs.t, 2) for x in eqs.q), *eqs.v, *eqs.q, *eqs.lam]
+    # Derivatives before what they are derivatives of; of a group's matrix the entries that have names.
+    letters = [*(v.diff(eqs.t) for v in eqs.v), *eqs.v, *eqs.q, *eqs.lam]
+    parts = zip(jax.tree.leaves(q), eqs.variables.parts, strict=True)
+    entries = [np.asarray(part).reshape(SAMPLES, -1)[:, [x.is_Symbol for x in names.flat]] for part, names in parts]
     plain = [sp.Symbol(f"z{i}") for i in range(len(letters))]
-    columns = (t, *a.T, *v.T, *q.T, *lam.T)
+    columns = (t, *a.T, *v.T, *np.concatenate(entries, axis=1).T, *lam.T)
     number = lambda e: sp.lambdify((eqs.t, *plain), e.xreplace(dict(zip(letters, plain, strict=True))).xreplace(eqs.values))(*columns)  # noqa: E731
     for e in eqs.equations:
         size = np.max([np.abs(number(term)) + np.zeros(SAMPLES) for term in sp.Add.make_args(sp.expand(e.lhs - e.rhs))], axis=0)

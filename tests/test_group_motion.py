@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import accion as ac
+from accion.analysis.symplectic import begin, form_defect, tangent_map
 from accion.methods import GeneralizedAlpha
 from tests.conftest import central_difference
 from tests.test_groups import SO3_BASIS
@@ -95,11 +96,10 @@ def test_reference_on_a_group_is_that_in_coordinates():
 
 # ---------------------------------------------------------------- discrete
 
-METHODS = [ac.LeftRectangle(), ac.RightRectangle(), ac.Midpoint(), ac.Trapezoid(), ac.Alpha(0.3)]
 
-
-@pytest.mark.parametrize("retraction", ["exp", "cayley"])
-@pytest.mark.parametrize("method", METHODS, ids=repr)
+@pytest.mark.parametrize(
+    ("method", "retraction"), [(ac.Midpoint(), "exp"), (ac.Midpoint(), "cayley"), (ac.Trapezoid(), "exp"), (ac.Alpha(0.3), "cayley")], ids=str
+)
 def test_derivatives_of_the_discrete_lagrangian(method, retraction):
     """D1 and D2 against differences of Ld on displaced matrices, and the discrete force against the same of its work."""
     space = ac.SO3(retraction)
@@ -116,16 +116,7 @@ def test_derivatives_of_the_discrete_lagrangian(method, retraction):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "retraction", "claimed"),
-    [
-        (ac.Midpoint(), "exp", 2),
-        (ac.Midpoint(), "cayley", 2),
-        (ac.Trapezoid(), "exp", 2),
-        (ac.Trapezoid(), "cayley", 2),
-        (ac.LeftRectangle(), "exp", 1),
-        (ac.Alpha(0.3), "cayley", 1),
-        (GeneralizedAlpha(0.8), "exp", 2),
-        (GeneralizedAlpha(1.0), "cayley", 2),
-    ],
+    [(ac.Midpoint(), "exp", 2), (ac.Trapezoid(), "cayley", 2), (ac.Alpha(0.3), "cayley", 1), (GeneralizedAlpha(0.8), "exp", 2)],
     ids=str,
 )
 def test_order_on_rotations(method, retraction, claimed):
@@ -134,9 +125,9 @@ def test_order_on_rotations(method, retraction, claimed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("retraction", ["exp", "cayley"])
-def test_order_on_rigid_motions(retraction):
-    found = ac.analysis.order(body(ac.SE3(retraction)), ac.Midpoint(), q0=start(6), v0=TWIST, duration=1.0, h=[0.05, 0.025, 0.0125])
+def test_order_on_rigid_motions():
+    """With cayley; with exp the underwater body of the gallery."""
+    found = ac.analysis.order(body(ac.SE3("cayley")), ac.Midpoint(), q0=start(6), v0=TWIST, duration=1.0, h=[0.05, 0.025, 0.0125])
     assert abs(found.slope - 2) < 0.05
 
 
@@ -149,14 +140,11 @@ def test_a_basis_gives_the_same_motion():
 
 def test_the_form_is_kept():
     """Left trivialised, on time-dependent systems; with the bracket left out it is not."""
-    assert ac.analysis.symplecticity(top(), ac.Midpoint(), q0=start(3), v0=XI, h=0.2) < 1e-14
-    assert ac.analysis.symplecticity(top(ac.SO3("cayley")), ac.Trapezoid(), q0=start(3), v0=XI, h=0.2) < 1e-14
-    assert ac.analysis.symplecticity(body(), ac.LeftRectangle(), q0=start(6), v0=TWIST, h=0.1) < 1e-14
-    from accion.analysis.symplectic import begin, canonical, tangent_map
-
-    p1, T = tangent_map(top(), ac.Midpoint())(*begin(top(), start(3), XI, None, 0.0, 0.2))
-    J = canonical(ac.Euclidean(3), p1)
-    assert np.max(np.abs(np.asarray(T).T @ J @ np.asarray(T) - J)) > 1e-3
+    assert ac.analysis.symplecticity(body(ac.SE3("cayley")), ac.LeftRectangle(), q0=start(6), v0=TWIST, h=0.1) < 1e-14
+    t, h, q, p = begin(top(), start(3), XI, None, 0.0, 0.2)
+    p1, T = tangent_map(top(), ac.Midpoint())(t, h, q, p)
+    assert form_defect(ac.SO3(), np.asarray(T), p, p1) < 1e-14
+    assert form_defect(ac.Euclidean(3), np.asarray(T), p, p1) > 1e-3
 
 
 def free_lagrangian(t, R, xi, params):
@@ -185,7 +173,7 @@ def test_spatial_momentum_of_a_rigid_motion():
     def free(t, g, xi, params):
         return body_lagrangian(t, jnp.eye(4), xi, params)
 
-    traj = ac.simulate(ac.System(free, ac.SE3(), BODY), ac.Midpoint(), q0=start(6), v0=TWIST, h=0.05, steps=200)
+    traj = ac.simulate(ac.System(free, ac.SE3("cayley"), BODY), ac.Midpoint(), q0=start(6), v0=TWIST, h=0.05, steps=200)
     momentum = np.asarray(ac.analysis.spatial_momentum(traj))
     R, x, p = np.asarray(traj.q)[:, :3, :3], np.asarray(traj.q)[:, :3, 3], np.asarray(traj.p)
     P = np.einsum("tij,tj->ti", R, p[:, 3:])
@@ -235,7 +223,7 @@ def test_forces_and_nonholonomic_constraints():
         return 0.5 * params["m"] * (xi[1] ** 2 + (xi[2] + params["a"] * xi[0]) ** 2) + 0.5 * params["I"] * xi[0] ** 2
 
     system = ac.System(
-        lagrangian, ac.SE2(), params, nonholonomic=lambda t, g, xi, p: xi[2:], force=lambda t, g, xi, p: -0.2 * xi, name="sleigh on SE(2)"
+        lagrangian, ac.SE2("cayley"), params, nonholonomic=lambda t, g, xi, p: xi[2:], force=lambda t, g, xi, p: -0.2 * xi, name="sleigh on SE(2)"
     )
 
     def in_coordinates(t, q, v, p):

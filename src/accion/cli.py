@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 from typing import Annotated, NoReturn
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -139,6 +140,8 @@ def parse_settings(params, settings):
         key, _, value = text.partition("=")
         if key not in params:
             raise ValueError(f"{text!r} sets no parameter of this system. Try one of: {', '.join(params)}.")
+        if np.ndim(params[key]):
+            raise ValueError(f"{key} is an array of shape {np.shape(params[key])}; only single numbers are set here. Use the library for it.")
         params[key] = parse_number(value)
     return params
 
@@ -152,10 +155,13 @@ def parse_number(text):
 
 def describe(traj, seconds):
     """What a person wants to know first of a run."""
+    from accion.plot.figures import shown
+
     E = traj.energy()
     table = Table(f"{traj.system.name}, {traj.method}", "start", f"t = {float(traj.t[-1]):g} s")
-    for i, name in enumerate(traj.system.coordinates):
-        table.add_row(escape(name), f"{float(traj.q[0, i]):.9g}", f"{float(traj.q[-1, i]):.9g}")
+    values, names = shown(traj, len(traj), 1)
+    for name, first, last in zip(names, values[0, 0], values[0, -1], strict=True):
+        table.add_row(escape(name), f"{first:.9g}", f"{last:.9g}")
     table.add_row("energy", f"{float(E[0]):.9g}", f"{float(E[-1]):.9g}")
     console.print(table)
     console.print(

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from accion import newton
 from accion.methods import GeneralizedAlpha, Sample
 from accion.nodes import index_one, inertia_and_force
+from accion.products import written_out
 from accion.step import End, Scheme, State, Variational
 
 
@@ -55,7 +56,7 @@ class AlphaScheme(Scheme):
         return self.system, t, h, state.q, state.rates
 
     def solve(self, state, t, h):
-        return newton.root(partial(equations, self.method), units, self.system.multipliers, state.guess, self.args(state, t, h))
+        return newton.root(written_out(partial(equations, self.method)), units, self.system.multipliers, state.guess, self.args(state, t, h))
 
     def residual(self, unknowns, state, t, h):
         return equations(self.method, unknowns, self.args(state, t, h))

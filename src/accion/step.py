@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from jax.extend.core import Literal
 
 from accion import newton
+from accion.products import written_out
 from accion.pullback import action, variation
 from accion.systems import MechanicalLagrangian
 
@@ -139,7 +140,8 @@ def implicit_increment(system, method):
     """The increment and the multipliers, by Newton's method."""
 
     def increment(t, h, q, p, last, guess):
-        return newton.root(partial(balance, method), partial(units, method), system.multipliers, guess, (system, t, h, q, p, last))
+        residual, size = written_out(partial(balance, method)), written_out(partial(units, method))
+        return newton.root(residual, size, system.multipliers, guess, (system, t, h, q, p, last))
 
     return increment
 
@@ -184,10 +186,10 @@ def stepper(scheme):
     def step(state, t, h):
         unknowns, iterations, converged = scheme.solve(state, t, h)
         # A Lagrangian may be undefined where its derivatives are not, beyond a logarithm's pole for one.
-        ok = converged & jnp.isfinite(scheme.lagrangian(unknowns, state, t, h))
+        ok = converged & jnp.isfinite(written_out(scheme.lagrangian)(unknowns, state, t, h))
         # NaN goes on by itself: into q and p, into the next guess, where Newton stops at once.
         unknowns = unknowns.at[: space.dim].set(jnp.where(ok, unknowns[: space.dim], jnp.nan))
-        end = scheme.end(unknowns, state, t, h)
+        end = written_out(scheme.end)(unknowns, state, t, h)
         q, c = space.accumulate(state.q, state.c, end.x)
         return State(q, end.p, c, end.x, end.guess, state.completed + ok, end.rates), iterations
 

@@ -99,7 +99,7 @@ def shown(traj, times, runs):
 
 
 def rate_name(name):
-    """"theta [rad]" -> "theta' [rad/s]"."""
+    """ "theta [rad]" -> "theta' [rad/s]"."""
     word, *unit = name.split(" [")
     return word + "'" + (f" [{unit[0].rstrip(']')}/s]" if unit else "")
 

@@ -46,7 +46,9 @@ def analytic(coefficients, closed, limit=0.5):
 
     def f(s):
         small = s < limit
-        return jnp.where(small, near(jnp.where(small, s, 0.0)), closed(jnp.sqrt(jnp.where(small, limit, s))))
+        value = jnp.where(small, near(jnp.where(small, s, 0.0)), closed(jnp.sqrt(jnp.where(small, limit, s))))
+        # Else XLA computes it again for each entry of a matrix that it enters.
+        return jax.lax.optimization_barrier(value)
 
     return f
 
@@ -194,12 +196,15 @@ def inverse_cayley_translation(x, p):
 
 def dexp_inverse(x, v, e, ad):
     """e + ad/2 e + a ad^2 e + b ad^4 e, the function ad/(1 - exp(-ad)) where ad^2 has the eigenvalues 0 and -s, s = |x|^2."""
-    once = ad(e)
-    twice = ad(once)
-    k, slope = jax.jvp(cotangent, (dot(x, x),), (jnp.ones(()),))
     if v.shape == (0,):
-        return e + once / 2 + k * twice
-    return e + once / 2 + (k - dot(x, x) * slope) * twice - slope * ad(ad(twice))
+        once = ad(e)
+        return e + once / 2 + cotangent(dot(x, x)) * ad(once)
+    k, slope = jax.jvp(cotangent, (dot(x, x),), (jnp.ones(()),))
+    # As a matrix, which compiles in half the time.
+    A = jax.vmap(ad, out_axes=1)(jnp.eye(e.shape[0]))
+    once = apply(A, e)
+    twice = apply(A, once)
+    return e + once / 2 + (k - dot(x, x) * slope) * twice - slope * apply(A, apply(A, twice))
 
 
 def dcayley_inverse(x, v, e, ad):

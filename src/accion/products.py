@@ -1,0 +1,67 @@
+"""Small products of matrices, written out.
+
+XLA on a CPU calls a library for a product, however small, and a loop that contains such a call is not compiled into one function: a Lagrangian
+with v @ M @ v makes a step several times slower than the same with sums (`benchmarks/step_cost.py`). So the equations of a step are traced, and
+their small products replaced by multiplications and sums.
+"""
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import ClosedJaxpr, Literal
+
+LARGEST = 1024  # multiplications; beyond it the library is faster
+CALLS = ("pjit", "jit", "closed_call", "core_call")  # what only calls a function
+
+
+def written_out(f):
+    """`f` with its small products as multiplications and sums; for use inside jax.jit."""
+
+    def g(*arguments):
+        closed, shape = jax.make_jaxpr(f, return_shape=True)(*arguments)
+        outs = evaluate(closed.jaxpr, closed.consts, jax.tree.leaves(arguments))
+        return jax.tree.unflatten(jax.tree.structure(shape), outs)
+
+    return g
+
+
+def evaluate(jaxpr, consts, arguments):
+    known = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*consts, *arguments), strict=True))
+    for eqn in jaxpr.eqns:
+        values = [atom.val if isinstance(atom, Literal) else known[atom] for atom in eqn.invars]
+        known.update(zip(eqn.outvars, apply(eqn, values), strict=True))
+    return [atom.val if isinstance(atom, Literal) else known[atom] for atom in jaxpr.outvars]
+
+
+def apply(eqn, values):
+    if eqn.primitive.name == "dot_general" and size(eqn, *values) <= LARGEST:
+        return [product(*values, eqn.params["dimension_numbers"]).astype(eqn.outvars[0].aval.dtype)]
+    inner = eqn.params.get("jaxpr")
+    if eqn.primitive.name in CALLS and isinstance(inner, ClosedJaxpr):
+        return evaluate(inner.jaxpr, inner.consts, values)
+    bound = eqn.primitive.get_bind_params(eqn.params)
+    # A pair before JAX 0.10.
+    functions, params = bound if isinstance(bound, tuple) else ((), bound)
+    out = eqn.primitive.bind(*functions, *values, **params)
+    return out if eqn.primitive.multiple_results else [out]
+
+
+def size(eqn, a, b):
+    """The number of multiplications: entries of the result times the length of what is summed over."""
+    (summed, _), _ = eqn.params["dimension_numbers"]
+    count = eqn.outvars[0].aval.size
+    for axis in summed:
+        count *= jnp.shape(a)[axis]
+    return count
+
+
+def product(a, b, dimension_numbers):
+    """The sum over the contracted axes of a b, the result in the order of dot_general: batch axes, the rest of a, the rest of b."""
+    (sum_a, sum_b), (batch_a, batch_b) = dimension_numbers
+    rest_a = [i for i in range(jnp.ndim(a)) if i not in (*sum_a, *batch_a)]
+    rest_b = [i for i in range(jnp.ndim(b)) if i not in (*sum_b, *batch_b)]
+    a = jnp.transpose(a, (*batch_a, *rest_a, *sum_a))
+    b = jnp.transpose(b, (*batch_b, *rest_b, *sum_b))
+    a = jnp.expand_dims(a, tuple(range(len(batch_a) + len(rest_a), len(batch_a) + len(rest_a) + len(rest_b))))
+    b = jnp.expand_dims(b, tuple(range(len(batch_b), len(batch_b) + len(rest_a))))
+    n = len(batch_a) + len(rest_a) + len(rest_b)
+    return jnp.sum(a * b, axis=tuple(range(n, n + len(sum_a))))

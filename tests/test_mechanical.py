@@ -91,10 +91,11 @@ def test_explicit_steps_need_no_matrix(method):
     tracemalloc.stop()
     assert bool(traj.success)
     assert peak < 50e6
-    from accion.step import start_state, stepper
+    from accion.step import Variational, stepper
 
-    step = stepper(system, method)
-    jaxpr = jax.make_jaxpr(lambda q: step(start_state(system, q, q, q, jnp.zeros(0)), 0.0, 0.1))(jnp.zeros(n))
+    scheme = Variational(system, method)
+    step = stepper(scheme)
+    jaxpr = jax.make_jaxpr(lambda q: step(scheme.start(0.0, q, q, q, q, jnp.zeros(0)), 0.0, 0.1))(jnp.zeros(n))
     sizes = [v.aval.size for equation in jaxpr.jaxpr.eqns for v in equation.outvars]
     assert max(sizes) <= n
 

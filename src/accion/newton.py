@@ -89,9 +89,9 @@ def root(residual, unit, held, guess, args):
 
         def closely():
             own, beside = unit(x, J, args)
-            terms = jnp.abs(J) @ jnp.abs(x)
+            terms = jnp.sum(jnp.abs(J) * jnp.abs(x), axis=1)
             if held:
-                terms = terms.at[n:].add(jnp.abs(J[n:, :n]) @ beside)
+                terms = terms.at[n:].add(jnp.sum(jnp.abs(J[n:, :n]) * beside, axis=1))
             part = damping(residual, args, x, dx, r, J, terms)
             new = x - part * dx
             size, left = jnp.abs(dx[:n]), left_over(new, dx) / part

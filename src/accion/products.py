@@ -1,7 +1,7 @@
 """Small products of matrices, written out.
 
 XLA on a CPU calls a library for a product, however small, and a loop that contains such a call is not compiled into one function: a Lagrangian
-with v @ M @ v makes a step several times slower than the same with sums (`benchmarks/step_cost.py`). So the equations of a step are traced, and
+with v @ M @ v makes a step several times slower than the same with sums (`benchmarks/products.py`). So the equations of a step are traced, and
 their small products replaced by multiplications and sums.
 """
 
@@ -33,8 +33,9 @@ def evaluate(jaxpr, consts, arguments):
 
 
 def apply(eqn, values):
-    if eqn.primitive.name == "dot_general" and size(eqn, *values) <= LARGEST:
-        return [product(*values, eqn.params["dimension_numbers"]).astype(eqn.outvars[0].aval.dtype)]
+    if eqn.primitive.name == "dot_general" and size(eqn, values[0]) <= LARGEST:
+        a, b = values
+        return [product(a, b, eqn.params["dimension_numbers"]).astype(eqn.outvars[0].aval.dtype)]
     inner = eqn.params.get("jaxpr")
     if eqn.primitive.name in CALLS and isinstance(inner, ClosedJaxpr):
         return evaluate(inner.jaxpr, inner.consts, values)
@@ -45,7 +46,7 @@ def apply(eqn, values):
     return out if eqn.primitive.multiple_results else [out]
 
 
-def size(eqn, a, b):
+def size(eqn, a):
     """The number of multiplications: entries of the result times the length of what is summed over."""
     (summed, _), _ = eqn.params["dimension_numbers"]
     count = eqn.outvars[0].aval.size

@@ -1,6 +1,6 @@
 """A Lagrangian with products of small matrices, as people write it, with them written out (as `simulate` does it) and left to XLA.
 
-    python benchmarks/products.py
+python benchmarks/products.py
 """
 
 from unittest.mock import patch

@@ -191,7 +191,7 @@ def test_a_symmetry_given_by_an_action():
         return 0.5 * jnp.sum(params["I"] * xi**2) - (R @ params["weight"])[2]
 
     turn = ac.analysis.Symmetry.from_action(lambda s, R: ac.SO3().tau(s * jnp.array([0.0, 0.0, 1.0])) @ R, ac.SO3())
-    system = ac.System(upright, ac.SO3(), TOP)
+    system = ac.System(upright, ac.SO3("cayley"), TOP)
     R = start(3)
     np.testing.assert_allclose(turn.X(R), R[2], rtol=0, atol=1e-14)
     assert abs(float(turn.defect(system, 0.3, R, XI))) < 1e-14
@@ -246,7 +246,7 @@ def test_forces_and_nonholonomic_constraints():
 
 def test_two_points_of_a_group():
     """connect finds a motion that simulate goes along."""
-    system = top()
+    system = top(ac.SO3("cayley"))
     first = ac.simulate(system, ac.Midpoint(), q0=start(3), v0=XI, h=0.1, steps=10)
     found = ac.connect(system, ac.Midpoint(), qa=first.q[0], qb=first.q[-1], duration=1.0, steps=10)
     np.testing.assert_allclose(found.q, first.q, rtol=0, atol=1e-10)
@@ -254,7 +254,7 @@ def test_two_points_of_a_group():
 
 
 def test_ensembles_files_and_pictures(tmp_path):
-    system = top()
+    system = top(ac.SO3("cayley"))
     many = ac.ensemble(system, ac.Midpoint(), q0=start(3), v0=np.stack([XI, 2 * XI]), h=0.1, steps=10)
     one = ac.simulate(system, ac.Midpoint(), q0=start(3), v0=2 * XI, h=0.1, steps=10)
     np.testing.assert_allclose(many.q[1], one.q, rtol=0, atol=1e-14)

@@ -82,19 +82,19 @@ def trajectory(traj, axes=None):
 
 def shown(traj, times, runs):
     """(values, names): coordinates, shape (runs, times, components); in place of the matrix of a group the velocity of the body."""
+    own = traj.system.coordinates if traj.system is not None else ()
     space = traj.system.space if traj.system is not None else None
     if space is None or space.flat:
         values = flat_coordinates(traj.q, times, runs)
-        own = traj.system.coordinates if traj.system is not None else ()
         return values, own if len(own) == values.shape[-1] else tuple(f"component {i + 1}" for i in range(values.shape[-1]))
     parts, factors = (traj.q, space.factors) if isinstance(traj.q, tuple) else ((traj.q,), (space,))
     v = flat_coordinates(traj.v, times, runs)
     values, names, first = [], [], 0
     for part, factor in zip(parts, factors, strict=True):
-        own = traj.system.coordinates[first : first + factor.dim]
-        values.append(flat_coordinates(part, times, runs) if factor.flat else v[:, :, first : first + factor.dim])
-        names += own if factor.flat else [rate_name(name) for name in own]
-        first += factor.dim
+        end = first + factor.dim
+        values.append(flat_coordinates(part, times, runs) if factor.flat else v[:, :, first:end])
+        names += [name if factor.flat else rate_name(name) for name in own[first:end]]
+        first = end
     return np.concatenate(values, axis=-1), tuple(names)
 
 

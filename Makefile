@@ -25,6 +25,7 @@ benchmark: .venv/installed-dev
 	$(BIN)/python benchmarks/step_cost.py
 	$(BIN)/python benchmarks/constraints.py
 	$(BIN)/python benchmarks/symbolic.py
+	$(BIN)/python benchmarks/groups.py
 
 figures: .venv/installed
 	$(BIN)/python docs/figures.py

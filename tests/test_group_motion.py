@@ -116,19 +116,13 @@ def test_derivatives_of_the_discrete_lagrangian(method, retraction):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "retraction", "claimed"),
-    [(ac.Midpoint(), "exp", 2), (ac.Trapezoid(), "cayley", 2), (ac.Alpha(0.3), "cayley", 1), (GeneralizedAlpha(0.8), "exp", 2)],
+    [(ac.Trapezoid(), "cayley", 2), (ac.Alpha(0.3), "cayley", 1), (GeneralizedAlpha(0.8), "exp", 2)],
     ids=str,
 )
 def test_order_on_rotations(method, retraction, claimed):
+    """Midpoint with both retractions is measured in the gallery: free top, underwater body."""
     found = ac.analysis.order(top(ac.SO3(retraction)), method, q0=start(3), v0=XI, duration=1.0, h=[0.05, 0.025, 0.0125, 0.00625])
     assert abs(found.slope - claimed) < 0.06
-
-
-@pytest.mark.slow
-def test_order_on_rigid_motions():
-    """With cayley; with exp the underwater body of the gallery."""
-    found = ac.analysis.order(body(ac.SE3("cayley")), ac.Midpoint(), q0=start(6), v0=TWIST, duration=1.0, h=[0.05, 0.025, 0.0125])
-    assert abs(found.slope - 2) < 0.05
 
 
 def test_a_basis_gives_the_same_motion():
@@ -216,7 +210,7 @@ def test_reversal():
 
 @pytest.mark.slow
 def test_forces_and_nonholonomic_constraints():
-    """A sleigh on SE(2), its blade at the contact point, with drag: the motion is that in coordinates, and of order 2."""
+    """A sleigh on SE(2), its blade at the contact point, with drag: the motion is that in coordinates. Order: rolling disk of the gallery."""
     params = {"m": 1.2, "I": 0.4, "a": 0.3}
 
     def lagrangian(t, g, xi, params):
@@ -237,11 +231,9 @@ def test_forces_and_nonholonomic_constraints():
         in_coordinates, ac.Euclidean(3), params, nonholonomic=lambda t, q, v, p: jnp.array([-jnp.sin(q[0]) * v[1] + jnp.cos(q[0]) * v[2]]), force=drag
     )
     ts = np.array([0.0, 1.0, 2.0])
-    g, xi = ac.reference(system, q0=np.eye(3), v0=[0.8, 1.0, 0.0], ts=ts)
+    g, _ = ac.reference(system, q0=np.eye(3), v0=[0.8, 1.0, 0.0], ts=ts)
     q, _ = ac.reference(plane, q0=np.zeros(3), v0=[0.8, 1.0, 0.0], ts=ts)
     np.testing.assert_allclose(g[:, :2, 2], q[:, 1:], rtol=0, atol=1e-10)
-    found = ac.analysis.order(system, ac.Midpoint(), q0=np.eye(3), v0=[0.8, 1.0, 0.0], duration=2.0, h=[0.1, 0.05, 0.025], exact=(g[-1], xi[-1]))
-    assert abs(found.slope - 2) < 0.1
 
 
 def test_two_points_of_a_group():

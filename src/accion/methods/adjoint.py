@@ -8,7 +8,7 @@ from accion.methods.base import Method
 
 @dataclass(frozen=True)
 class Adjoint(Method):
-    """Ld*(t, h, q0, q1) = -Ld(t + h, -h, q1, q0). A step of it with -h undoes a step of `method` with h. On flat spaces."""
+    """Ld*(t, h, q0, q1) = -Ld(t + h, -h, q1, q0). A step of it with -h undoes a step of `method` with h."""
 
     method: Method
     order: Any = field(init=False, repr=False)

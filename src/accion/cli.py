@@ -42,7 +42,7 @@ def list_systems():
 
     table = Table(Column("name", no_wrap=True), "system", "source", "method, h, steps", "parameters")
     for entry in ENTRIES.values():
-        params = ", ".join(f"{key}={value:g}" for key, value in (entry.system.params or {}).items())
+        params = ", ".join(f"{key}={written(value)}" for key, value in (entry.system.params or {}).items())
         table.add_row(entry.name, entry.title, entry.source, f"{type(entry.method).__name__}, {entry.h:g}, {entry.steps}", params)
     console.print(table)
 
@@ -120,6 +120,11 @@ def reproduce(
     console.print(f"written: {out / 'index.html'}", highlight=False)
     if not all(result.passed for result in results):
         raise typer.Exit(1)
+
+
+def written(value):
+    """A parameter as a person writes it: a number, or (a, b, c)."""
+    return f"{value:g}" if np.ndim(value) == 0 else "(" + ", ".join(written(v) for v in value) + ")"
 
 
 def parse_method(text):

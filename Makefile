@@ -26,6 +26,7 @@ benchmark: .venv/installed-dev
 	$(BIN)/python benchmarks/constraints.py
 	$(BIN)/python benchmarks/symbolic.py
 	$(BIN)/python benchmarks/groups.py
+	$(BIN)/python benchmarks/products.py
 
 figures: .venv/installed
 	$(BIN)/python docs/figures.py

@@ -24,6 +24,7 @@ from timing import machine, progress, ratio, sample, spread, timed, verdict
 from top import ALPHA, ALPHA_CAYLEY, ALPHA_ONE, MIDPOINT, MIDPOINT_CAYLEY, SAVES, TRAPEZOID
 
 from accion.gallery.heavy_top import exact_height
+from accion.spaces import SO3
 
 STEPPED = [MIDPOINT, MIDPOINT_CAYLEY, TRAPEZOID, ALPHA, *top.IN_SPACE]
 TIMED_STEPS = 4000  # in 1 s
@@ -273,6 +274,17 @@ def arguments():
     return given
 
 
+def measure_batch(repeats, count=1_000_000):
+    """us for each of `count` rotations at once: exp, then its inverse."""
+    group = SO3()
+    x = np.random.default_rng(0).normal(size=(count, 3))
+    exp, log = jax.jit(jax.vmap(group.tau)), jax.jit(jax.vmap(group.tau_inverse))
+    g = exp(x)
+    runs = [timed(lambda: exp(x)), timed(lambda: log(g))]
+    [run() for run in runs]
+    return [[sample(run, count) for _ in range(repeats)] for run in runs]
+
+
 def main():
     given = arguments()
     steps = measure_steps(given.repeats)
@@ -283,6 +295,8 @@ def main():
     for table in (step_table(steps), match_table(found), kept_table(keeps), compared_table(compared)):
         console.print(table)
     console.print(f"a call of simulate for {SAVES} steps takes {median(call):.1f} ms ({spread(call, 1)}); the times above contain it")
+    exp, log = measure_batch(given.repeats)
+    console.print(f"a million rotations at once: exp {median(exp):.2f} us each ({spread(exp)}), its inverse {median(log):.2f} us ({spread(log)})")
     for what, value, target in targets:
         console.print(verdict(what, value, target))
     if given.json:

@@ -1,7 +1,5 @@
 """Symmetries, momentum maps and decay laws: continuous, discrete, and found by themselves."""
 
-from types import SimpleNamespace
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -171,22 +169,17 @@ def test_a_bad_action_is_named(action, words):
         Symmetry.from_action(action, ac.Euclidean(2))
 
 
-def hat(x):
-    return jnp.array([[0.0, -x[2], x[1]], [x[2], 0.0, -x[0]], [-x[1], x[0], 0.0]])
-
-
 def test_the_defect_on_rotations(rng):
     """d/dt (p.X - f) of a heavy top from Euler's equations p' = p x v + torque, with a field that is no symmetry and one that is."""
     inertia, centre, vertical = jnp.array([1.0, 2.0, 3.5]), jnp.array([0.1, -0.3, 0.8]), jnp.array([0.0, 0.0, 1.0])
-    rotations = SimpleNamespace(dim=3, retract=lambda R, e: R @ jax.scipy.linalg.expm(hat(e)), ad=jnp.cross)
-    L = lambda t, R, v: 0.5 * v @ (inertia * v) - (2 + jnp.sin(t)) * vertical @ (R @ centre)  # noqa: E731
-    top = SimpleNamespace(space=rotations, L=L, F=lambda t, R, v: -0.2 * v)
-    R, t, v = rotations.retract(jnp.eye(3), jnp.array(rng.normal(size=3))), 0.4, jnp.array(rng.normal(size=3))
+    L = lambda t, R, v, p: 0.5 * v @ (inertia * v) - (2 + jnp.sin(t)) * vertical @ (R @ centre)  # noqa: E731
+    top = ac.System(L, ac.SO3(), force=lambda t, R, v, p: -0.2 * v)
+    R, t, v = ac.SO3().tau(rng.normal(size=3)), 0.4, jnp.array(rng.normal(size=3))
     p = inertia * v
     rate = jnp.cross(p, v) - (2 + jnp.sin(t)) * jnp.cross(centre, R.T @ vertical) + top.F(t, R, v)
 
     field, f = lambda R: R[0] * R[1, 2] + jnp.array([0.3, 0.0, 1.0]), lambda t, R: t**2 * R[0, 1]
-    dR = R @ hat(v)
+    dR = R @ ac.SO3().hat(v)
     df = 2 * t * R[0, 1] + t**2 * dR[0, 1]
     expected = rate @ field(R) + p @ jax.jvp(field, (R,), (dR,))[1] - df
     np.testing.assert_allclose(Symmetry(field, f).defect(top, t, R, v), expected, rtol=1e-12)

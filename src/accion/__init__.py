@@ -10,13 +10,14 @@ from importlib.metadata import version
 from accion import _config as _config  # first: JAX reads it when it starts
 
 # isort: on
-from accion import analysis as analysis
+from accion import analysis as analysis, thermo as thermo
 from accion.boundary import connect as connect
 from accion.continuous import accelerations as accelerations, reference as reference
 from accion.discrete import discrete as discrete
-from accion.errors import ConnectFailed as ConnectFailed, StepFailed as StepFailed
+from accion.errors import ConnectFailed as ConnectFailed, SecondLawViolated as SecondLawViolated, StepFailed as StepFailed
 from accion.methods import (
     Alpha as Alpha,
+    EnergyConsistent as EnergyConsistent,
     FiniteDifference as FiniteDifference,
     LeftRectangle as LeftRectangle,
     Midpoint as Midpoint,
@@ -37,7 +38,9 @@ from accion.spaces import (
 )
 from accion.symbolic import Untranslatable as Untranslatable, from_sympy as from_sympy, symbolic as symbolic
 from accion.systems import (
+    DiscreteThermalSystem as DiscreteThermalSystem,
     System as System,
+    ThermalSystem as ThermalSystem,
     mechanical as mechanical,
     particles as particles,
     rayleigh as rayleigh,

@@ -32,10 +32,10 @@ def connect(system, method, *, qa, qb, duration, steps, t0=0.0, guess=None, para
     without it, the straight line. There may be several solutions: it is the one that Newton's method reaches from the guess. Failure
     raises `ConnectFailed`.
     """
-    if params is not None and isinstance(system, inputs.System):
-        system = system.with_params(params)
-    system = inputs.check_system(system, method)
+    system = inputs.check_system(system, method, params)
     system.check()
+    if not isinstance(system, inputs.System):
+        raise ValueError("connect does not support thermal systems: heat has a direction of time, and entropy no second end. Use simulate.")
     if system.nonholonomic is not None:
         raise ValueError(
             "a nonholonomic system has no two-point problem: its velocities have fewer degrees of freedom than qb, so two given ends "

@@ -8,8 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.inputs import Start, check_first, check_start
-from accion.nodes import index_one, look, project_at
+from accion.inputs import Start, check_first, check_start, check_system
+from accion.methods import Midpoint
+from accion.nodes import index_one, look, project_at, thermal_rates
+from accion.systems import System
 
 PIECES = 20  # of an interval, after each of which a constrained motion is put back on its constraint
 
@@ -21,8 +23,11 @@ def accelerations(system) -> Callable[..., Any]:
 
     On a group v is the velocity of the body, q' = q hat(v), and a its derivative; on a flat space ad* is zero.
     With holonomic or nonholonomic constraints it returns (a, lam), from the constraint differentiated in time (index 1). For a
-    vakonomic system, whose multipliers are part of the state, it is (t, q, v, lam) -> (a, dlam/dt).
+    vakonomic system, whose multipliers are part of the state, it is (t, q, v, lam) -> (a, dlam/dt); for a thermal system
+    (t, q, v, S) -> (a, dS/dt), with dL/dS dS/dt = F_fr.v - P_H (001 Thm 3.9).
     """
+    if not isinstance(system, System):
+        return lambda t, q, v, S: thermal_accelerations(system, t, q, v, S)
     system.check()
     if system.vakonomic is not None:
         return lambda t, q, v, lam: index_one(system, t, q, v, lam)
@@ -31,29 +36,40 @@ def accelerations(system) -> Callable[..., Any]:
     return lambda t, q, v: index_one(system, t, q, v, None)[0]
 
 
-def reference(system, *, q0, v0, ts, lam0=None, rtol=1e-12, atol=1e-12, max_steps=1_000_000) -> Any:
+def thermal_accelerations(system, t, q, v, S):
+    system = check_system(system, Midpoint(), S0=S)
+    system.check()
+    a, dS = thermal_rates(system, t, system.together(q, S), v)
+    return a, system.frame.shown(dS)
+
+
+def reference(system, *, q0, v0, ts, S0=None, lam0=None, rtol=1e-12, atol=1e-12, max_steps=1_000_000) -> Any:
     """The continuous trajectory through (q0, v0) at time ts[0], at the times `ts`: (q, v), one row for each time.
 
     Integrated by an explicit Runge-Kutta method of order 8 with step control (diffrax's Dopri8) to the tolerances `rtol`, `atol`. A
     constrained motion is projected onto its constraint many times on the way. For a vakonomic system `lam0` is needed, and (q, v, lam)
-    is returned.
+    is returned; for a thermal system `S0`, and (q, v, S).
     """
-    accelerations(system)
-    space = system.space
-    start = check_start(system, Start(q0, v0, lam0=lam0))
+    system = check_system(system, Midpoint(), S0=S0)
+    system.check()
+    space = system.step_space
+    start = check_start(system, Start(q0, v0, lam0=lam0, S0=S0))
+    z0 = system.together(start.q0, start.S0)
     ts = jnp.asarray(ts, dtype=float)
     if ts.ndim != 1 or len(ts) < 2 or not bool(jnp.all(jnp.diff(ts) > 0)):
         raise ValueError(f"ts must be at least two increasing times, the first one that of q0; got {np.asarray(ts)}.")
-    check_first(system, look(system, ts[0], start.q0, start.v0), start)
+    check_first(system, look(system, ts[0], z0, start.v0), start)
     lam0 = jnp.zeros(0) if lam0 is None else start.lam0
     run = integrate if system.constraint is None else integrate_held
-    (d, v, lam), good = run(system, start.q0, start.v0, lam0, ts, rtol, atol, max_steps)
+    (d, v, lam), good = run(system, z0, start.v0, lam0, ts, rtol, atol, max_steps)
     if not bool(good):
         raise RuntimeError(
             f"the continuous equations could not be integrated to t = {float(ts[-1]):g} with rtol = {rtol:g}: the solution may "
             "not exist that far, or max_steps is too small."
         )
-    q = jax.vmap(lambda d: space.project(add(start.q0, d)))(d)
+    q, S = system.apart(jax.vmap(lambda d: space.project(add(z0, d)))(d))
+    if S is not None:
+        return q, v, S
     return (q, v, lam) if system.vakonomic is not None else (q, v)
 
 
@@ -69,6 +85,9 @@ def field(treedef, q0):
         d, v, lam = y
         system = jax.tree.unflatten(treedef, numbers)
         q = add(q0, d)
+        if not isinstance(system, System):
+            a, dS = thermal_rates(system, t, q, v)
+            return system.step_space.tangent(q, jnp.concatenate([v, dS])), a, lam
         a, dlam = index_one(system, t, q, v, lam if system.vakonomic is not None else None)
         return system.space.tangent(q, v), a, dlam if system.vakonomic is not None else lam
 

@@ -1,4 +1,4 @@
-"""The one error that is accion's own; bad input raises ValueError."""
+"""The errors and the warning that are accion's own; bad input raises ValueError."""
 
 from typing import Any
 
@@ -29,3 +29,7 @@ class ConnectFailed(RuntimeError):
 
 class Untranslatable(ValueError):
     """A function does something that has no expression in SymPy, or an expression has no counterpart in JAX."""
+
+
+class SecondLawViolated(UserWarning):
+    """In a step of a thermal system friction gave energy, or entropy became less without cooling."""

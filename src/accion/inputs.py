@@ -7,21 +7,22 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from accion.methods import GeneralizedAlpha, Method
+from accion.methods import EnergyConsistent, GeneralizedAlpha, Method
 from accion.spaces import Product, check_vector
-from accion.systems import System
+from accion.systems import DiscreteThermalSystem, System, ThermalSystem
 from accion.systems.mechanical import check_mass
 from accion.systems.tree import join, split
 
 
 class Start(NamedTuple):
-    """Where a simulation starts: q0 and one of v0, p0, q1; with v0, a vakonomic system also lam0."""
+    """Where a simulation starts: q0 and one of v0, p0, q1; with v0, a vakonomic system also lam0; a thermal system S0."""
 
     q0: Any
     v0: Any = None
     p0: Any = None
     q1: Any = None
     lam0: Any = None
+    S0: Any = None
 
 
 def is_traced(tree):
@@ -29,21 +30,39 @@ def is_traced(tree):
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
 
 
-def check_system(system, method):
-    """The system, its numbers as arrays of definite type: a float and a numpy float must not compile twice."""
-    if not isinstance(system, System):
+def check_system(system, method, params=None, S0=None):
+    """The system with `params` and as many entropies as `S0`, its numbers as arrays of definite type: a float and a numpy float must not
+    compile twice."""
+    if not isinstance(system, System | ThermalSystem | DiscreteThermalSystem):
         raise ValueError(f"the first argument must be a System; got {system!r}.")
-    if not isinstance(method, Method):
-        given = f"the class {method.__name__}: write {method.__name__}()" if isinstance(method, type) else repr(method)
-        raise ValueError(f"the second argument must be a method, such as Midpoint(); got {given}.")
-    if isinstance(method, GeneralizedAlpha) and system.vakonomic is not None:
-        raise ValueError("GeneralizedAlpha does not support vakonomic systems; try Midpoint().")
+    check_method(system, method)
+    if params is not None:
+        system = system.with_params(params)
+    if not isinstance(system, System):
+        system = system.with_entropies(S0)
     for leaf in jax.tree.leaves(system):
         if not is_traced(leaf) and not np.issubdtype(np.asarray(leaf).dtype, np.number):
             raise ValueError(f"the params of {system.name} must be numbers, texts, switches or functions; got {leaf!r}.")
         if not is_traced(leaf) and not np.all(np.isfinite(leaf)):
             raise ValueError(f"the params of {system.name} must be finite; got {leaf!r}.")
     return jax.tree.map(lambda leaf: leaf if isinstance(leaf, int) else jnp.asarray(leaf, dtype=jnp.result_type(leaf)), system)
+
+
+def check_method(system, method):
+    """Raise ValueError unless `method` can step `system`."""
+    if isinstance(system, DiscreteThermalSystem):
+        if method is not None:
+            raise ValueError(f"{system.name} is given in discrete time already: the method must be None; got {method!r}.")
+        return
+    if not isinstance(method, Method):
+        given = f"the class {method.__name__}: write {method.__name__}()" if isinstance(method, type) else repr(method)
+        raise ValueError(f"the second argument must be a method, such as Midpoint(); got {given}.")
+    if isinstance(method, GeneralizedAlpha) and (isinstance(system, ThermalSystem) or system.vakonomic is not None):
+        raise ValueError(
+            f"GeneralizedAlpha does not support {'thermal' if isinstance(system, ThermalSystem) else 'vakonomic'} systems; try Midpoint()."
+        )
+    if isinstance(method, EnergyConsistent) and not isinstance(system, ThermalSystem):
+        raise ValueError(f"EnergyConsistent is for a ThermalSystem, whose entropy takes up energy; try {method.method!r}.")
 
 
 def check_times(t0, h, steps, save_every):
@@ -80,6 +99,13 @@ def check_given(system, start):
     if len(given) != 1:
         words = " and ".join(given) or "none of them"
         raise ValueError(f"give one of v0 (a velocity), p0 (momenta) or q1 (the second configuration); got {words}.")
+    if isinstance(system, System) != (start.S0 is None):
+        words = (
+            "S0 belongs to thermal systems" if isinstance(system, System) else "a thermal system needs S0, its entropy (or entropies) at the start"
+        )
+        raise ValueError(f"{words}; got {start.S0!r}.")
+    if isinstance(system, DiscreteThermalSystem) and start.q1 is None:
+        raise ValueError(f"{system.name} is given in discrete time: it starts from q0, S0 and q1, the second configuration.")
     if system.vakonomic is None and start.lam0 is not None:
         raise ValueError("lam0 belongs to vakonomic systems, whose multipliers are part of the state; here they follow from q and v.")
     if system.vakonomic is not None and (start.lam0 is None) != (start.v0 is None):
@@ -92,8 +118,23 @@ def checker(system, name):
     """The function (value, name) that checks one part of a start."""
     if name in ("q0", "q1"):
         return system.space.check
+    if name == "S0":
+        return lambda value, name: check_entropy(system, value, name)
     length, kind = (system.multipliers, "multiplier") if name == "lam0" else (system.space.dim, "degree of freedom")
     return lambda value, name: check_vector(value, length, name, kind)
+
+
+def check_entropy(system, S, name):
+    """`S` as a float64 scalar, or a vector with one entropy for each body."""
+    if system.entropies is not None:
+        return check_vector(S, len(system.entropies), name, "body")
+    try:
+        value = jnp.asarray(S, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be a number, the entropy; got {S!r}.") from error
+    if value.shape != () or (not is_traced(value) and not np.isfinite(value)):
+        raise ValueError(f"{name} must be a finite number, the entropy; got {S!r}.")
+    return value
 
 
 def check_first(system, known, start):
@@ -130,6 +171,8 @@ def check_rank(system, A):
 
 def check_regular(system, hessian):
     """Raise ValueError where d2L/dv2 (for a `mechanical` system, the mass) is singular."""
+    if isinstance(system, DiscreteThermalSystem):
+        return
     if hessian is None:
         check_mass(system.lagrangian.inertia(system.params).mass, system.space.dim)
     else:

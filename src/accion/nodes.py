@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from accion import newton
-from accion.systems import MechanicalLagrangian, Vakonomic
+from accion.systems import Vakonomic
 from accion.systems.system import legendre_units
 
 
@@ -21,7 +21,7 @@ class Look(NamedTuple):
 
 def look(system, t, q, v):
     constraint = system.constraint
-    hessian = None if isinstance(system.lagrangian, MechanicalLagrangian) else jax.hessian(system.L, 2)(t, q, v)
+    hessian = system.hessian(t, q, v)
     if constraint is None:
         return Look(hessian, None, None, None)
     point = (system, t, q, v)
@@ -103,6 +103,14 @@ def index_one(system, t, q, v, lam):
     K = jnp.block([[H, A.T if lam is not None else -A.T], [C, jnp.zeros((m, m))]])
     both = newton.solve(K, jnp.concatenate([force, -dc]))
     return both[:n], both[n:]
+
+
+def thermal_rates(system, t, z, v):
+    """(a, S') of a thermomechanical system: S' from the entropy balance, a from d/dt dL/dv - dL/dq = F with S moving (001 Thm 3.9)."""
+    n = system.space.dim
+    dS = system.entropy_rates(t, z, v)
+    H, force = inertia_and_force(system.whole, t, z, jnp.concatenate([v, dS]))
+    return newton.solve(H[:n, :n], force[:n]), dS
 
 
 def project(system, q, v):

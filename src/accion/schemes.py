@@ -7,10 +7,12 @@ from typing import Any
 import jax.numpy as jnp
 
 from accion import newton
-from accion.methods import GeneralizedAlpha, Sample
+from accion.methods import EnergyConsistent, GeneralizedAlpha, Sample
 from accion.nodes import index_one, inertia_and_force
 from accion.products import written_out
-from accion.step import End, Scheme, State, Variational
+from accion.step import End, Scheme, State, Variational, not_finite, opening
+from accion.systems import System
+from accion.thermal import Energetic, Thermal
 
 
 def move(method, h, rates, dv):
@@ -48,7 +50,11 @@ class AlphaScheme(Scheme):
     system: Any
     method: Any
 
-    def start(self, t, q, p, v, x, lam):
+    def opening(self, t, h, q, q1):
+        return opening(self.system, self.method, t, h, q, q1)
+
+    def start(self, t, h, q, p, x, lam):
+        v = x / h
         dv, lam = index_one(self.system, t, q, v, None)
         return State(q, p, jnp.zeros_like(x), x, dv if lam is None else jnp.concatenate([dv, lam]), jnp.array(0), (v, dv, dv))
 
@@ -70,7 +76,18 @@ class AlphaScheme(Scheme):
         x, v, _ = move(self.method, h, state.rates, unknowns[: self.system.space.dim])
         return self.system.L(t + h, self.system.space.retract(state.q, x), v)
 
+    def obstacle(self, unknowns, state, t, h):
+        return not_finite(unknowns)
+
+    def kept(self, state):
+        return ()
+
+    def laws(self, state):
+        return None
+
 
 def scheme_of(system, method) -> Scheme:
     """The scheme that steps `system` by `method`."""
-    return (AlphaScheme if isinstance(method, GeneralizedAlpha) else Variational)(system, method)
+    if isinstance(system, System):
+        return (AlphaScheme if isinstance(method, GeneralizedAlpha) else Variational)(system, method)
+    return (Energetic if isinstance(method, EnergyConsistent) else Thermal)(system, method)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from accion import inputs, newton, nodes
 from accion.errors import StepFailed
@@ -14,7 +15,9 @@ from accion.progress import progress_bar
 from accion.pullback import variation
 from accion.schemes import scheme_of
 from accion.step import stepper
-from accion.trajectory import Trajectory, rows
+from accion.systems import System, ThermalSystem
+from accion.thermal import check_hypotheses, hypotheses
+from accion.trajectory import Trajectory, rows, warn_of_second_law
 
 PARTS = 100  # of a run that shows its progress
 
@@ -26,23 +29,33 @@ class Saved(NamedTuple):
     p: jax.Array
     x: jax.Array
     iterations: jax.Array
+    kept: Any  # what the scheme keeps besides
 
 
 def begin(system, method, t0, h, start):
-    """The state before the first step: momenta matched to v0, or given, or those with which the first step leads to q1."""
-    q0, v0, p0, q1, lam0 = start
-    if q1 is not None:
-        x = system.space.local(q0, q1)
-        p0 = -variation(system, method, t0, h, q0, x)[0]
-        v0 = x / h
-    elif v0 is not None:
-        p0 = system.momentum(t0, q0, v0, lam0)
-    elif system.vakonomic is not None:
-        v0 = nodes.node(system, t0, q0, p0, jnp.zeros(system.space.dim))[0]
-    else:
-        v0 = system.velocity(t0, q0, p0, jnp.zeros(system.space.dim))
+    """The state before the first step, with momenta matched to v0, or given, or those with which the first step leads to q1; and what is known there."""
+    q0, v0, p0, q1, lam0, S0 = start
+    scheme, z0 = scheme_of(system, method), system.together(q0, S0)
     lam = jnp.zeros(system.multipliers) if lam0 is None else lam0
-    return scheme_of(system, method).start(t0, q0, p0, v0, h * v0, lam), nodes.look(system, t0, q0, v0)
+    if q1 is not None:
+        x, p0 = scheme.opening(t0, h, z0, q1)
+        return first_state(scheme, t0, h, z0, p0, x, lam)
+    if v0 is not None:
+        p0 = system.momentum(t0, z0, v0, lam0)
+    elif system.vakonomic is not None:
+        v0 = nodes.node(system, t0, z0, p0, jnp.zeros(system.space.dim))[0]
+    else:
+        v0 = system.velocity(t0, z0, p0, jnp.zeros(system.space.dim))
+    x = h * v0 if S0 is None else h * jnp.concatenate([v0, system.entropy_rates(t0, z0, v0)])
+    return first_state(scheme, t0, h, z0, p0, x, lam)
+
+
+def first_state(scheme, t0, h, z0, p0, x, lam):
+    """The state, and what tells whether a motion can start there."""
+    system = scheme.system
+    state = scheme.start(t0, h, z0, p0, x, lam)
+    known = nodes.look(system, t0, z0, x[: system.space.dim] / h)
+    return state, known, None if isinstance(system, System) else hypotheses(system, scheme.method, t0, h, state)
 
 
 def march(system, method, state, t0, h, first, save_every, saves, every_step):
@@ -51,7 +64,8 @@ def march(system, method, state, t0, h, first, save_every, saves, every_step):
     `every_step` says that `save_every` is 1. The number of steps between two that are saved may be traced, so that runs of other
     lengths need no compilation; for reverse-mode derivatives it must be a plain number.
     """
-    step = stepper(scheme_of(system, method))
+    scheme = scheme_of(system, method)
+    step = stepper(scheme)
 
     def one(i, carry):
         state, most = carry
@@ -64,7 +78,7 @@ def march(system, method, state, t0, h, first, save_every, saves, every_step):
             state, iterations = step(state, t0 + i * h, h)
         else:
             state, iterations = jax.lax.fori_loop(0, save_every, lambda k, carry: one(i + k, carry), (state, jnp.array(0)))
-        return state, Saved(state.q, state.p, state.x, iterations)
+        return state, Saved(state.q, state.p, state.x, iterations, scheme.kept(state))
 
     return jax.lax.scan(save, state, jnp.arange(saves))
 
@@ -77,16 +91,20 @@ def march_many(system, method, state, t0, h, first, save_every, saves, every_ste
     return jax.vmap(lambda system, state: march(system, method, state, t0, h, first, save_every, saves, every_step))(system, state)
 
 
-def collect(system, first, last, saved, t0, h, save_every, steps, axis):
+def collect(system, method, first, last, saved, t0, h, save_every, steps, axis):
     """The numbers of a trajectory: the start and what was saved, joined along the time `axis`."""
-    head = Saved(first.q, first.p, first.x, jnp.zeros_like(first.completed))
-    q, p, x, iterations = jax.tree.map(lambda a, b: jnp.concatenate([jnp.expand_dims(a, axis), b], axis=axis), head, saved)
+    scheme = scheme_of(system, method)
+    head = Saved(first.q, first.p, first.x, jnp.zeros_like(first.completed), scheme.kept(first))
+    z, p, x, iterations, kept = jax.tree.map(lambda a, b: jnp.concatenate([jnp.expand_dims(a, axis), b], axis=axis), head, saved)
     t = t0 + h * save_every * jnp.arange(saved.p.shape[axis] + 1)
-    lam = None
+    q, S = system.apart(z)
+    guess, lam = x[..., : system.space.dim] / h, None
     if system.constraint is not None:
-        _, p, lam = rows(nodes.node, axis == 1, system, t, q, p, x / h)
-    success = last.completed == steps
-    return {"t": t, "q": q, "p": p, "lam": lam, "iterations": iterations, "success": success, "steps_completed": last.completed, "guess": x / h}
+        _, p, lam = rows(nodes.node, axis == 1, system, t, q, p, guess)
+    numbers = {"t": t, "q": q, "p": p, "lam": lam, "iterations": iterations, "guess": guess}
+    if S is not None:
+        numbers |= {"S": S, "supplied": kept, "laws": scheme.laws(last)}
+    return numbers | {"success": last.completed == steps, "steps_completed": last.completed}
 
 
 class Compiled(NamedTuple):
@@ -105,7 +123,7 @@ def compiled(begin, march, time_axis):
         jax.jit(begin, static_argnames="method"),
         jax.jit(march, static_argnames=static),
         jax.jit(march, static_argnames=(*static, "save_every")),
-        jax.jit(partial(collect, axis=time_axis)),
+        jax.jit(partial(collect, axis=time_axis), static_argnames="method"),
         time_axis,
     )
 
@@ -114,7 +132,22 @@ ONE, MANY = compiled(begin, march, 0), compiled(begin_many, march_many, 1)
 
 
 def simulate(
-    system, method, *, q0, v0=None, p0=None, q1=None, lam0=None, t0=0.0, h, steps, save_every=1, throw=True, progress=False, params=None
+    system,
+    method,
+    *,
+    q0,
+    v0=None,
+    p0=None,
+    q1=None,
+    S0=None,
+    lam0=None,
+    t0=0.0,
+    h,
+    steps,
+    save_every=1,
+    throw=True,
+    progress=False,
+    params=None,
 ) -> Trajectory:
     """The discrete trajectory of `system` by `method`: `steps` steps of length `h` from time `t0`.
 
@@ -123,25 +156,39 @@ def simulate(
 
     The start is q0 with one of: `v0`, a velocity (momenta matched, p0 = dL/dv(t0, q0, v0)); `p0`, the momenta; `q1`, the second
     configuration, as papers print it (with q1 = q0 + h v0 every second-order method becomes first order). A vakonomic system whose start
-    is v0 also needs `lam0`, the multipliers at the start: p0 = dL/dv + lam0.dPhi/dv.
+    is v0 also needs `lam0`, the multipliers at the start: p0 = dL/dv + lam0.dPhi/dv. A thermal system needs `S0`, its entropy or entropies; each
+    step then also satisfies the sampled entropy balance (001 Thm 3.17), and a step that breaks the second law is warned of.
 
     Every `save_every`-th step is kept, so memory does not grow with `steps`. `params` replaces the system's own. With `progress` a
     bar shows how far the run is. A step that is not solved raises `StepFailed`, or with `throw=False` (and under jax.jit, grad and
     vmap, where nothing can be raised) leaves NaN after the last good step.
     """
-    if params is not None and isinstance(system, inputs.System):
-        system = system.with_params(params)
-    system = inputs.check_system(system, method)
+    system = inputs.check_system(system, method, params, S0)
     system.check()
     t0, h = inputs.check_times(t0, h, steps, save_every)
-    start = inputs.check_start(system, Start(q0, v0, p0, q1, lam0))
+    start = inputs.check_start(system, Start(q0, v0, p0, q1, lam0, S0))
     return run(ONE, system, method, start, t0, h, steps, save_every, throw, progress, system)
 
 
 def ensemble(
-    system, method, *, q0, v0=None, p0=None, q1=None, lam0=None, t0=0.0, h, steps, save_every=1, throw=True, progress=False, params=None
+    system,
+    method,
+    *,
+    q0,
+    v0=None,
+    p0=None,
+    q1=None,
+    S0=None,
+    lam0=None,
+    t0=0.0,
+    h,
+    steps,
+    save_every=1,
+    throw=True,
+    progress=False,
+    params=None,
 ) -> Trajectory:
-    """Many runs at once: the arguments of `simulate`, with a leading axis of one length on any of q0, v0, p0, q1 or `params`.
+    """Many runs at once: the arguments of `simulate`, with a leading axis of one length on any of q0, v0, p0, q1, S0 or `params`.
 
     A number of `params` varies over the ensemble where it has one axis more than in `system.params`. Returns one `Trajectory` whose
     arrays have the leading axis. A member that fails is NaN after its last good step and `success` is False for it; with `throw` this
@@ -149,7 +196,7 @@ def ensemble(
     """
     system = inputs.check_system(system, method)
     t0, h = inputs.check_times(t0, h, steps, save_every)
-    wide, start, member = inputs.check_many(system, params, Start(q0, v0, p0, q1, lam0))
+    wide, start, member = inputs.check_many(system, params, Start(q0, v0, p0, q1, lam0, S0))
     wide = inputs.check_system(wide, method)
     member.check()
     return run(MANY, wide, method, start, t0, h, steps, save_every, throw, progress, member)
@@ -157,17 +204,21 @@ def ensemble(
 
 def run(loop, system, method, start, t0, h, steps, save_every, throw, progress, member):
     """Begin, march, collect, and see whether it worked; `member` is the system of one run."""
-    first, known = loop.begin(system, method, t0, h, start)
+    first, known, thermal = loop.begin(system, method, t0, h, start)
     traced = inputs.is_traced((system, first, t0, h))
     if not traced:
         inputs.check_first(member, known, start)
+        if thermal is not None:
+            check_hypotheses(member, thermal)
         member.space.check_increment(first.x if loop is ONE else first.x[0])
     march = partial(loop.fixed_march if traced else loop.march, system, method, t0=t0, h=h, save_every=save_every, every_step=save_every == 1)
     last, saved = in_parts(march, first, steps, save_every, progress and not traced, loop.time_axis)
-    numbers = loop.collect(system, first, last, saved, t0, h, save_every, steps)
+    numbers = loop.collect(system, method, first, last, saved, t0, h, save_every, steps)
     trajectory = Trajectory(**numbers, h=h, system=system, method=method)
     if throw and not traced and not bool(jnp.all(trajectory.success)):
         raise failure(system, method, first, t0, h, steps, trajectory)
+    if not traced and trajectory.laws is not None:
+        warn_of_second_law(trajectory)
     return trajectory
 
 
@@ -205,13 +256,34 @@ def failure(system, method, first, t0, h, steps, trajectory):
     x, _, converged = scheme.solve(state, t, h)
     residual = float(jnp.max(jnp.abs(scheme.residual(x, state, t, h))))
     if bool(converged):
-        what = f"the Lagrangian is not finite where it leads, at the end of the increment {x}"
+        what = scheme.obstacle(x, state, t, h)
     elif math.isfinite(residual):
         what = (
             f"Newton's method did not converge in {newton.ITERATIONS} iterations; the momentum balance is off by {residual:.3g}, "
-            f"where |p| = {float(jnp.max(jnp.abs(state.p))):.3g}"
+            f"where |p| = {float(jnp.max(jnp.abs(state.p))):.3g}{least_squares(scheme, state, t, h)}"
         )
     else:
         what = "the derivatives of the Lagrangian or the force are not finite on the way to a solution, or D12 Ld is singular there"
+        what += least_squares(scheme, state, t, h)
+    if isinstance(system, ThermalSystem):
+        what += f"; before it, T = {np.asarray(system.temperature(t, state.q, state.x[: system.space.dim] / h)).tolist()}"
     advice = f"Try a smaller h (such as {float(h) / 4:.3g}), look at the last good state (error.trajectory), or pass throw=False to go on with NaN."
     return StepFailed(f"{where} was not solved: {what}. {advice}", step=k, t=t, residual=residual, trajectory=trajectory)
+
+
+def least_squares(scheme, state, t, h):
+    """What least squares finds where Newton's method found nothing: whether the equations of the step have a solution at all, in words."""
+    from scipy import optimize
+
+    residual = jax.jit(lambda unknowns: scheme.residual(unknowns, state, t, h))
+    slopes = jax.jit(jax.jacfwd(residual))
+    first, J = np.asarray(residual(state.guess)), np.asarray(slopes(state.guess))
+    if not (np.all(np.isfinite(first)) and np.all(np.isfinite(J))):
+        return ""
+    row = 1 / (np.max(np.abs(J), axis=1) + newton.TINY)
+    options = {"xtol": 1e-15, "ftol": 1e-15, "gtol": 1e-15, "max_nfev": 200}
+    found = optimize.least_squares(lambda x: row * residual(x), state.guess, lambda x: row[:, None] * slopes(x), **options)
+    left, at = float(np.max(np.abs(residual(found.x)))), np.array2string(found.x, precision=4)
+    if left > 1e-6 * float(np.max(np.abs(first))):
+        return f". No solution exists nearby: by least squares the equations are still off by {left:.3g}, at the increment {at}"
+    return f". There is a solution at the increment {at}, far from where the motion was going"

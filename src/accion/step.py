@@ -50,8 +50,12 @@ class Scheme(ABC):
     method: Any
 
     @abstractmethod
-    def start(self, t, q, p, v, x, lam) -> State:
-        """The state before the first step from (q, p, v), `x` and `lam` guesses of its increment and multipliers."""
+    def opening(self, t, h, q, q1) -> tuple[jax.Array, jax.Array]:
+        """The increment of the first step and the momenta before it, where it is to lead to the configuration q1."""
+
+    @abstractmethod
+    def start(self, t, h, q, p, x, lam) -> State:
+        """The state before the first step from (q, p), `x` and `lam` guesses of its increment (x/h is the velocity) and multipliers."""
 
     @abstractmethod
     def solve(self, state, t, h) -> newton.Root:
@@ -68,6 +72,18 @@ class Scheme(ABC):
     @abstractmethod
     def lagrangian(self, unknowns, state, t, h) -> jax.Array:
         """A value of the Lagrangian on the way, not finite where the motion cannot go."""
+
+    @abstractmethod
+    def obstacle(self, unknowns, state, t, h) -> str:
+        """Why it cannot, in words."""
+
+    @abstractmethod
+    def kept(self, state) -> Any:
+        """What is saved besides q, p and x: for a thermal system the energy that came from outside."""
+
+    @abstractmethod
+    def laws(self, state) -> Any:
+        """What is known after the run of the laws that every step obeys."""
 
 
 def balance(method, unknowns, args):
@@ -158,7 +174,10 @@ class Variational(Scheme):
     system: Any
     method: Any
 
-    def start(self, t, q, p, v, x, lam):
+    def opening(self, t, h, q, q1):
+        return opening(self.system, self.method, t, h, q, q1)
+
+    def start(self, t, h, q, p, x, lam):
         return State(q, p, jnp.zeros_like(x), x, jnp.concatenate([x, lam]), jnp.array(0))
 
     def solve(self, state, t, h):
@@ -178,10 +197,29 @@ class Variational(Scheme):
         x = unknowns[: self.system.space.dim]
         return action(self.system, self.method, t, h, state.q, x, jnp.zeros_like(x), jnp.zeros_like(x))
 
+    def obstacle(self, unknowns, state, t, h):
+        return not_finite(unknowns)
+
+    def kept(self, state):
+        return ()
+
+    def laws(self, state):
+        return None
+
+
+def opening(system, method, t, h, q, q1):
+    """The increment from q to q1 and the momenta -D1 Ld - Fd^- from which a step leads there."""
+    x = system.space.local(q, q1)
+    return x, -variation(system, method, t, h, q, x)[0]
+
+
+def not_finite(unknowns):
+    return f"the Lagrangian is not finite where it leads, at the end of the increment {unknowns}"
+
 
 def stepper(scheme):
     """The function (state, t, h) -> (state, iterations) that makes one step. A step that is not solved, and all after it, give NaN."""
-    space = scheme.system.space
+    space = scheme.system.step_space
 
     def step(state, t, h):
         unknowns, iterations, converged = scheme.solve(state, t, h)

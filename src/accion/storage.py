@@ -14,7 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion import methods
+from accion.systems.system import unit_of, word_of
 from accion.systems.tree import is_number
+from accion.thermal import Laws
 
 FORMAT = 1  # of the stored file, raised when an older accion could not read it
 
@@ -32,13 +34,15 @@ def to_dataset(trajectory):
     fields = {
         "v": ((*dims, "coordinate"), trajectory.v, "velocity", joined([f"{u}/s" if u else "" for u in units])),
         "p": ((*dims, "coordinate"), trajectory.p, "momentum", joined([f"J s/{u}" if u else "" for u in units])),
-        "energy": (dims, trajectory.energy(), "energy", "J" if all(units) else ""),
+        "energy": (dims, trajectory.energy(), "energy", "J" if all(units) or trajectory.S is not None else ""),
         "iterations": (dims, trajectory.iterations, "iterations of Newton's method", "1"),
         "success": (per_run, trajectory.success, "whether every step was solved", "1"),
         "steps_completed": (per_run, trajectory.steps_completed, "steps that were solved", "1"),
     }
     if trajectory.lam is not None:
         fields["lam"] = ((*dims, "multiplier"), trajectory.lam, "multiplier, the constraint force", "")
+    if trajectory.S is not None:
+        fields |= thermal_fields(trajectory, dims)
     parts = trajectory.q if isinstance(trajectory.q, tuple) else (trajectory.q,)
     for i, part in enumerate(parts):
         name = f"q_{i}" if isinstance(trajectory.q, tuple) else "q"
@@ -54,6 +58,27 @@ def to_dataset(trajectory):
         "unit": ("coordinate", units, {"long_name": "unit of the degree of freedom"}),
     }
     return xr.Dataset(variables, coords, attributes(trajectory))
+
+
+def thermal_fields(trajectory, dims):
+    """What a thermal system adds: entropies, the energy from outside, and the extremes of all steps."""
+    names = trajectory.system.frame.names
+    shape = dims if trajectory.system.entropies is None else (*dims, "body")
+    fields = {
+        "S": (shape, trajectory.S, f"entropy, {', '.join(map(word_of, names))}", joined([unit_of(name) for name in names])),
+        "T": (shape, trajectory.temperature(), "temperature", "K" if all(unit_of(name) == "J/K" for name in names) else ""),
+        "supplied": (dims, trajectory.supplied, "energy from outside since the start", "J"),
+    }
+    return fields | {f"laws_{name}": (dims[:-1], value, LAWS[name], "") for name, value in trajectory.laws._asdict().items() if name in LAWS}
+
+
+LAWS = {
+    "least": "least change of the total entropy in a step that was not cooled",
+    "least_step": "the step of that change",
+    "push": "largest energy that friction gave in a step",
+    "push_step": "the step of that energy",
+    "friction": "largest energy that friction gave or took in a step",
+}
 
 
 def joined(units):
@@ -111,10 +136,15 @@ def write(dataset, path, overwrite):
 
 
 METHOD = re.compile(r"(LeftRectangle|RightRectangle|Midpoint|Trapezoid|Alpha)\((?:a=([0-9.e+-]+))?\)")
+WRAPPED = re.compile(r"EnergyConsistent\(method=(.*)\)")
 
 
 def stored_method(text):
     """The method that was stored, None if it was the user's own."""
+    wrapped = WRAPPED.fullmatch(text)
+    if wrapped is not None:
+        inner = stored_method(wrapped[1])
+        return None if inner is None else methods.EnergyConsistent(inner)
     found = METHOD.fullmatch(text)
     return None if found is None else getattr(methods, found[1])(*([float(found[2])] if found[2] else []))
 
@@ -146,6 +176,9 @@ def read(path, system):
     q = tuple(jnp.asarray(dataset[f"q_{i}"].values) for i in range(factors)) if factors else jnp.asarray(dataset["q"].values)
     names = ("p", "v", "energy", "iterations", "success", "steps_completed")
     first = {"t": jnp.asarray(dataset["time"].values), "q": q, "h": jnp.asarray(dataset.attrs["h"]), "method": stored_method(dataset.attrs["method"])}
-    if "lam" in dataset:
-        first["lam"] = jnp.asarray(dataset["lam"].values)
+    for name in ("lam", "S", "supplied"):
+        if name in dataset:
+            first[name] = jnp.asarray(dataset[name].values)
+    if "S" in dataset:
+        first["laws"] = Laws(first["supplied"][..., -1], *(jnp.asarray(dataset[f"laws_{name}"].values) for name in LAWS))
     return first | {name: jnp.asarray(dataset[name].values) for name in names}

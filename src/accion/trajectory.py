@@ -1,5 +1,6 @@
 """Results: what a simulation returns, shows, saves and loads."""
 
+import warnings
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -10,8 +11,9 @@ import numpy as np
 from jax.core import Tracer
 
 from accion import plot, storage
+from accion.errors import SecondLawViolated
 from accion.methods import Method
-from accion.systems import System
+from accion.systems import DiscreteThermalSystem
 
 
 @jax.tree_util.register_dataclass
@@ -20,7 +22,8 @@ class Trajectory:
     """A discrete trajectory. Arrays have one row for each saved time; those of an ensemble have its axis in front.
 
     `t`, `q`, `p`: times, configurations and momenta; `lam`: multipliers, the constraint forces at those times (None where there is no
-    constraint); `iterations`: of Newton's method, the most in any step since the last saved one;
+    constraint); `S`: entropies, `supplied`: the energy that came from outside since the start, `laws`: the extremes of every step (of a thermal
+    system, None for others); `iterations`: of Newton's method, the most in any step since the last saved one;
     `success`; `steps_completed`: how many steps were solved (after them every entry is NaN); `h`, `system`, `method`: what was run.
     """
 
@@ -31,8 +34,11 @@ class Trajectory:
     success: jax.Array
     steps_completed: jax.Array
     h: jax.Array
-    system: System | None
+    system: Any
     lam: Any = None
+    S: Any = None
+    supplied: Any = None
+    laws: Any = None
     method: Method | None = field(default=None, metadata={"static": True})
     guess: Any = None  # of v, for the inverse Legendre transform
     stored: Any = None  # v and energy of a trajectory that was loaded
@@ -58,6 +64,11 @@ class Trajectory:
         return rows(f, self.is_ensemble, self.system, self.t, *arrays)
 
     @property
+    def z(self):
+        """The configurations, with the entropies where there are any."""
+        return self.q if self.S is None else self.system.together(self.q, self.S)
+
+    @property
     def v(self):
         """Velocities: the inverse Legendre transform of (q, p), shape (times, dim); computed once."""
         if self.stored is not None:
@@ -65,7 +76,7 @@ class Trajectory:
         if "_v" in self.__dict__:
             return self.__dict__["_v"]
         more = () if self.lam is None else (self.lam,)
-        v = self.each(System.velocity, self.q, self.p, self.guess, *more)
+        v = self.each(velocity, self.z, self.p, self.guess, *more)
         if not isinstance(v, Tracer):  # one would outlive the transformation that it belongs to
             self.__dict__["_v"] = v
         return v
@@ -75,7 +86,36 @@ class Trajectory:
         if self.stored is not None:
             return self.stored["energy"]
         more = () if self.lam is None else (self.lam,)
-        return self.each(System.energy, self.q, self.v, *more)
+        return self.each(energy, self.z, self.v, *more)
+
+    def thermal(self, f):
+        """`f(system, t, z, v)` at each saved time: a number for each body."""
+        if self.S is None:
+            raise ValueError("temperatures, heat and entropy production belong to a ThermalSystem.")
+        return self.system.frame.shown(self.each(f, self.z, self.v))
+
+    def temperature(self):
+        """T = -dL/dS at each saved time; with several entropies one for each, shape (times, m)."""
+        return self.thermal(temperature)
+
+    def heat(self):
+        """The power P_H that flows into each body, at each saved time."""
+        return self.thermal(heating)
+
+    def dissipation(self):
+        """The power -F_fr.v that friction turns into heat in each body, at each saved time."""
+        return self.thermal(dissipation)
+
+    def entropy_production(self):
+        """-F_fr.v / T, the entropy that friction makes in each body in unit time, at each saved time."""
+        return self.thermal(production)
+
+    def first_law(self):
+        """E - E_0 - (energy from outside) at each saved time: zero for the continuous motion, the error of the method here."""
+        if self.S is None:
+            raise ValueError("first_law belongs to a ThermalSystem; see `energy` for others.")
+        E = self.energy()
+        return E - E[..., :1] - self.supplied
 
     def momentum(self, X):
         """The momentum map p.X(q) of a vector field `X(q) -> (dim,)` on the configuration space, at each saved time.
@@ -104,6 +144,59 @@ class Trajectory:
         point with a trail, any other its coordinates over time.
         """
         return plot.animation(self, positions, path, fps, seconds)
+
+
+def velocity(system, t, z, p, guess, lam=None):
+    return system.velocity(t, z, p, guess, lam)
+
+
+def energy(system, t, z, v, lam=None):
+    return system.energy(t, z, v, lam)
+
+
+def temperature(system, t, z, v):
+    return system.temperature(t, z, v)
+
+
+def heating(system, t, z, v):
+    return system.heating(t, z, v)
+
+
+def dissipation(system, t, z, v):
+    return system.dissipation(t, z, v)
+
+
+def production(system, t, z, v):
+    return system.dissipation(t, z, v) / system.temperature(t, z, v)
+
+
+def warn_of_second_law(trajectory):
+    """Warn where friction gave energy, or the total entropy became less in a step without cooling by more than rounding."""
+    laws, h, t0 = trajectory.laws, float(trajectory.h), float(trajectory.t[0])
+    least, push = np.atleast_1d(laws.least), np.atleast_1d(laws.push)
+    i, j = int(np.argmin(least)), int(np.argmax(push))
+    if push[j] > 1e-9 * np.atleast_1d(laws.friction)[j]:
+        k = int(np.atleast_1d(laws.push_step)[j])
+        message = (
+            f"friction gives energy instead of taking it: F_fr.v h = {push[j]:.3g} > 0 in step {k} (t = {t0 + k * h:.6g}). Friction must oppose the "
+            "velocity; a force that drives belongs to `external`."
+        )
+    elif least[i] < 0 and least[i] < -1e-13 * rounding(trajectory):
+        k = int(np.atleast_1d(laws.least_step)[i])
+        message = (
+            f"the total entropy became less by {-least[i]:.3g} in step {k} (t = {t0 + k * h:.6g}), though nothing was cooled. EnergyConsistent does so where "
+            "friction is weaker than its error; otherwise look at the signs of `heat`."
+        )
+    else:
+        return
+    warnings.warn(message, SecondLawViolated, stacklevel=4)
+
+
+def rounding(trajectory):
+    """The entropy whose last digit a step cannot see: the largest energy over the least temperature."""
+    if isinstance(trajectory.system, DiscreteThermalSystem):
+        return np.inf  # what it calls entropy need not obey the second law
+    return np.nanmax(np.abs(trajectory.energy())) / np.nanmin(trajectory.temperature())
 
 
 @partial(jax.jit, static_argnums=(0, 1))

@@ -28,10 +28,10 @@ class Order:
         return "\n".join(rows)
 
 
-def order(system, method, *, q0, v0, t0=0.0, duration, h, exact=None, q1=None) -> Order:
+def order(system, method, *, q0, v0, S0=None, t0=0.0, duration, h, exact=None, q1=None) -> Order:
     """The order of `method` on `system`, from errors at t0 + duration for each step in `h` (three or more).
 
-    The error is the largest component of (q, v) against `exact = (q, v)` at the end, or else against the continuous trajectory
+    The error is the largest component of (q, v), of a thermal system of (q, v, S), against `exact` at the end, or else against the continuous trajectory
     integrated to 1e-13. Errors within a factor 30 of the smallest one that roundoff lets be seen are not used. `q1(h)`, where given, starts the
     runs from q0 and q1(h) instead of from matched momenta.
     """
@@ -42,14 +42,17 @@ def order(system, method, *, q0, v0, t0=0.0, duration, h, exact=None, q1=None) -
     if np.any(steps < 1) or np.any(np.abs(steps * h - duration) > 1e-9 * duration):
         raise ValueError(f"each step must divide the duration {duration:g}; got {h}.")
     if exact is None:
-        q, v = reference(system, q0=q0, v0=v0, ts=jnp.array([t0, t0 + duration]), rtol=1e-13, atol=1e-13)
-        exact = last(q), v[-1]
+        thermal = {} if S0 is None else {"S0": S0}
+        exact = tuple(map(last, reference(system, q0=q0, v0=v0, **thermal, ts=jnp.array([t0, t0 + duration]), rtol=1e-13, atol=1e-13)))
     space = system.space
     errors = []
     for step, count in zip(h, steps, strict=True):
         start = {"v0": v0} if q1 is None else {"q1": q1(step)}
-        traj = simulate(system, method, q0=q0, **start, t0=t0, h=float(step), steps=int(count), save_every=int(count))
-        errors.append(float(max(jnp.max(jnp.abs(space.local(exact[0], last(traj.q)))), jnp.max(jnp.abs(traj.v[-1] - exact[1])))))
+        traj = simulate(system, method, q0=q0, **start, S0=S0, t0=t0, h=float(step), steps=int(count), save_every=int(count))
+        parts = [space.local(exact[0], last(traj.q)), traj.v[-1] - exact[1]]
+        if S0 is not None:
+            parts.append(traj.S[-1] - exact[2])
+        errors.append(float(max(jnp.max(jnp.abs(part)) for part in parts)))
     errors = np.array(errors)
     scale = float(jnp.max(jnp.abs(exact[1])) + jnp.max(space.magnitude(exact[0])))
     used = errors > 30 * 1e-13 * scale

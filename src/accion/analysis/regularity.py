@@ -91,6 +91,55 @@ def regularity(system, method=None, *, q0=None, v0=None, t0=0.0, h=None, steps=1
     return Regularity(system, n, ranks, float(worst), direction, hyper, discrete_worst)
 
 
+@dataclass(frozen=True)
+class ThermalRegularity:
+    """The two matrices of 001 Def 3.25 at each step of a trajectory, shape (steps, dim + m, dim + m), and how well they can be inverted.
+
+    `forward` are derivatives by the end of a step, `backward` by its start. A discrete system is regular where both are; near a trajectory it then
+    has one continuation in each direction (001 Thm 3.26). That there is a trajectory does not follow (001 Ex 3.29).
+    """
+
+    forward: np.ndarray
+    backward: np.ndarray
+
+    @property
+    def conditions(self):
+        """Condition numbers, rows and columns measured by their own size, shape (steps, 2)."""
+        return np.array([[scaled_condition(a), scaled_condition(b)] for a, b in zip(self.forward, self.backward, strict=True)])
+
+    @property
+    def regular(self):
+        return bool(np.max(self.conditions) < 1 / (len(self.forward[0]) * np.finfo(float).eps))
+
+    def __str__(self):
+        worst = np.max(self.conditions, axis=0)
+        verdict = "regular" if self.regular else "singular"
+        return (
+            f"The discrete thermomechanical system is {verdict} along the trajectory: condition at most {worst[0]:.3g} by the end of a step, "
+            f"{worst[1]:.3g} by its start."
+        )
+
+
+def thermal_regularity(trajectory) -> ThermalRegularity:
+    """The two matrices of 001 Def 3.25 along a trajectory of a thermal system, every step of which was saved."""
+    if trajectory.S is None or trajectory.is_ensemble:
+        raise ValueError("thermal_regularity needs a trajectory of one run of a thermal system.")
+    if not np.isclose(float(trajectory.t[1] - trajectory.t[0]), float(trajectory.h)):
+        raise ValueError("thermal_regularity needs every step: simulate with save_every=1.")
+    d, h = discrete(trajectory.system, trajectory.method), trajectory.h
+    first, second = (jax.tree.map(lambda a, part=part: a[part], (trajectory.q, trajectory.S)) for part in (slice(None, -1), slice(1, None)))
+    matrices = jax.jit(jax.vmap(lambda t, z0, z1: d.matrices(t, h, z0[0], z1[0], z0[1], z1[1])))(trajectory.t[:-1], first, second)
+    return ThermalRegularity(*map(np.asarray, matrices))
+
+
+def scaled_condition(M):
+    """The condition number after rows and columns are divided by their largest entries."""
+    rows = np.max(np.abs(M), axis=1, keepdims=True)
+    M = M / np.where(rows > 0, rows, 1.0)
+    columns = np.max(np.abs(M), axis=0, keepdims=True)
+    return float(np.linalg.cond(M / np.where(columns > 0, columns, 1.0)))
+
+
 def condition(M):
     """The condition number with each coordinate measured by its own diagonal entry."""
     scale = np.sqrt(np.abs(np.diag(M)))

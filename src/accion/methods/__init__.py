@@ -2,6 +2,7 @@
 
 from accion.methods.adjoint import Adjoint as Adjoint
 from accion.methods.base import Method as Method, Sample as Sample
+from accion.methods.energy_consistent import EnergyConsistent as EnergyConsistent
 from accion.methods.finite_difference import FiniteDifference as FiniteDifference
 from accion.methods.generalized_alpha import GeneralizedAlpha as GeneralizedAlpha
 from accion.methods.quadrature import (

@@ -53,13 +53,16 @@ def save_figure(figure, path):
 
 
 def trajectory(traj, axes=None):
-    """Each coordinate over time and, below, how the energy departs from its first value; returns the figure."""
+    """Each coordinate over time and, below, how the energy departs from its first value; of a thermal system also entropies and temperatures.
+
+    Returns the figure. `axes` are two, for a thermal system four.
+    """
     if axes is None:
-        figure, grid = new_figure(2, 1, (7.5, 5.2))
-        top, bottom = grid[:, 0]
-    else:
-        top, bottom = axes
-        figure = top.figure
+        panels = 2 if traj.S is None else 4
+        figure, grid = new_figure(panels, 1, (7.5, 2.6 * panels))
+        axes = grid[:, 0]
+    top, *middle, bottom = axes
+    figure = top.figure
     t = np.asarray(traj.t)
     runs = len(traj.success) if traj.is_ensemble else 1
     values, names = shown(traj, len(t), runs)
@@ -72,12 +75,30 @@ def trajectory(traj, axes=None):
         top.legend(loc="upper right", ncols=math.ceil(len(names) / 4))
     if traj.system:
         top.set_title(f"{traj.system.name}, {traj.method}, h = {float(traj.h):g}", loc="left", fontsize=10)
-    E = np.asarray(traj.energy()).reshape(runs, -1)
+    if middle:
+        thermal_panels(middle, traj, t, runs)
+        supplied = np.asarray(traj.supplied).reshape(runs, -1)
+    else:
+        supplied = np.zeros((runs, len(t)))
+    E = np.asarray(traj.energy()).reshape(runs, -1) - supplied
     for run in E:
         bottom.plot(t, run - run[0], color=COLORS[5], lw=1.0 if runs == 1 else 0.5)
-    bottom.set_ylabel("energy - first value")
+    bottom.set_ylabel("energy - first value" if not np.any(supplied) else "energy - first value\n- from outside")
     bottom.set_xlabel("t [s]")
     return figure
+
+
+def thermal_panels(axes, traj, t, runs):
+    """Entropies and temperatures over time."""
+    names = traj.system.frame.names if traj.system is not None else ("S",)
+    for ax, values, word in zip(axes, (traj.S, traj.temperature()), ("S", "T"), strict=True):
+        values = np.asarray(values).reshape(runs, len(t), -1)
+        for i, name in enumerate(names):
+            ax.plot(t, values[:, :, i].T, color=COLORS[(i + 1) % len(COLORS)], lw=1.4 if runs == 1 else 0.5)
+            ax.lines[-1].set_label(name.replace("S", "T", 1).replace("J/K", "K") if word == "T" else name)
+        ax.set_ylabel(f"{'entropies' if word == 'S' else 'temperatures'}" if len(names) > 1 else ax.lines[-1].get_label())
+        if 1 < len(names) <= 8:
+            ax.legend(loc="upper right")
 
 
 def shown(traj, times, runs):

@@ -4,6 +4,7 @@ SymPy takes as long to import as JAX, so it is imported when one of these is cal
 """
 
 from accion.errors import Untranslatable as Untranslatable
+from accion.systems import ThermalSystem
 
 
 def symbolic(system, *, seconds=10.0):
@@ -11,11 +12,11 @@ def symbolic(system, *, seconds=10.0):
 
     The functions of the system are traced and carried out on symbols named after `coordinates` and after the keys of `params`; what is
     returned is an `accion.symbolic.equations.Equations`. `seconds` limits the time that simplification may take in all; what is beyond
-    it is left as it comes.
+    it is left as it comes. Of a `ThermalSystem` it is an `accion.symbolic.thermal.ThermalEquations`.
     """
-    from accion.symbolic.equations import derive
+    from accion.symbolic import equations, thermal
 
-    return derive(system, seconds)
+    return (thermal if isinstance(system, ThermalSystem) else equations).derive(system, seconds)
 
 
 def from_sympy(expr, coordinates, params=None, *, velocities=None, t=None, space=None, name=None, **functions):

@@ -94,12 +94,29 @@ class System:
     @property
     def names(self):
         """The coordinates without their units."""
-        return tuple(name.split("[")[0].strip() for name in self.coordinates or ())
+        return tuple(map(word_of, self.coordinates or ()))
 
     @property
     def units(self):
         """The unit of each coordinate, "" where none was given."""
-        return tuple(name.split("[")[1].rstrip("] ") if "[" in name else "" for name in self.coordinates or ())
+        return tuple(map(unit_of, self.coordinates or ()))
+
+    @property
+    def step_space(self):
+        """Where a step moves: the configuration space."""
+        return self.space
+
+    def together(self, q, S):
+        """What a step moves: q."""
+        return q
+
+    def apart(self, z):
+        """(q, S) of what a step moves; there is no entropy."""
+        return z, None
+
+    def hessian(self, t, q, v):
+        """d2L/dv2; None for a `mechanical` system, which knows its mass."""
+        return None if isinstance(self.lagrangian, MechanicalLagrangian) else jax.hessian(self.L, 2)(t, q, v)
 
     @property
     def constraint(self) -> Any:
@@ -176,15 +193,30 @@ class System:
 
     def check_regular(self, H):
         """Raise ValueError where the Hessian H = d2L/dv2 is singular, naming the direction without inertia."""
-        if not np.all(np.isfinite(H)):
-            raise ValueError(f"the Lagrangian of {self.name} is not finite at the initial data: d2L/dv2 = {H.tolist()}.")
-        rank, direction = relative_rank(H)
-        if rank < len(H):
-            words = " + ".join(f"{c:.3g} d{name}" for c, name in zip(direction, self.names, strict=True) if abs(c) > 1e-8)
-            raise ValueError(
-                f"the Lagrangian of {self.name} is singular: d2L/dv2 has rank {rank} of {len(H)} at the initial data. The velocity "
-                f"direction {words} has no inertia, so no acceleration follows from L. Give it a mass, or leave it out."
-            )
+        regular_or_raise(self, H)
+
+
+def regular_or_raise(system, H):
+    """Raise ValueError where the Hessian H = d2L/dv2 of a system is not finite, or singular."""
+    if not np.all(np.isfinite(H)):
+        raise ValueError(f"the Lagrangian of {system.name} is not finite at the initial data: d2L/dv2 = {H.tolist()}.")
+    rank, direction = relative_rank(H)
+    if rank < len(H):
+        words = " + ".join(f"{c:.3g} d{name}" for c, name in zip(direction, system.names, strict=True) if abs(c) > 1e-8)
+        raise ValueError(
+            f"the Lagrangian of {system.name} is singular: d2L/dv2 has rank {rank} of {len(H)} at the initial data. The velocity "
+            f"direction {words} has no inertia, so no acceleration follows from L. Give it a mass, or leave it out."
+        )
+
+
+def word_of(name):
+    """A name without its unit."""
+    return name.split("[")[0].strip()
+
+
+def unit_of(name):
+    """The unit of a name, "" where it has none."""
+    return name.split("[")[1].rstrip("] ") if "[" in name else ""
 
 
 def relative_rank(H):
@@ -220,7 +252,7 @@ def evaluate(name, f, *arguments):
         first = (str(error).splitlines() or [""])[0]
         raise ValueError(
             f"{name} could not be evaluated ({type(error).__name__}: {first}). Its arguments are "
-            "(t, q, v, params) (holonomic and variational: (t, q, params)); it must use jax.numpy, not numpy or math, and jnp.where, not `if`, on "
+            "(t, q, v, params) (holonomic and variational: (t, q, params); of a ThermalSystem: (t, q, v, S, params)); it must use jax.numpy, not numpy or math, and jnp.where, not `if`, on "
             "them; a number of params that counts or indexes must be kept out of params."
         ) from error
 

@@ -1,0 +1,163 @@
+"""Equations of state, the flow of heat, and what a trajectory says about the laws of thermodynamics.
+
+An equation of state is a pytree: it may stand in the `params` of a system, and derivatives with respect to its numbers exist.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+R = 8.31446261815324  # J/(mol K), exact since 2019: the product of the Avogadro and Boltzmann constants
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class IdealGas:
+    """N moles of an ideal gas with U = c N R T and P V = N R T, and its entropy S_ref at U_ref and V_ref (001 eq C.5-C.9, corrected):
+
+        U(S, V) = U_ref exp((S - S_ref) / (c N R)) (V / V_ref)^(-1/c)
+
+    `c` is 3/2 for one atom in a molecule, 5/2 for two. `NR` is N R, in J/K.
+    """
+
+    NR: Any
+    U_ref: Any
+    V_ref: Any = 1.0
+    S_ref: Any = 0.0
+    c: Any = 1.5
+
+    @classmethod
+    def moles(cls, N, T_ref, V_ref, S_ref=0.0, c=1.5):
+        """N moles whose temperature is T_ref where its volume is V_ref and its entropy S_ref."""
+        return cls(N * R, c * N * R * T_ref, V_ref, S_ref, c)
+
+    def U(self, S, V, N=None):
+        """The internal energy; with `N`, in moles, that of another amount of the same gas."""
+        r = 1.0 if N is None else N * R / self.NR
+        return self.U_ref * r * jnp.exp((S / r - self.S_ref) / (self.c * self.NR)) * (V / (r * self.V_ref)) ** (-1 / self.c)
+
+    def T(self, S, V, N=None):
+        """The temperature dU/dS."""
+        return self.U(S, V, N) / (self.c * (self.NR if N is None else N * R))
+
+    def P(self, S, V, N=None):
+        """The pressure -dU/dV."""
+        return self.U(S, V, N) / (self.c * V)
+
+    def S(self, U, V):
+        """The entropy of a gas with energy U (001 eq C.8)."""
+        return self.S_ref + self.NR * jnp.log((U / self.U_ref) ** self.c * (V / self.V_ref))
+
+    def S_of_T(self, T, V):
+        """The entropy of a gas with temperature T."""
+        return self.S(self.c * self.NR * T, V)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Solid:
+    """A body with constant heat capacity C, whose entropy is S_ref at the temperature T_ref (001 eq 4.1): U = C T, S = S_ref + C log(T / T_ref)."""
+
+    C: Any
+    T_ref: Any
+    S_ref: Any = 0.0
+
+    def T(self, S, V=None):
+        """The temperature dU/dS."""
+        return self.T_ref * jnp.exp((S - self.S_ref) / self.C)
+
+    def U(self, S, V=None):
+        """The internal energy."""
+        return self.C * self.T(S)
+
+    def P(self, S, V=None):
+        """The pressure -dU/dV: the energy does not depend on the volume."""
+        return jnp.zeros_like(S)
+
+    def S_of_T(self, T, V=None):
+        """The entropy at the temperature T."""
+        return self.S_ref + self.C * jnp.log(T / self.T_ref)
+
+
+def conduction(T, G):
+    """Fourier's law: the power sum_b G[a, b] (T_b - T_a) into each body, shape (m,), for temperatures T and conductances G in W/K.
+
+    `G` is a number for two bodies, or a symmetric matrix of shape (m, m).
+    """
+    T, G = jnp.asarray(T), jnp.asarray(G)
+    if G.shape not in ((), (len(T), len(T))) or (G.shape == () and len(T) != 2):
+        raise ValueError(
+            f"conduction between {len(T)} bodies needs a symmetric matrix of shape ({len(T)}, {len(T)}), or a number for two; got shape {G.shape}."
+        )
+    flow = G * (T[None, :] - T[:, None])
+    # Half of it and of what flows back: nothing is lost to rounding, nor to a matrix that is not symmetric.
+    return jnp.sum((flow - flow.T) / 2, axis=1)
+
+
+def bath(T, T_bath, G):
+    """The power G (T_bath - T) from a bath into a body, with the conductance G in W/K."""
+    return G * (T_bath - T)
+
+
+def states(trajectory, body, volume=None, which=0):
+    """T, P, U, V and S of one body along a trajectory, as an xarray.Dataset.
+
+    `body` is its equation of state, `volume(q)` the volume that it fills; of several entropies it is number `which`.
+    """
+    import xarray as xr
+
+    if trajectory.S is None:
+        raise ValueError("states needs a trajectory of a ThermalSystem, which has an entropy.")
+    S = trajectory.S if trajectory.system.entropies is None else trajectory.S[..., which]
+    each = jax.vmap(jax.vmap(volume)) if trajectory.is_ensemble and volume is not None else jax.vmap(volume) if volume is not None else None
+    V = jnp.full(S.shape, jnp.nan) if each is None else each(trajectory.q)
+    if V.shape != S.shape:
+        raise ValueError(f"volume(q) must return a number; it returned shape {V.shape[S.ndim :]}.")
+    given = None if each is None else V
+    dims = ("run", "time") if trajectory.is_ensemble else ("time",)
+    rows = {"T": (body.T(S, given), "temperature", "K"), "P": (body.P(S, given), "pressure", "Pa"), "U": (body.U(S, given), "internal energy", "J")}
+    rows |= {"S": (S, "entropy", "J/K")} | ({} if each is None else {"V": (V, "volume", "m^3")})
+    variables = {name: (dims, np.asarray(values), {"long_name": words, "units": unit}) for name, (values, words, unit) in rows.items()}
+    return xr.Dataset(variables, {"time": ("time", np.asarray(trajectory.t), {"long_name": "time", "units": "s"})})
+
+
+@dataclass(frozen=True)
+class LawsKept:
+    """How well a run keeps the two laws: see `laws`."""
+
+    first: float
+    first_relative: float
+    least: float
+    least_step: int
+    push: float
+    push_step: int
+
+    def __str__(self):
+        least = (
+            "every step was cooled"
+            if not np.isfinite(self.least)
+            else f"total entropy changed by at least {self.least:+.3e} J/K in a step (step {self.least_step})"
+        )
+        return "\n".join(
+            [
+                f"first law:  |E - E_0 - energy from outside| <= {self.first:.3e} J, {self.first_relative:.1e} of the energy",
+                f"second law: {least}; friction took at least {-self.push:+.3e} J in a step (step {self.push_step})",
+            ]
+        )
+
+
+def laws(trajectory) -> LawsKept:
+    """The largest error of the first law at the saved times, and the extremes of the second over all steps; of an ensemble the worst run.
+
+    `least` is the least change of the total entropy in a step that was not cooled (inf where all were), `push` the largest energy that friction
+    gave in a step; the second law wants least >= 0 and push <= 0.
+    """
+    error, E = np.abs(np.asarray(trajectory.first_law())), np.abs(np.asarray(trajectory.energy()))
+    least, push = np.atleast_1d(trajectory.laws.least), np.atleast_1d(trajectory.laws.push)
+    i, j = int(np.argmin(least)), int(np.argmax(push))
+    steps = np.atleast_1d(trajectory.laws.least_step)[i], np.atleast_1d(trajectory.laws.push_step)[j]
+    first = float(np.max(error))
+    return LawsKept(first, first / float(np.max(E)), float(least[i]), int(steps[0]), float(push[j]), int(steps[1]))

@@ -7,8 +7,9 @@ import accion
 
 # Each may import from those before it only.
 ORDER = [
-    "_config", "errors", "progress", "products", "newton", "spaces", "systems", "methods", "inputs", "nodes", "pullback", "symbolic", "step", "thermal",
-    "schemes", "discrete", "continuous", "plot", "storage", "trajectory", "simulate", "boundary", "analysis", "thermo", "gallery", "report", "cli",
+    "_config", "errors", "progress", "products", "newton", "spaces", "systems", "methods", "inputs", "nodes", "pullback", "symbolic", "step",
+    "thermal", "schemes", "discrete", "continuous", "plot", "storage", "trajectory", "simulate", "boundary",
+    "analysis", "thermo", "gallery", "report", "cli",
 ]  # fmt: skip
 ROOT = Path(accion.__file__).parent
 

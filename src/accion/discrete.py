@@ -177,7 +177,10 @@ class DiscreteThermal:
         return self.legendre_plus(t, h, q0, q1, S0, S1)[1] - self.legendre_minus(t + h, h, q1, q2, S1, S2)[1]
 
     def matrices(self, t, h, q0, q1, S0, S1):
-        """The two matrices of 001 Def 3.25, each (dim + m, dim + m): derivatives of (legendre_minus, rho) by the end, of (legendre_plus, rho) by the start."""
+        """The two matrices of 001 Def 3.25, each of shape (dim + m, dim + m).
+
+        The derivatives of (p of legendre_minus, rho) by the end of the step, and of (p of legendre_plus, rho) by its start.
+        """
         z0, x = self.step(q0, q1, S0, S1)
         n, space = self.system.space.dim, self.system.step_space
 

@@ -12,7 +12,6 @@ from accion import inputs, newton, nodes
 from accion.errors import StepFailed
 from accion.inputs import Start
 from accion.progress import progress_bar
-from accion.pullback import variation
 from accion.schemes import scheme_of
 from accion.step import stepper
 from accion.systems import System, ThermalSystem
@@ -33,7 +32,7 @@ class Saved(NamedTuple):
 
 
 def begin(system, method, t0, h, start):
-    """The state before the first step, with momenta matched to v0, or given, or those with which the first step leads to q1; and what is known there."""
+    """The state before the first step and what is known there: momenta matched to v0, or given, or those with which the step leads to q1."""
     q0, v0, p0, q1, lam0, S0 = start
     scheme, z0 = scheme_of(system, method), system.together(q0, S0)
     lam = jnp.zeros(system.multipliers) if lam0 is None else lam0
@@ -281,8 +280,8 @@ def least_squares(scheme, state, t, h):
     if not (np.all(np.isfinite(first)) and np.all(np.isfinite(J))):
         return ""
     row = 1 / (np.max(np.abs(J), axis=1) + newton.TINY)
-    options = {"xtol": 1e-15, "ftol": 1e-15, "gtol": 1e-15, "max_nfev": 200}
-    found = optimize.least_squares(lambda x: row * residual(x), state.guess, lambda x: row[:, None] * slopes(x), **options)
+    options: Any = {"jac": lambda x: row[:, None] * slopes(x), "xtol": 1e-15, "ftol": 1e-15, "gtol": 1e-15, "max_nfev": 200}
+    found = optimize.least_squares(lambda x: row * residual(x), state.guess, **options)
     left, at = float(np.max(np.abs(residual(found.x)))), np.array2string(found.x, precision=4)
     if left > 1e-6 * float(np.max(np.abs(first))):
         return f". No solution exists nearby: by least squares the equations are still off by {left:.3g}, at the increment {at}"

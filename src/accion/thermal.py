@@ -50,7 +50,7 @@ class Discretised(ABC):
         """((D1 Ld + Fd^-, D3 Ld), (D2 Ld + Fd^+, D4 Ld)), each of shape (dim + m,)."""
 
     @abstractmethod
-    def rho(self, t, h, z, x) -> jax.Array:
+    def rho(self, t, h, z, x) -> Any:
         """The discrete entropy balance, shape (m,)."""
 
     @abstractmethod

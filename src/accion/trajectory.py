@@ -184,8 +184,8 @@ def warn_of_second_law(trajectory):
     elif least[i] < 0 and least[i] < -1e-13 * rounding(trajectory):
         k = int(np.atleast_1d(laws.least_step)[i])
         message = (
-            f"the total entropy became less by {-least[i]:.3g} in step {k} (t = {t0 + k * h:.6g}), though nothing was cooled. EnergyConsistent does so where "
-            "friction is weaker than its error; otherwise look at the signs of `heat`."
+            f"the total entropy became less by {-least[i]:.3g} in step {k} (t = {t0 + k * h:.6g}), though nothing was cooled. "
+            "EnergyConsistent does so where friction is weaker than its error; otherwise look at the signs of `heat`."
         )
     else:
         return

@@ -1,6 +1,7 @@
 """The measured order of convergence."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -31,9 +32,9 @@ class Order:
 def order(system, method, *, q0, v0, S0=None, t0=0.0, duration, h, exact=None, q1=None) -> Order:
     """The order of `method` on `system`, from errors at t0 + duration for each step in `h` (three or more).
 
-    The error is the largest component of (q, v), of a thermal system of (q, v, S), against `exact` at the end, or else against the continuous trajectory
-    integrated to 1e-13. Errors within a factor 30 of the smallest one that roundoff lets be seen are not used. `q1(h)`, where given, starts the
-    runs from q0 and q1(h) instead of from matched momenta.
+    The error is the largest component of (q, v), of a thermal system of (q, v, S), against `exact` at the end, or else against the
+    continuous trajectory integrated to 1e-13. Errors within a factor 30 of the smallest one that roundoff lets be seen are not used. `q1(h)`,
+    where given, starts the runs from q0 and q1(h) instead of from matched momenta.
     """
     h = np.sort(np.asarray(h, dtype=float))[::-1]
     if h.ndim != 1 or len(h) < 3:
@@ -62,5 +63,5 @@ def order(system, method, *, q0, v0, S0=None, t0=0.0, duration, h, exact=None, q
     return Order(float(slope), h, errors, used)
 
 
-def last(q):
+def last(q) -> Any:
     return tuple(part[-1] for part in q) if isinstance(q, tuple) else q[-1]

@@ -3,11 +3,13 @@
 SymPy takes as long to import as JAX, so it is imported when one of these is called.
 """
 
+from typing import Any
+
 from accion.errors import Untranslatable as Untranslatable
 from accion.systems import ThermalSystem
 
 
-def symbolic(system, *, seconds=10.0):
+def symbolic(system, *, seconds=10.0) -> Any:
     """The equations of a system, momenta, energy, conserved quantities, Hamiltonian, forms and discrete equations, as SymPy expressions.
 
     The functions of the system are traced and carried out on symbols named after `coordinates` and after the keys of `params`; what is

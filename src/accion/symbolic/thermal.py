@@ -49,6 +49,33 @@ class ThermalEquations(Readable):
         return self.mechanics.show(expr)
 
     @property
+    def t(self):
+        return TIME
+
+    @property
+    def variables(self):
+        return self.mechanics.variables
+
+    @property
+    def values(self):
+        """{symbol: number} of the parameters."""
+        return self.mechanics.values
+
+    @property
+    def complete(self):
+        return self.mechanics.complete
+
+    @property
+    def q(self):
+        """The coordinates and, behind them, the entropies, functions of time."""
+        return self.mechanics.q
+
+    @property
+    def v(self):
+        """Their derivatives; on a group the components of the body's velocity."""
+        return self.mechanics.v
+
+    @property
     def L(self):
         """The Lagrangian."""
         return self.mechanics.L

@@ -131,8 +131,8 @@ class Entropic(ABC):
         params, *functions = join(numbers, frame)
         self = object.__new__(cls)
         # Not through the constructor: while JAX transforms a system its numbers may be anything.
-        self.__dict__.update(zip(cls.functions, functions, strict=True), params=params, space=space, entropies=entropies)
-        self.__dict__.update(coordinates=coordinates, name=name)
+        fields = dict(zip(cls.functions, functions, strict=True)) | {"params": params, "space": space, "entropies": entropies}
+        vars(self).update(fields, coordinates=coordinates, name=name)
         return self
 
     def with_params(self, params):
@@ -288,7 +288,7 @@ class ThermalSystem(Entropic):
         point = (jnp.zeros(()), self.origin(), jnp.zeros(n))
         expected: Any = {
             "lagrangian": ([()], "a scalar, such as jnp.sum(v**2) or v[0]**2"),
-            "friction": ([(n,) if scalar else (m, n)], f"a covector of shape ({n},)" if scalar else f"a row for each body that it heats, shape ({m}, {n})"),
+            "friction": ([(n,) if scalar else (m, n)], f"shape ({n},)" if scalar else f"a row for each body that it heats, shape ({m}, {n})"),
             "external": ([(n,), (m, n)], f"a covector of shape ({n},)"),
             "heat": ([() if scalar else (m,)], "a scalar, the power into the body" if scalar else f"the power into each body, shape ({m},)"),
         }  # fmt: skip

@@ -1,6 +1,7 @@
 """Expressions in the form in which a person writes them, within a limit of time."""
 
 import ctypes
+import gc
 import math
 import threading
 import time
@@ -25,8 +26,11 @@ class OutOfTime(BaseException):
 def deadline(seconds):
     """Raise OutOfTime in this thread after `seconds`, wherever it is in Python code.
 
-    An exception that strikes in a callback of the garbage collector is lost, so it is sent again until the block is left.
+    An exception that strikes where Python ignores it (in a finaliser) is lost, so it is sent again until the block is left; the garbage
+    collector, whose callbacks are such places, waits meanwhile.
     """
+    collecting = gc.isenabled()
+    gc.disable()
     thread, lock, done, state = threading.get_ident(), threading.Lock(), threading.Event(), {"fired": False}
 
     def watch():
@@ -50,6 +54,8 @@ def deadline(seconds):
             done.set()
             if state["fired"]:
                 settle()
+            if collecting:
+                gc.enable()
 
 
 def settle():

@@ -13,6 +13,7 @@ from accion.gallery import (
     double_pendulum,
     driven_mass,
     free_top,
+    friction_cart,
     heavy_top,
     heavy_top_se3,
     henon_heiles,
@@ -28,6 +29,7 @@ from accion.gallery import (
     skate,
     sleigh,
     slotted_disk,
+    spring_in_gas,
     two_masses,
     underwater,
 )
@@ -65,6 +67,8 @@ ENTRIES = {
         underwater.entry,
         quadrotor.entry,
         rolling_disk_se2.entry,
+        spring_in_gas.entry,
+        friction_cart.entry,
     )
 }
 

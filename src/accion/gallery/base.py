@@ -11,7 +11,7 @@ import numpy as np
 
 from accion.continuous import accelerations
 from accion.methods import Method
-from accion.systems import System
+from accion.systems import System, ThermalSystem
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Entry:
     title: str
     source: str
     text: str
-    system: System
+    system: System | ThermalSystem
     method: Method
-    start: dict[str, Any]  # q0 and v0
+    start: dict[str, Any]  # q0, v0 and, for a thermal system, S0
     h: float
     steps: int
     checks: Callable[[], list[Check]]

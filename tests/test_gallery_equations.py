@@ -13,11 +13,13 @@ from accion.cli import app
 from accion.gallery import ENTRIES
 from tests.textbook import TEXTBOOK
 from tests.textbook_groups import GROUP_PAGES
+from tests.textbook_thermal import THERMAL_PAGES
 
 # The letters of the documents for the parameters of the gallery.
 LETTERS = {"lam": "lambda", "gravity": "g", "ma": "m_a", "mb": "m_b", "mA": "m_A", "mB": "m_B", "slope": "alpha"}
+LETTERS |= {"T0": "T_0", "S0": "S_0", "U0": "U_0"}
 SAMPLES = 5
-PAGES = TEXTBOOK | GROUP_PAGES
+PAGES = TEXTBOOK | GROUP_PAGES | THERMAL_PAGES
 
 
 @pytest.fixture(scope="module")
@@ -49,21 +51,36 @@ def test_equations_are_those_of_the_documents(name, equations):
         assert sp.simplify(printed) != 0
 
 
+def solved(system, t, q, v, rng):
+    """(a, S', lam, S): what `accelerations` finds at random points and, of a thermal system, at random entropies, as columns."""
+    nothing = np.zeros((SAMPLES, 0))
+    if isinstance(system, ac.ThermalSystem):
+        S = rng.uniform(0, 1, (SAMPLES, system.frame.m))
+        shown = S[:, 0] if system.entropies is None else S
+        a, rates = jax.jit(jax.vmap(ac.accelerations(system)))(t, q, v, shown)
+        return np.asarray(a), np.asarray(rates).reshape(SAMPLES, -1), nothing, S
+    found = jax.jit(jax.vmap(ac.accelerations(system)))(t, q, v)
+    a, lam = found if isinstance(found, tuple) else (found, nothing)
+    return np.asarray(a), nothing, np.asarray(lam), nothing
+
+
 @pytest.mark.parametrize("name", ENTRIES)
 def test_numbers_are_those_that_are_solved(name, equations):
-    """The printed equations are zero for the accelerations and multipliers, to 1e-10 of their size, at random points."""
+    """The printed equations are zero for the accelerations, multipliers and rates of entropy, to 1e-10 of their size, at random points."""
     system, eqs = ENTRIES[name].system, derived(name, equations)
     rng = np.random.default_rng(3)
     t, (x, v) = rng.uniform(0, 2, SAMPLES), rng.normal(size=(2, SAMPLES, system.space.dim))
+    if isinstance(system, ac.ThermalSystem):
+        x = np.asarray(ENTRIES[name].start["q0"]) + 0.05 * x  # near the start: a piston stays in its cylinder
     q = jax.jit(jax.vmap(lambda x: system.space.retract(system.space.identity(), x)))(x)
-    found = jax.jit(jax.vmap(ac.accelerations(system)))(t, q, v)
-    a, lam = (np.asarray(x) for x in found) if isinstance(found, tuple) else (np.asarray(found), np.zeros((SAMPLES, 0)))
-    # Derivatives before what they are derivatives of; of a group's matrix the entries that have names.
-    letters = [*(v.diff(eqs.t) for v in eqs.v), *eqs.v, *eqs.q, *eqs.lam]
-    parts = zip(jax.tree.leaves(q), eqs.variables.parts, strict=True)
+    a, rates, lam, S = solved(system, t, q, v, rng)
+    # Derivatives before what they are derivatives of, entropies behind coordinates; of a group's matrix the entries that have names.
+    multipliers = () if isinstance(system, ac.ThermalSystem) else eqs.lam
+    letters = [*(v.diff(eqs.t) for v in eqs.v[: system.space.dim]), *eqs.v, *eqs.q, *multipliers]
+    parts = zip((*jax.tree.leaves(q), *([S] if S.size else [])), eqs.variables.parts, strict=True)
     entries = [np.asarray(part).reshape(SAMPLES, -1)[:, [x.is_Symbol for x in names.flat]] for part, names in parts]
     plain = [sp.Symbol(f"z{i}") for i in range(len(letters))]
-    columns = (t, *a.T, *v.T, *np.concatenate(entries, axis=1).T, *lam.T)
+    columns = (t, *a.T, *v.T, *rates.T, *np.concatenate(entries, axis=1).T, *lam.T)
     number = lambda e: sp.lambdify((eqs.t, *plain), e.xreplace(dict(zip(letters, plain, strict=True))).xreplace(eqs.values))(*columns)  # noqa: E731
     for e in eqs.equations:
         size = np.max([np.abs(number(term)) + np.zeros(SAMPLES) for term in sp.Add.make_args(sp.expand(e.lhs - e.rhs))], axis=0)

@@ -1,4 +1,4 @@
-"""Document 001, thermomechanical Lagrangian systems: chapter 2 (the others need entropies, which accion does not have yet)."""
+"""Document 001, thermomechanical Lagrangian systems: chapter 2, without entropies; `test_001_thermal.py` has the others."""
 
 import jax
 import jax.numpy as jnp

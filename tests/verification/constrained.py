@@ -77,7 +77,7 @@ def long_run(held, method, steps):
 
 def reversal(held, method, steps=100, h=0.02):
     """How far from its start a motion ends that is turned round (v -> -v) half-way; for vakonomic systems lam -> -lam too."""
-    ahead = ac.simulate(held.system, method, **held.start, h=h, steps=steps)
+    ahead = ac.simulate(held.system, method, **held.start, h=h, steps=steps, save_every=steps)
     start = {"q0": ahead.q[-1], "p0": -ahead.p[-1]} if held.system.vakonomic is not None else {"q0": ahead.q[-1], "v0": -ahead.v[-1]}
-    back = ac.simulate(held.system, method, **start, h=h, steps=steps)
+    back = ac.simulate(held.system, method, **start, h=h, steps=steps, save_every=steps)
     return float(jnp.max(jnp.abs(back.q[-1] - ahead.q[0])))

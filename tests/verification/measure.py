@@ -8,6 +8,8 @@ import numpy as np
 
 import accion as ac
 
+SAVES = 1000  # of every run but those of the order: what is compiled for one serves the others
+
 
 @dataclass(frozen=True)
 class Row:
@@ -45,15 +47,17 @@ def order(problem, method):
     return ac.analysis.order(problem.system, method, q0=problem.q0, v0=problem.v0, duration=problem.duration, h=problem.h)
 
 
-def symplecticity(problem, method, steps=60, h=0.05):
+def symplecticity(problem, method, steps=20_000, h=0.05):
     """The largest defect of a step at points along a trajectory, with a step large enough for errors of the method to show."""
-    traj = ac.simulate(problem.system, method, q0=problem.q0, v0=problem.v0, h=h, steps=steps)
-    points = range(0, steps, steps // 3)
+    traj = ac.simulate(problem.system, method, q0=problem.q0, v0=problem.v0, h=h, steps=steps, save_every=max(1, steps // SAVES))
+    points = (0, 1, SAVES // 2)
     return max(ac.analysis.symplecticity(problem.system, method, q0=traj.q[k], p0=traj.p[k], t0=float(traj.t[k]), h=h) for k in points)
 
 
 def momentum_drift(problem, method, steps=10_000):
-    traj = ac.simulate(problem.system, method, q0=problem.q0, v0=[0.7, -0.4], h=0.01, steps=steps, params=problem.symmetric_params, save_every=10)
+    traj = ac.simulate(
+        problem.system, method, q0=problem.q0, v0=[0.7, -0.4], h=0.01, steps=steps, params=problem.symmetric_params, save_every=max(1, steps // SAVES)
+    )
     J = np.asarray(traj.momentum(problem.X))
     return float(np.max(np.abs(J - J[0])) / np.abs(J[0]))
 
@@ -61,7 +65,7 @@ def momentum_drift(problem, method, steps=10_000):
 def long_run(problem, method, steps=1_000_000):
     """(largest relative error, drift of the mean, growth) of the invariant over a million steps."""
     system = problem.system.with_params(problem.long_params)
-    traj = ac.simulate(system, method, q0=problem.q0, v0=problem.v0, h=problem.long_h, steps=steps, save_every=100)
+    traj = ac.simulate(system, method, q0=problem.q0, v0=problem.v0, h=problem.long_h, steps=steps, save_every=max(1, steps // SAVES))
     invariant = jax.jit(jax.vmap(lambda t, q, v: problem.invariant(system, t, q, v)))
     values = np.asarray(invariant(traj.t, traj.q, traj.v))
     error = np.abs(values - values[0])

@@ -1,9 +1,11 @@
 """Every method passes the same audit; the bounds are those named in docs/audit.md."""
 
+from contextlib import nullcontext
+
 import pytest
 
 import accion as ac
-from tests.verification import constrained, measure
+from tests.verification import constrained, measure, thermal
 from tests.verification.problems import CASES
 
 ids = [f"{problem.name}-{method}" for problem, method in CASES]
@@ -34,6 +36,25 @@ def test_audit_of_constrained_systems(held, method):
     assert row.energy < 1e-2
     if held.conserves:
         assert abs(row.drift) < 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", thermal.METHODS, ids=str)
+def test_audit_of_thermal_systems(method):
+    consistent = isinstance(method, ac.EnergyConsistent)
+    with pytest.warns(ac.SecondLawViolated) if consistent else nullcontext():
+        row = thermal.measure(method)
+    assert abs(row.order - row.claimed) < 0.35
+    assert row.push <= 0
+    if consistent:
+        assert row.energy < 1e-14
+        assert row.least < 0
+    else:
+        assert row.energy < (1e-3 if row.claimed == 2 else 0.1)
+        assert row.growth < 2
+        assert row.least > -1e-15
+        assert row.energy_order is not None
+        assert abs(row.energy_order - row.claimed) < 0.35
 
 
 def test_the_measurements_can_fail():

@@ -13,13 +13,14 @@ from accion.cli import app
 from accion.gallery import ENTRIES
 from tests.textbook import TEXTBOOK
 from tests.textbook_groups import GROUP_PAGES
+from tests.textbook_heat import HEAT_PAGES
 from tests.textbook_thermal import THERMAL_PAGES
 
 # The letters of the documents for the parameters of the gallery.
 LETTERS = {"lam": "lambda", "gravity": "g", "ma": "m_a", "mb": "m_b", "mA": "m_A", "mB": "m_B", "slope": "alpha"}
 LETTERS |= {"T0": "T_0", "S0": "S_0", "U0": "U_0"}
 SAMPLES = 5
-PAGES = TEXTBOOK | GROUP_PAGES | THERMAL_PAGES
+PAGES = TEXTBOOK | GROUP_PAGES | THERMAL_PAGES | HEAT_PAGES
 
 
 @pytest.fixture(scope="module")

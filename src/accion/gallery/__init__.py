@@ -1,8 +1,10 @@
 """The systems of the documents, one file each: physics, numbers, figure, reference check."""
 
 from accion.gallery import (
+    adiabatic_piston,
     andrews,
     atwood,
+    bath_oscillator,
     caldirola_oscillator,
     caldirola_particle,
     crank_pulley,
@@ -20,6 +22,7 @@ from accion.gallery import (
     kepler,
     magnetic_particle,
     pendulum,
+    piston_spring,
     quadrotor,
     rods,
     rolling_disk,
@@ -30,6 +33,7 @@ from accion.gallery import (
     sleigh,
     slotted_disk,
     spring_in_gas,
+    two_bodies,
     two_masses,
     underwater,
 )
@@ -69,6 +73,10 @@ ENTRIES = {
         rolling_disk_se2.entry,
         spring_in_gas.entry,
         friction_cart.entry,
+        piston_spring.entry,
+        adiabatic_piston.entry,
+        two_bodies.entry,
+        bath_oscillator.entry,
     )
 }
 

@@ -11,6 +11,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import fsolve
 
 import accion as ac
+from accion.methods import GeneralizedAlpha
 
 # A nonlinear system in which everything is coupled: the mass depends on S, friction on S and q, heat flows in from a bath, a force drives.
 PARAMS = {"m": 1.3, "k": 2.0, "mu": 0.4, "C": 2.0, "G": 0.05, "drive": 0.3}
@@ -122,7 +123,7 @@ def midpoint_by_hand(t, h, q0, p0, S0):
 def test_a_step_is_the_one_on_paper():
     h = 0.05
     traj = ac.simulate(driven, ac.Midpoint(), **START, h=h, steps=2)
-    q, p, S = np.array(START["q0"]), by_hand(0.0, *map(np.array, (START["q0"], START["v0"])), START["S0"])[0], START["S0"]
+    q, p, S = np.array(START["q0"]), by_hand(0.0, np.array(START["q0"]), np.array(START["v0"]), START["S0"])[0], START["S0"]
     assert_allclose(traj.p[0], p, rtol=1e-14)
     for k in range(2):
         q, p, S = midpoint_by_hand(k * h, h, q, p, S)
@@ -221,14 +222,11 @@ def test_first_law_of_both_discretisations():
 def test_supplied_energy_is_work_and_heat():
     """The trapezoid sum of F_ext.v + P_H over a fine run."""
     traj = ac.simulate(driven, ac.Midpoint(), **START, h=0.005, steps=400)
-    drive = np.stack([by_hand(t, *map(np.asarray, (q, v)), float(S))[4] for t, q, v, S in zip(traj.t, traj.q, traj.v, traj.S, strict=True)])
+    rows = [by_hand(float(t), np.asarray(q), np.asarray(v), float(S)) for t, q, v, S in zip(traj.t, traj.q, traj.v, traj.S, strict=True)]
+    F, drive = (np.stack([row[i] for row in rows]) for i in (3, 4))
     power = np.sum(drive * traj.v, axis=1) + np.asarray(traj.heat())
     assert_allclose(traj.supplied[-1], np.trapezoid(power, traj.t), rtol=1e-4)
-    assert_allclose(
-        traj.dissipation(),
-        -np.sum([by_hand(0, *map(np.asarray, (q, v)), float(S))[3] * v for q, v, S in zip(traj.q, traj.v, traj.S, strict=True)], axis=1),
-        rtol=1e-12,
-    )
+    assert_allclose(traj.dissipation(), -np.sum(F * traj.v, axis=1), rtol=1e-12)
     assert_allclose(traj.entropy_production(), traj.dissipation() / traj.temperature(), rtol=1e-14)
 
 
@@ -518,10 +516,18 @@ def run(system, **changes):
         (lambda: plain(entropies=(1, 2)), "entropies must be names"),
         (lambda: plain(coordinates=("x", "y")), "coordinates must be 1 names"),
         (lambda: ac.ThermalSystem(lambda t, q, v, S, p: v[0], 3), "space must be a Space"),
-        (lambda: run(plain(), method=ac.methods.GeneralizedAlpha()), "GeneralizedAlpha does not support thermal systems"),
+        (lambda: run(plain(), method=GeneralizedAlpha()), "GeneralizedAlpha does not support thermal systems"),
         (lambda: run(plain(), method=ac.EnergyConsistent(ac.Midpoint()), v0=None, q1=[0.1]), "EnergyConsistent starts from v0 or p0"),
         (lambda: ac.EnergyConsistent(3), "needs a method"),
         (lambda: ac.connect(plain(), ac.Midpoint(), qa=[0.0], qb=[1.0], duration=1.0, steps=10), "connect does not support thermal systems"),
+        (lambda: ac.analysis.symmetries(plain()), "symmetries is for a System"),
+        (lambda: ac.analysis.symplecticity(plain(), ac.Midpoint(), q0=[0.0], v0=[1.0], h=0.1), "symplecticity is for a System"),
+        (lambda: ac.analysis.audit(plain(), ac.Midpoint(), q0=[0.0], v0=[1.0], h=0.1), "audit is for a System"),
+        (lambda: ac.analysis.modified_hamiltonian(plain(), ac.Midpoint()), "modified_hamiltonian is for a System"),
+        (lambda: ac.analysis.step_bound(plain(), q0=[0.0], v0=[1.0]), "step_bound is for a System"),
+        (lambda: ac.analysis.exact_discrete_lagrangian(plain()), "exact_discrete_lagrangian is for a System"),
+        (lambda: ac.analysis.regularity(plain()), "regularity needs a System"),
+        (lambda: ac.symbolic(plain()).discrete(ac.Midpoint()), "not written in symbols"),
         (lambda: run(without_trajectory(0.0)), "the method must be None"),
         (lambda: run(without_trajectory(0.0), method=None), "starts from q0, S0 and q1"),
         (lambda: ac.thermo.laws(run(FREE, S0=None, steps=1)), "ThermalSystem"),

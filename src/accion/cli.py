@@ -1,6 +1,7 @@
 """The command line: `accion list`, `accion run NAME`, `accion equations NAME`, `accion reproduce [NAME ...]`."""
 
 import time
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -18,6 +19,7 @@ app = typer.Typer(
 )
 console = Console()
 METHODS = ("LeftRectangle", "RightRectangle", "Midpoint", "Trapezoid", "Alpha")
+CHOICE = f"{', '.join(METHODS)}; Alpha as Alpha:0.3, and for a thermal system EnergyConsistent:Midpoint"
 
 
 def fail(message) -> NoReturn:
@@ -50,7 +52,7 @@ def list_systems():
 @app.command()
 def run(
     name: Annotated[str, typer.Argument(help="A system of the gallery; see `accion list`.")],
-    method: Annotated[str | None, typer.Option(help=f"One of {', '.join(METHODS)}; Alpha as Alpha:0.3.")] = None,
+    method: Annotated[str | None, typer.Option(help=f"One of {CHOICE}.")] = None,
     h: Annotated[float | None, typer.Option(help="The time step [s].")] = None,
     steps: Annotated[int | None, typer.Option(help="How many steps.")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="param=value; may be repeated.")] = None,
@@ -123,7 +125,9 @@ def reproduce(
 
 
 def written(value):
-    """A parameter as a person writes it: a number, or (a, b, c)."""
+    """A parameter as a person writes it: a number, (a, b, c), or IdealGas(NR=1, ...)."""
+    if is_dataclass(value):
+        return f"{type(value).__name__}({', '.join(f'{f.name}={written(getattr(value, f.name))}' for f in fields(value))})"
     return f"{value:g}" if np.ndim(value) == 0 else "(" + ", ".join(written(v) for v in value) + ")"
 
 
@@ -131,8 +135,10 @@ def parse_method(text):
     from accion import methods
 
     name, _, argument = text.partition(":")
+    if name == "EnergyConsistent":
+        return methods.EnergyConsistent(parse_method(argument))
     if name not in METHODS:
-        raise ValueError(f"there is no method {text!r} to choose here. Try one of: {', '.join(METHODS)} (Alpha as Alpha:0.3).")
+        raise ValueError(f"there is no method {text!r} to choose here. Try one of: {CHOICE}.")
     if (name == "Alpha") != bool(argument):
         raise ValueError(f"{name} takes {'a number, as in Alpha:0.3' if name == 'Alpha' else 'no argument'}; got {text!r}.")
     return getattr(methods, name)(*([parse_number(argument)] if argument else []))
@@ -167,6 +173,11 @@ def describe(traj, seconds):
     values, names = shown(traj, len(traj), 1)
     for name, first, last in zip(names, values[0, 0], values[0, -1], strict=True):
         table.add_row(escape(name), f"{first:.9g}", f"{last:.9g}")
+    if traj.S is not None:
+        thermal = zip(traj.system.frame.names, np.atleast_2d(traj.S.T), np.atleast_2d(traj.temperature().T), strict=True)
+        for name, S, T in thermal:
+            table.add_row(escape(name), f"{S[0]:.9g}", f"{S[-1]:.9g}")
+            table.add_row(escape(name.replace("S", "T", 1).replace("J/K", "K")), f"{T[0]:.9g}", f"{T[-1]:.9g}")
     table.add_row("energy", f"{float(E[0]):.9g}", f"{float(E[-1]):.9g}")
     console.print(table)
     console.print(

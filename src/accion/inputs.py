@@ -65,6 +65,12 @@ def check_method(system, method):
         raise ValueError(f"EnergyConsistent is for a ThermalSystem, whose entropy takes up energy; try {method.method!r}.")
 
 
+def check_mechanical(system, what):
+    """Raise ValueError unless `system` is a System, which is all that `what` knows of."""
+    if not isinstance(system, System):
+        raise ValueError(f"{what} is for a System, without entropies; got {system!r}.")
+
+
 def check_times(t0, h, steps, save_every):
     """`t0` and `h` as float64."""
     for name, value in (("t0", t0), ("h", h)):

@@ -14,6 +14,7 @@ from accion.analysis.regularity import Regularity, regularity
 from accion.analysis.symmetries import AffineSymmetry, symmetries
 from accion.analysis.symplectic import symplecticity_along
 from accion.discrete import discrete
+from accion.inputs import check_mechanical
 from accion.methods import Adjoint
 from accion.plot import new_figure
 from accion.plot.figures import step_axis
@@ -102,6 +103,7 @@ def audit(system, method, *, q0, v0, t0=0.0, h, steps=1000) -> Card:
 
     The order is measured with steps 2h, h, h/2 and h/4 over 16 steps of 2h. On Euclidean and Torus spaces, without vakonomic constraints.
     """
+    check_mechanical(system, "audit")
     free = system.force is None and system.constraint is None
     traj = simulate(system, method, q0=q0, v0=v0, t0=t0, h=h, steps=steps)
     short = simulate(system, method, q0=q0, v0=v0, t0=t0, h=h, steps=min(steps, SHORT))

@@ -11,6 +11,7 @@ import numpy as np
 from accion import newton
 from accion.continuous import reference
 from accion.discrete import discrete
+from accion.inputs import check_mechanical
 
 DEGREES = (6, 10, 16, 24, 32)
 TOLERANCE = 3e-13
@@ -105,6 +106,7 @@ def exact_discrete_lagrangian(system) -> ExactLagrangian:
     Polynomials of high degree through the two ends, the action by Gauss quadrature and stationary; they converge faster than any power
     of the degree where the motion is smooth.
     """
+    check_mechanical(system, "exact_discrete_lagrangian")
     if system.force is not None or system.constraint is not None:
         raise ValueError(f"{system.name} has a force or a constraint; the exact discrete Lagrangian is that of a free motion.")
     if not system.space.flat or isinstance(system.space.identity(), tuple):

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.interpolate import make_interp_spline
 
 from accion.discrete import discrete
+from accion.inputs import check_mechanical
 from accion.methods import Adjoint
 from accion.simulate import simulate
 
@@ -29,6 +30,7 @@ def weights(m):
 
 
 def check(system, order):
+    check_mechanical(system, "modified_hamiltonian")
     if system.force is not None or system.constraint is not None:
         raise ValueError(f"{system.name} has a force or a constraint: its discrete flow is not that of a Hamiltonian.")
     if not system.space.flat or isinstance(system.space.identity(), tuple):

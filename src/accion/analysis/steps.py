@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.analysis.symplectic import begin
+from accion.inputs import check_mechanical
 
 ASCENTS = 60
 
@@ -48,6 +49,7 @@ def step_bound(system, *, q0, v0=None, p0=None, t0=0.0, R=1.0, c=1.0, samples=25
     M, the largest |f(q, p)| of Hamilton's equations in the ball, is looked for from random points by steps uphill, not by the printed
     inequality for formations, which is violated (errata). c is the constant of the method.
     """
+    check_mechanical(system, "step_bound")
     if system.constraint is not None or not system.space.flat or isinstance(system.space.identity(), tuple):
         raise ValueError(f"step_bound is for unconstrained systems on Euclidean or Torus; got {system.name} on {system.space}.")
     if not (R > 0 and c > 0):

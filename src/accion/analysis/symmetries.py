@@ -11,6 +11,7 @@ import scipy.linalg
 
 from accion.analysis.noether import Symmetry
 from accion.discrete import discrete
+from accion.inputs import check_mechanical
 from accion.nodes import matrix, project_at
 
 SMALL = 1e-9  # a singular value, relative to the largest, or a residual that counts as zero
@@ -169,6 +170,7 @@ def symmetries(system, method=None, *, seed=0) -> Symmetries:
         raise ValueError(f"symmetries needs Euclidean or Torus; got {system.space}.")
     if system.vakonomic is not None:
         raise ValueError("symmetries does not look at vakonomic systems.")
+    check_mechanical(system, "symmetries")
     system.check()
     n = system.space.dim
     unknowns, rng = Unknowns(n), np.random.default_rng(seed)

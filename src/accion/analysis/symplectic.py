@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.discrete import discrete
-from accion.inputs import Start, check_start, check_times
+from accion.inputs import Start, check_mechanical, check_start, check_times
 
 
 def canonical(space, p):
@@ -45,6 +45,7 @@ def form_defect(space, T, p0, p1):
 
 
 def begin(system, q0, v0, p0, t0, h):
+    check_mechanical(system, "symplecticity")
     t0, h = check_times(t0, h, 1, 1)
     start = check_start(system, Start(q0, v0, p0))
     p0 = start.p0 if start.p0 is not None else system.momentum(t0, start.q0, start.v0)

@@ -165,6 +165,12 @@ class ThermalEquations(Readable):
         """g' = g hat(xi) of the entries of a group's matrix that the equations need; none on a flat space."""
         return self.mechanics.kinematics
 
+    def discrete(self, method):
+        """The discrete equations are not written in symbols: their numbers are."""
+        raise ValueError(
+            "the discrete equations of a thermal system are not written in symbols; accion.discrete(system, method) has them as functions."
+        )
+
     @property
     def sheet(self):
         """What is printed."""

@@ -9,7 +9,7 @@ import accion
 ORDER = [
     "_config", "errors", "progress", "products", "newton", "spaces", "systems", "methods", "inputs", "nodes", "pullback", "symbolic", "step",
     "thermal", "schemes", "discrete", "continuous", "plot", "storage", "trajectory", "simulate", "boundary",
-    "analysis", "thermo", "gallery", "report", "cli",
+    "analysis", "thermo", "formation", "campaign", "gallery", "report", "cli",
 ]  # fmt: skip
 ROOT = Path(accion.__file__).parent
 

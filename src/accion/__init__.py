@@ -10,7 +10,7 @@ from importlib.metadata import version
 from accion import _config as _config  # first: JAX reads it when it starts
 
 # isort: on
-from accion import analysis as analysis, formation as formation, thermo as thermo
+from accion import analysis as analysis, campaign as campaign, formation as formation, thermo as thermo
 from accion.boundary import connect as connect
 from accion.continuous import accelerations as accelerations, reference as reference
 from accion.discrete import discrete as discrete

@@ -1,0 +1,53 @@
+"""The chunks of a campaign as tasks of a Dask cluster."""
+
+import threading
+
+from accion.campaign.program import Program
+from accion.campaign.store import Store
+
+LOCK = threading.Lock()
+PROGRAMS = {}  # of this process, by their digest: a worker compiles once
+
+
+def work(pickled, digest, path, c):
+    """Chunk `c`: written where this worker sees the store, else returned."""
+    program = program_of(pickled, digest)
+    arrays = program.run(c)
+    store = None if path is None else Store(path)
+    # Another machine may have another folder of that name.
+    if store is None or store.attributes is None or digest not in store.attributes["definition"]:
+        return c, arrays
+    store.write(program.job, c, arrays)
+    return c, None
+
+
+def program_of(pickled, digest):
+    import cloudpickle
+
+    with LOCK:
+        if digest not in PROGRAMS:
+            PROGRAMS.clear()
+            PROGRAMS[digest] = Program(cloudpickle.loads(pickled))
+        return PROGRAMS[digest]
+
+
+def on_cluster(client, program, left, store):
+    """Chunks as they finish. A worker that is lost is replaced by Dask: its chunks are run by others."""
+    try:
+        import cloudpickle
+        from distributed import as_completed
+    except ImportError as error:
+        raise ImportError("a campaign on a cluster needs dask: pip install 'accion[cluster]'.") from error
+    # By value, functions too: workers need not have the user's files.
+    pickled = client.scatter(cloudpickle.dumps(program.job), broadcast=True, hash=False)
+    digest, path = program.digest, None if store is None else str(store.path)
+    futures = [client.submit(work, pickled, digest, path, c, pure=False) for c in left]
+    try:
+        for future, (c, part) in as_completed(futures, with_results=True):
+            if part is not None and store is not None:
+                store.write(program.job, c, part)
+                part = None
+            yield c, part
+            future.release()
+    finally:
+        client.cancel([future for future in futures if not future.done()])

@@ -1,0 +1,111 @@
+"""From the row of a plan to the system and the start of one member."""
+
+import re
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion import inputs
+from accion.campaign.plans import path_words
+from accion.inputs import Start
+from accion.systems.tree import is_number
+
+INDEX = re.compile(r"(\[\s*\d+\s*(,\s*\d+\s*)*\])*")
+
+
+class Target(NamedTuple):
+    """Where a column goes: leaf number `leaf` of the start's part or of the params called `root`, or one component `at` of it."""
+
+    root: str
+    leaf: int
+    at: tuple[int, ...]
+
+
+def base_of(system, plan):
+    """What every member starts from, with NaN where columns must fill it in; and the target of each column."""
+    shapes = {name: column.shape[1:] for name, column in plan.rows(0, 1).items()}
+    roots = {re.split(r"[.\[]", name)[0] for name in shapes} | set(plan.rest)
+    base: dict[str, Any] = {}
+    for root in roots - {"params"}:
+        value = plan.rest.get(root)
+        if value is None:
+            base[root] = jax.tree.map(lambda a: np.full(np.shape(a), np.nan), blank(system, root, shapes))
+        else:
+            base[root] = floats(system, root, value)
+    trees = base | {"params": system.params}
+    targets = {name: target(trees, name, shape) for name, shape in shapes.items()}
+    check_filled(base, targets)
+    return base, targets
+
+
+def floats(system, root, value):
+    """A part of the start as float64; a configuration on a Product is a tuple."""
+    try:
+        if root in ("q0", "q1") and isinstance(system.space.identity(), tuple):
+            return tuple(np.asarray(part, dtype=float) for part in value)
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{root} must be numbers; got {value!r}.") from error
+
+
+def blank(system, root, shapes):
+    """Something of the shape that this part of a start has."""
+    if root in ("q0", "q1"):
+        return system.space.identity()
+    if root == "S0":
+        own = () if getattr(system, "entropies", None) is None else (len(system.entropies),)
+        return np.zeros(shapes.get("S0", own))
+    return np.zeros(system.multipliers if root == "lam0" else system.space.dim)
+
+
+def target(trees, name, shape):
+    """The target of the column `name`, whose entries have the `shape`."""
+    root = re.split(r"[.\[]", name)[0]
+    leaves = [(root + path_words(path), leaf) for path, leaf in jax.tree_util.tree_flatten_with_path(trees[root])[0]]
+    for i, (word, leaf) in enumerate(leaves):
+        rest = name.removeprefix(word)
+        if name.startswith(word) and INDEX.fullmatch(rest):
+            if not is_number(leaf):
+                raise ValueError(f"{word} is no number, so a campaign cannot vary it; it is {leaf!r}.")
+            at = tuple(int(digits) for digits in re.findall(r"\d+", rest))
+            return Target(root, i, fitting(np.shape(leaf), at, name, shape))
+    known = ", ".join(word for word, leaf in leaves if is_number(leaf)) or "nothing: the system has no params of its own"
+    raise ValueError(f"{name!r} sets nothing of this system. There is: {known}.")
+
+
+def fitting(whole, at, name, shape):
+    """`at`, if an entry of this shape goes there."""
+    if len(at) > len(whole) or any(i >= n for i, n in zip(at, whole, strict=False)):
+        raise ValueError(f"{name!r} is beyond what there is: its whole has shape {whole}.")
+    if tuple(whole[len(at) :]) != tuple(shape):
+        raise ValueError(f"{name!r} must have entries of shape {tuple(whole[len(at) :])}; got shape {tuple(shape)}.")
+    return at
+
+
+def check_filled(base, targets):
+    """Raise ValueError where something of the start is set neither by a column nor by the rest."""
+    for root, value in base.items():
+        for i, leaf in enumerate(jax.tree.leaves(value)):
+            left = np.array(leaf)
+            for goal in targets.values():
+                if (goal.root, goal.leaf) == (root, i):
+                    left[goal.at] = 0.0
+            if np.any(np.isnan(left)):
+                at = "".join(f"[{k}]" for k in np.argwhere(np.isnan(left))[0])
+                raise ValueError(f"{root}{at} is set by no column of the plan: give its value for all members, {root}=[...].")
+
+
+def member(system, method, base, targets, row):
+    """The system and the start of the member that `row` describes, checked in shape (in value too where they are known)."""
+    trees = {name: value for name, value in base.items() if value is not None} | {"params": system.params}
+    for name, goal in targets.items():
+        leaves, treedef = jax.tree.flatten(trees[goal.root])
+        own = jnp.asarray(leaves[goal.leaf], dtype=float)
+        leaves[goal.leaf] = own.at[goal.at].set(row[name]) if goal.at else jnp.asarray(row[name])
+        trees[goal.root] = jax.tree.unflatten(treedef, leaves)
+    params = trees.pop("params")
+    start = Start(**{"q0": None} | trees)
+    system = inputs.check_system(system if params is None else system.with_params(params), method, None, start.S0)
+    return system, inputs.check_start(system, start)

@@ -1,0 +1,170 @@
+"""The compiled work of a campaign: all members of one chunk."""
+
+import os
+import threading
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion import inputs, newton
+from accion.campaign import starts
+from accion.campaign.members import base_of, member
+from accion.campaign.plans import Plan, digest
+from accion.campaign.reductions import Moment, fold
+from accion.schemes import scheme_of
+from accion.simulate import begin
+from accion.step import stepper
+
+FAILURES = ("none", "bad start", "Newton's method did not converge", "not finite")
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A campaign as it was asked for; the work of a chunk follows from it and the chunk's number alone."""
+
+    system: Any
+    method: Any
+    plan: Plan
+    t0: Any
+    h: Any
+    steps: int
+    reductions: tuple[Any, ...]
+    chunk: int
+
+    @property
+    def size(self):
+        return self.plan.size
+
+    @property
+    def chunks(self):
+        return -(-self.size // self.chunk)
+
+    def span(self, c):
+        """The first member of chunk `c` and the one after its last."""
+        return c * self.chunk, min((c + 1) * self.chunk, self.size)
+
+
+def one(job, targets, system, base, t0, h, steps, row):
+    """One member from its start to its end: what its reductions found, and how it went.
+
+    Members go one after the other (`lax.map`), not side by side: under `vmap` every member runs the rare branches of Newton's method and waits
+    for the slowest, ten times slower for two pendulums; and no member's digits depend on who is in its chunk.
+    """
+    system, start = member(system, job.method, base, targets, row)
+    system.check()
+    state, known, thermal = begin(system, job.method, t0, h, start)
+    step = stepper(scheme_of(system, job.method))
+    first = Moment(system, t0, h, state)
+    carries = tuple(jax.tree.map(jnp.asarray, each.init(first)) for each in job.reductions)
+
+    def turn(k, carry):
+        state, last, carries = carry
+        after, iterations = step(state, t0 + k * h, h)
+        # The iterations of the step that failed tell why; NaN stops Newton's method at once in those after it.
+        last = jnp.where(state.completed == k, iterations, last)
+        return after, last, fold(job.reductions, carries, Moment(system, t0 + (k + 1) * h, h, after))
+
+    end, last, carries = jax.lax.fori_loop(0, steps, turn, (state, jnp.array(0), carries))
+    moment = Moment(system, t0 + steps * h, h, end)
+    results = {}
+    for each, carry in zip(job.reductions, carries, strict=True):
+        for name, value in each.results(carry, moment).items():
+            if name in results:
+                raise ValueError(f"two reductions give a result called {name!r}; name them differently.")
+            results[name] = value
+    seen = starts.look(system, start, state, known, thermal)
+    return results, {"completed": end.completed, "iterations": last}, seen
+
+
+class Program:
+    """A job made ready: traced once, compiled when the first chunk is run, used by all threads."""
+
+    def __init__(self, job):
+        self.job = job
+        self.base, self.targets = base_of(job.system, job.plan)
+        self.lock = threading.Lock()
+        whole = partial(one, job, self.targets)
+
+        def all_members(system, base, t0, h, steps, rows):
+            return jax.lax.map(partial(whole, system, base, t0, h, steps), rows)
+
+        self.numbers = (job.system, self.base, job.t0, job.h, jnp.asarray(job.steps))
+        self.lowered = jax.jit(all_members).trace(*self.numbers, self.rows(0)).lower()
+
+    @property
+    def digest(self):
+        """What tells one program from another: its code after tracing, with the constants in it, and its numbers."""
+        numbers = b"".join(np.ascontiguousarray(leaf).tobytes() for leaf in jax.tree.leaves(self.numbers))
+        return digest(self.lowered.as_text().encode() + numbers)
+
+    @cached_property
+    def compiled(self):
+        return self.lowered.compile()
+
+    def rows(self, c):
+        """The rows of chunk `c`; the last chunk is filled up with its last member, so that all have one shape."""
+        first, last = self.job.span(c)
+        rows = self.job.plan.rows(first, last)
+        return {name: np.pad(a, [(0, self.job.chunk - len(a))] + [(0, 0)] * (a.ndim - 1), mode="edge") for name, a in rows.items()}
+
+    def shapes(self):
+        """The shape and type of each result of one member."""
+        return {name: jax.ShapeDtypeStruct(a.shape[1:], a.dtype) for name, a in self.lowered.out_info[0].items()}
+
+    def run(self, c):
+        """Everything that is stored of chunk `c`, by name."""
+        with self.lock:
+            compiled = self.compiled
+        rows = self.rows(c)
+        first, last = self.job.span(c)
+        out = jax.tree.map(lambda a: np.asarray(a)[: last - first], compiled(*self.numbers, rows))
+        results, went, seen = out
+        failure, reason = self.failures(rows, went, seen)
+        bad = failure > 0
+        arrays = {name: blanked(a, bad) for name, a in results.items()}
+        steps = np.where(failure == 1, 0, went["completed"])
+        columns = {name: a[: last - first] for name, a in rows.items()}
+        return columns | arrays | {"success": ~bad, "steps_completed": steps, "failure": failure, "reason": reason}
+
+    def failures(self, rows, went, seen):
+        """A code for each member, 0 where all went well, and the reason in words."""
+        job = self.job
+        completed = went["completed"]
+        failure = np.where(completed == job.steps, 0, np.where(went["iterations"] >= newton.ITERATIONS, 2, 3)).astype(np.int8)
+        reason = np.full(len(failure), "", dtype=object)
+        build = partial(member, job.system, job.method, self.base, self.targets)
+        for i in starts.suspects(job.system.space, seen):
+            words = starts.obstacle(build, {name: a[i] for name, a in rows.items()}, jax.tree.map(lambda a, i=i: a[i], seen))
+            if words is not None:
+                failure[i], reason[i] = 1, f"bad start: {words}"
+        for i in np.flatnonzero(failure > 1):
+            k = int(completed[i])
+            words = f"{FAILURES[failure[i]]}{f' in {newton.ITERATIONS} iterations' if failure[i] == 2 else ''}"
+            reason[i] = f"{words} at step {k} (t = {float(job.t0 + k * job.h):.6g})"
+        return failure, reason
+
+
+def blanked(a, bad):
+    """`a` with nothing where a member is bad: NaN, or -1 for whole numbers, False for switches."""
+    nothing = np.nan if np.issubdtype(a.dtype, np.inexact) else False if a.dtype == bool else -1
+    return np.where(bad.reshape(-1, *[1] * (a.ndim - 1)), np.asarray(nothing, dtype=a.dtype), a)
+
+
+def cores():
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def job_of(system, method, plan, h, steps, t0, reductions, chunk):
+    """The job, its arguments checked."""
+    if not isinstance(plan, Plan):
+        raise ValueError(f"the third argument must be a plan: table(...), grid(...) or sample(...); got {plan!r}.")
+    system = inputs.check_system(system, method)
+    t0, h = inputs.check_times(t0, h, steps, 1)
+    chunk = min(plan.size, 1024) if chunk is None else chunk
+    if isinstance(chunk, bool) or not isinstance(chunk, int | np.integer) or chunk < 1:
+        raise ValueError(f"chunk must be a whole number >= 1, how many members are run and stored at once; got {chunk!r}.")
+    return Job(system, method, plan, t0, h, int(steps), reductions, int(chunk))

@@ -1,0 +1,71 @@
+"""Members that cannot start: found all at once, and then put into words one by one."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion import inputs
+from accion.systems import MechanicalLagrangian, System
+from accion.thermal import check_hypotheses
+
+
+def look(system, start, state, known, thermal):
+    """What tells whether a member can start, as arrays."""
+    leaves = [leaf for leaf in jax.tree.leaves((system, start)) if jnp.issubdtype(jnp.result_type(leaf), jnp.floating)]
+    finite = jnp.all(jnp.array([jnp.all(jnp.isfinite(leaf)) for leaf in leaves]))
+    mass = None
+    if isinstance(system, System) and isinstance(system.lagrangian, MechanicalLagrangian) and callable(system.lagrangian.mass):
+        mass = system.lagrangian.inertia(system.params).mass
+    off = jnp.zeros(())
+    if not system.space.flat:
+        pairs = zip(jax.tree.leaves(start.q0), jax.tree.leaves(system.space.project(start.q0)), strict=True)
+        off = jnp.max(jnp.array([jnp.max(jnp.abs(a - b)) for a, b in pairs]))
+    return {"finite": finite, "off": off, "x": state.x[: system.space.dim], "mass": mass, "known": known, "thermal": thermal}
+
+
+def suspects(space, seen):
+    """The numbers of the members that may not be able to start: too many rather than too few."""
+    bad = ~np.asarray(seen["finite"])
+    if not space.flat:
+        bad = bad | ~(seen["off"] < 1e-12) | ~(np.max(np.abs(seen["x"]), axis=1) < 0.5)
+    if seen["mass"] is not None:
+        mass = seen["mass"]
+        bad = bad | (weak(mass) if mass.ndim == 3 else ~np.all(np.abs(mass.reshape(len(mass), -1)) > 0, axis=1))
+    known, thermal = seen["known"], seen["thermal"]
+    if known.hessian is not None:
+        bad = bad | weak(scaled(known.hessian))
+    if known.value is not None:
+        for part in (known.value, known.hidden):
+            bad = bad | ~(np.max(np.abs(part), axis=1) < 1e-9)
+        bad = bad | weak(known.matrix)
+    if thermal is not None:
+        T, minus, plus = thermal
+        bad = bad | ~np.all(T > 0, axis=1) | np.any((minus == 0) & (plus == 0), axis=1)
+    return np.flatnonzero(bad)
+
+
+def scaled(H):
+    """Each matrix with ones on its diagonal, so that units do not matter."""
+    size = np.sqrt(np.abs(np.diagonal(H, axis1=1, axis2=2)))
+    size = np.where(size > 0, size, 1.0)
+    return H / (size[:, :, None] * size[:, None, :])
+
+
+def weak(matrices):
+    """Whether each matrix is not finite or near to one of lower rank."""
+    finite = np.all(np.isfinite(matrices), axis=(1, 2))
+    s = np.linalg.svd(np.where(finite[:, None, None], matrices, 0.0), compute_uv=False)
+    return ~finite | ~(s[:, -1] > 1e-9 * s[:, 0])
+
+
+def obstacle(build, row, seen):
+    """Why a member cannot start, in words; None if it can. `build(row)` makes its system and start, `seen` is its part of `look`."""
+    try:
+        system, start = build(row)
+        inputs.check_first(system, seen["known"], start)
+        if seen["thermal"] is not None:
+            check_hypotheses(system, seen["thermal"])
+        system.space.check_increment(seen["x"])
+    except ValueError as error:
+        return str(error)
+    return None

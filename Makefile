@@ -27,6 +27,7 @@ benchmark: .venv/installed-dev
 	$(BIN)/python benchmarks/symbolic.py
 	$(BIN)/python benchmarks/groups.py
 	$(BIN)/python benchmarks/products.py
+	$(BIN)/python benchmarks/reference.py
 
 figures: .venv/installed
 	$(BIN)/python docs/figures.py

@@ -1,19 +1,22 @@
 """The continuous side: accelerations, and trajectories of the continuous equations to high accuracy."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.integrate import solve_ivp
 
 from accion.inputs import Start, check_first, check_start, check_system
 from accion.methods import Midpoint
 from accion.nodes import index_one, look, project_at, thermal_rates
 from accion.systems import System
 
-PIECES = 20  # of an interval, after each of which a constrained motion is put back on its constraint
+PIECES = 40  # of the whole time at least, after each of which a constrained motion is put back on its constraint
+OUTSIDE = 1e100  # a rate that no step can take
 
 
 def accelerations(system) -> Callable[..., Any]:
@@ -46,100 +49,93 @@ def thermal_accelerations(system, t, q, v, S):
 def reference(system, *, q0, v0, ts, S0=None, lam0=None, rtol=1e-12, atol=1e-12, max_steps=1_000_000) -> Any:
     """The continuous trajectory through (q0, v0) at time ts[0], at the times `ts`: (q, v), one row for each time.
 
-    Integrated by an explicit Runge-Kutta method of order 8 with step control (diffrax's Dopri8) to the tolerances `rtol`, `atol`. A
+    Integrated by an explicit Runge-Kutta method of order 8 with step control (SciPy's DOP853) to the tolerances `rtol`, `atol`. A
     constrained motion is projected onto its constraint many times on the way. For a vakonomic system `lam0` is needed, and (q, v, lam)
     is returned; for a thermal system `S0`, and (q, v, S).
     """
     system = check_system(system, Midpoint(), S0=S0)
     system.check()
-    space = system.step_space
     start = check_start(system, Start(q0, v0, lam0=lam0, S0=S0))
     z0 = system.together(start.q0, start.S0)
     ts = jnp.asarray(ts, dtype=float)
     if ts.ndim != 1 or len(ts) < 2 or not bool(jnp.all(jnp.diff(ts) > 0)):
         raise ValueError(f"ts must be at least two increasing times, the first one that of q0; got {np.asarray(ts)}.")
-    check_first(system, look(system, ts[0], z0, start.v0), start)
+    check_first(system, first_look(system, ts[0], z0, start.v0), start)
     lam0 = jnp.zeros(0) if lam0 is None else start.lam0
-    run = integrate if system.constraint is None else integrate_held
-    (d, v, lam), good = run(system, z0, start.v0, lam0, ts, rtol, atol, max_steps)
-    if not bool(good):
+    states = integrate(system, z0, start.v0, lam0, ts, rtol, atol, max_steps)
+    if states is None:
         raise RuntimeError(
             f"the continuous equations could not be integrated to t = {float(ts[-1]):g} with rtol = {rtol:g}: the solution may "
             "not exist that far, or max_steps is too small."
         )
-    q, S = system.apart(jax.vmap(lambda d: space.project(add(z0, d)))(d))
+    z, v, lam = unflat(jnp.asarray(states), z0, system.space.dim)
+    q, S = system.apart(z if system.space.flat else jax.jit(jax.vmap(system.step_space.project))(z))
     if S is not None:
         return q, v, S
     return (q, v, lam) if system.vakonomic is not None else (q, v)
 
 
-def add(q, d):
-    """q + d, for arrays and tuples of them."""
-    return jax.tree.map(jnp.add, q, d)
+def flat(z, v, lam):
+    """The state of the continuous equations as one vector: configuration (on a group the entries of its matrix), velocity, multipliers."""
+    return np.concatenate([*(np.ravel(leaf) for leaf in jax.tree.leaves(z)), v, lam])
 
 
-def field(treedef, q0):
-    """The right-hand side for the state (q - q0, velocity, multipliers of a vakonomic system); on a group matrices are subtracted."""
+def unflat(y, z, n):
+    """(z, v, lam) of a state or of rows of them, `z` a configuration to take the shapes from and n the dimension of the space."""
+    leaves, treedef = jax.tree.flatten(z)
+    ends = np.cumsum([0, *(leaf.size for leaf in leaves)])
+    parts = [y[..., a:b].reshape(*y.shape[:-1], *leaf.shape) for a, b, leaf in zip(ends[:-1], ends[1:], leaves, strict=True)]
+    return jax.tree.unflatten(treedef, parts), y[..., ends[-1] : ends[-1] + n], y[..., ends[-1] + n :]
 
-    def rates(t, y, numbers):
-        d, v, lam = y
+
+first_look = jax.jit(look)
+
+
+@lru_cache(maxsize=64)
+def compiled(treedef):
+    """The right-hand side and the projection onto the constraint, functions of (numbers, t, y, z), for all systems built alike."""
+
+    def rates(numbers, t, y, z):
         system = jax.tree.unflatten(treedef, numbers)
-        q = add(q0, d)
+        q, v, lam = unflat(y, z, system.space.dim)
         if not isinstance(system, System):
             a, dS = thermal_rates(system, t, q, v)
-            return system.step_space.tangent(q, jnp.concatenate([v, dS])), a, lam
-        a, dlam = index_one(system, t, q, v, lam if system.vakonomic is not None else None)
-        return system.space.tangent(q, v), a, dlam if system.vakonomic is not None else lam
+            dq, dlam = system.step_space.tangent(q, jnp.concatenate([v, dS])), lam
+        else:
+            a, rate = index_one(system, t, q, v, lam if system.vakonomic is not None else None)
+            dq, dlam = system.space.tangent(q, v), rate if rate is not None and system.vakonomic is not None else lam
+        change = jnp.concatenate([*(jnp.ravel(leaf) for leaf in jax.tree.leaves(dq)), a, dlam])
+        # Where a trial step leads out of the domain the step control must see an error, which it does not in NaN.
+        return jnp.where(jnp.isfinite(change), change, OUTSIDE)
 
-    return rates
+    def put_back(numbers, t, y, z):
+        system = jax.tree.unflatten(treedef, numbers)
+        q, v, lam = unflat(y, z, system.space.dim)
+        q, v = project_at(system, t, system.space.project(q), v)
+        return jnp.concatenate([*(jnp.ravel(leaf) for leaf in jax.tree.leaves(q)), v, lam])
+
+    return jax.jit(rates), jax.jit(put_back)
 
 
-def solve(system, q0, y, ts, rtol, atol, max_steps):
-    """The state at the times `ts`, and whether it could be integrated so far."""
-    import diffrax
-
+def integrate(system, z0, v0, lam0, ts, rtol, atol, max_steps):
+    """The states at the times `ts`, one row for each, or None where the equations could not be integrated so far."""
     numbers, treedef = jax.tree.flatten(system)
-    solution = diffrax.diffeqsolve(
-        diffrax.ODETerm(field(treedef, q0)),
-        diffrax.Dopri8(),
-        ts[0],
-        ts[-1],
-        None,
-        y,
-        numbers,
-        saveat=diffrax.SaveAt(ts=ts),
-        # Steps end at the times asked for: between steps the interpolation of Dopri8 is far less accurate.
-        stepsize_controller=diffrax.ClipStepSizeController(diffrax.PIDController(rtol=rtol, atol=atol), step_ts=ts),
-        max_steps=max_steps + len(ts),
-        adjoint=diffrax.ForwardMode(),
-        throw=False,
-    )
-    states = solution.ys
-    return states, (solution.result == diffrax.RESULTS.successful) & jnp.all(jnp.isfinite(states[1]))  # pyright: ignore
-
-
-@partial(jax.jit, static_argnames="max_steps")
-def integrate(system, q0, v0, lam0, ts, rtol, atol, max_steps):
-    return solve(system, q0, (jax.tree.map(jnp.zeros_like, q0), v0, lam0), ts, rtol, atol, max_steps)
-
-
-@partial(jax.jit, static_argnames="max_steps")
-def integrate_held(system, q0, v0, lam0, ts, rtol, atol, max_steps):
-    """As `integrate`, with the state put back on the constraint after each piece of each interval."""
-    space = system.space
-    fractions = jnp.linspace(0, 1, PIECES + 1)
-
-    def piece(y, times):
-        states, good = solve(system, q0, y, times, rtol, atol, max_steps)
-        d, v, lam = jax.tree.map(lambda a: a[-1], states)
-        q, v = project_at(system, times[1], space.project(add(q0, d)), v)
-        return (jax.tree.map(jnp.subtract, q, q0), v, lam), good
-
-    def interval(y, ends):
-        times = ends[0] + fractions * (ends[1] - ends[0])
-        y, good = jax.lax.scan(piece, y, jnp.stack([times[:-1], times[1:]], axis=1))
-        return y, (y, jnp.all(good))
-
-    first = (jax.tree.map(jnp.zeros_like, q0), v0, lam0)
-    _, (states, good) = jax.lax.scan(interval, first, jnp.stack([ts[:-1], ts[1:]], axis=1))
-    return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), first, states), jnp.all(good)
+    rates, put_back = compiled(treedef)
+    pieces = 1 if system.constraint is None else max(2, -(-PIECES // (len(ts) - 1)))
+    y, step, count = flat(z0, v0, lam0), None, 0
+    rows = [y]
+    for a, b in pairwise(np.asarray(ts)):
+        for t, end in pairwise(np.linspace(a, b, pieces + 1)):
+            first = None if step is None else min(step, end - t)
+            # SciPy's own interpolation between steps is less accurate: each time asked for is the end of a run.
+            found = solve_ivp(
+                lambda t, y: np.asarray(rates(numbers, np.float64(t), y, z0)), (t, end), y, method="DOP853", rtol=rtol, atol=atol, first_step=first
+            )  # fmt: skip
+            count += len(found.t) - 1
+            if found.status != 0 or not np.all(np.isfinite(found.y[:, -1])) or count > max_steps:
+                return None
+            y, step = found.y[:, -1], max(np.diff(found.t)[:-1], default=step)
+            if system.constraint is not None:
+                y = np.asarray(put_back(numbers, np.float64(end), y, z0))
+        rows.append(y)
+    return np.stack(rows)

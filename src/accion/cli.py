@@ -1,4 +1,4 @@
-"""The command line: `accion list`, `accion run NAME`, `accion equations NAME`, `accion reproduce [NAME ...]`."""
+"""The command line: `accion list`, `accion run NAME`, `accion equations NAME`, `accion reproduce [NAME ...]`, `accion campaign FILE`."""
 
 import time
 from dataclasses import fields, is_dataclass
@@ -122,6 +122,22 @@ def reproduce(
     console.print(f"written: {out / 'index.html'}", highlight=False)
     if not all(result.passed for result in results):
         raise typer.Exit(1)
+
+
+@app.command()
+def campaign(
+    file: Annotated[Path, typer.Argument(help="A TOML file: system, method, plan, reductions, store; see `accion.campaign.file`.")],
+    scheduler: Annotated[str | None, typer.Option(help="The address of a Dask scheduler; without it, this machine.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin again where another campaign is stored.")] = False,
+):
+    """Run many simulations, as a file says. Interrupted, it goes on where it was when it is run again."""
+    from accion.campaign import file as files, summary
+    from accion.gallery import find
+
+    try:
+        console.print(summary(files.run(file, find, parse_method, scheduler, overwrite)), highlight=False)
+    except (ValueError, OSError, ImportError) as error:
+        fail(error)
 
 
 def written(value):

@@ -9,4 +9,4 @@ from accion.campaign.reductions import (
     final as final,
     mean as mean,
 )
-from accion.campaign.running import failures as failures, load as load, run as run, unfold as unfold
+from accion.campaign.running import failures as failures, load as load, run as run, summary as summary, unfold as unfold

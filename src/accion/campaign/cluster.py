@@ -38,8 +38,8 @@ def on_cluster(client, program, left, store):
         from distributed import as_completed
     except ImportError as error:
         raise ImportError("a campaign on a cluster needs dask: pip install 'accion[cluster]'.") from error
-    # By value, functions too: workers need not have the user's files.
-    pickled = client.scatter(cloudpickle.dumps(program.job), broadcast=True, hash=False)
+    # By value, functions too: workers need not have the user's files. A task of its own, so that it is made again where a worker is lost with it.
+    pickled = client.submit(bytes, cloudpickle.dumps(program.job), pure=False)
     digest, path = program.digest, None if store is None else str(store.path)
     futures = [client.submit(work, pickled, digest, path, c, pure=False) for c in left]
     try:

@@ -126,12 +126,15 @@ def extrema(f, name):
     return Reduction(init, update, result, name)
 
 
-def event(f, name):
-    """The first time at which f changes sign, by linear interpolation between two steps, NaN if never, and how often: NAME_t, NAME_count.
+def event(f, name, level=0.0):
+    """The first time at which f passes through `level`, by linear interpolation between two steps, NaN if never, and how often: NAME_t, NAME_count.
 
-    A value that only touches zero does not change sign. `f` is as for `extrema`.
+    So f - level changes sign; a value that only touches zero does not. `f` is as for `extrema`.
     """
-    look = quantity(f)
+    value_of = quantity(f)
+
+    def look(now):
+        return value_of(now) - level
 
     def init(now):
         value = look(now)

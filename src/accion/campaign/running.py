@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from accion.campaign.cluster import on_cluster
-from accion.campaign.program import Program, cores, job_of
+from accion.campaign.program import FAILURES, Program, cores, job_of
 from accion.campaign.reductions import check_reductions, final
 from accion.campaign.store import Store, in_memory
 from accion.errors import StepFailed
@@ -98,6 +98,17 @@ def failures(dataset):
     bad = np.flatnonzero(~dataset["success"].values)
     part = dataset.isel(member=bad)
     return list(zip(bad.tolist(), part["steps_completed"].values.tolist(), part["reason"].values.tolist(), strict=True))
+
+
+def summary(dataset):
+    """How a campaign went, in words: how many members, how many failed and why."""
+    failed = dataset["failure"].values
+    lines = [f"{dataset.attrs['title']}: {int(np.sum(failed == 0))} of {len(failed)} went well"]
+    for code, name in enumerate(FAILURES[1:], 1):
+        which = np.flatnonzero(failed == code)
+        if len(which):
+            lines.append(f"{len(which)} failed ({name}), such as member {which[0]}: {dataset['reason'].values[which[0]]}")
+    return "\n".join(lines)
 
 
 def raise_first(job, dataset):

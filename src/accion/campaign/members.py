@@ -33,21 +33,12 @@ def base_of(system, plan):
         if value is None:
             base[root] = jax.tree.map(lambda a: np.full(np.shape(a), np.nan), blank(system, root, shapes))
         else:
-            base[root] = floats(system, root, value)
+            # Rows of equal length are parts too where there are several.
+            base[root] = tuple(value) if root in ("q0", "q1") and isinstance(system.space.identity(), tuple) else value
     trees = base | {"params": system.params}
     targets = {name: target(trees, name, shape) for name, shape in shapes.items()}
     check_filled(base, targets)
     return base, targets
-
-
-def floats(system, root, value):
-    """A part of the start as float64; a configuration on a Product is a tuple."""
-    try:
-        if root in ("q0", "q1") and isinstance(system.space.identity(), tuple):
-            return tuple(np.asarray(part, dtype=float) for part in value)
-        return np.asarray(value, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{root} must be numbers; got {value!r}.") from error
 
 
 def blank(system, root, shapes):

@@ -115,7 +115,7 @@ HOW = {"uniform": uniform, "sobol": sobol, "latin": latin}
 # ---------------------------------------------------------------- what people call
 
 
-def table(columns, **rest) -> Plan:
+def table(columns, **rest) -> Table:
     """Members one by one: each column has their axis in front.
 
         table({"q0": array (N, dim), "v0": array (N, dim), "params": {"k": array (N,)}})
@@ -133,7 +133,7 @@ def table(columns, **rest) -> Plan:
     return Table(check_names(flat), check_rest(rest), lengths.popitem()[1])
 
 
-def grid(axes, **rest) -> Plan:
+def grid(axes, **rest) -> Grid:
     """Every combination of the values of several axes, the last axis fastest.
 
         grid({"q0[0]": linspace(-3, 3, 100), "params.k": [1.0, 2.0]}, q0=[0.0], v0=[0.0])
@@ -148,7 +148,7 @@ def grid(axes, **rest) -> Plan:
     return Grid(check_names(flat), check_rest(rest), shape, prod(shape))
 
 
-def sample(size, ranges, *, how="uniform", seed, **rest) -> Plan:
+def sample(size, ranges, *, how="uniform", seed, **rest) -> Sample:
     """`size` members with numbers drawn between (low, high).
 
         sample(1000, {"q0[0]": (-3, 3), "params.k": (1, 2)}, how="sobol", seed=1, v0=[0.0])
@@ -207,7 +207,17 @@ def check_rest(rest):
     for name in rest:
         if name not in ROOTS[:-1]:
             raise ValueError(f"{name!r} is no part of a start. Try one of: {', '.join(ROOTS[:-1])}.")
-    return {name: value for name, value in rest.items() if value is not None}
+    return {name: as_arrays(value, name) for name, value in rest.items() if value is not None}
+
+
+def as_arrays(value, name):
+    """A part of a start as float64: a tuple stays one, and a list of parts of unequal length becomes one."""
+    try:
+        return tuple(as_arrays(part, name) for part in value) if isinstance(value, tuple) else np.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        if isinstance(value, list) and all(isinstance(part, list) for part in value):
+            return as_arrays(tuple(value), name)
+        raise ValueError(f"{name} must be numbers; got {value!r}.") from error
 
 
 # ---------------------------------------------------------------- definitions

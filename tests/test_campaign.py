@@ -8,6 +8,7 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
+import cloudpickle
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -272,7 +273,7 @@ def test_failed_members_say_why_and_stop_nobody(pendulum):
 
 
 def test_a_step_without_solution_is_told_from_one_that_is_not_finite():
-    """x/h = p + (h/2) a exp(q + x/2) has no real root x for large a; beyond a wall, the Lagrangian is not defined. `simulate` names the same steps."""
+    """x/h = p + (h/2) a exp(q + x/2) has no real root x for large a; beyond a wall L is not defined. `simulate` names the same steps."""
     slope = ac.System(lambda t, q, v, params: 0.5 * v[0] ** 2 + params["a"] * jnp.exp(q[0]), ac.Euclidean(1), {"a": 1.0}, name="slope")
     wall = ac.System(lambda t, q, v, params: 0.5 * v[0] ** 2 + jnp.log(1 - q[0]), ac.Euclidean(1), name="wall")
     for system, column, value, code, words in (
@@ -463,6 +464,23 @@ def test_a_dask_cluster_that_loses_a_worker_gives_the_same_bits(whole, tmp_path)
     result = subprocess.run([sys.executable, script, store, "cluster"], check=True, timeout=300, capture_output=True, text=True)
     assert "killed" in result.stdout
     assert data(store) == data(reference)
+
+
+def test_a_task_belongs_to_its_own_campaign(pendulum):
+    """Two campaigns with the same program but other members, one after the other on one worker, and the first again."""
+    from accion.campaign import cluster, program, store
+
+    jobs = []
+    for angles in ([0.1, 0.2], [0.3, 0.4]):
+        plan = campaign.table({"q0[0]": angles}, v0=[0.0])
+        jobs.append(program.job_of(pendulum, ac.Midpoint(), plan, 0.05, 60, 0.0, (campaign.final(),), None))
+    for job in (*jobs, jobs[0]):
+        identity = store.identity_of(store.definition(program.Program(job)))
+        c, part = cluster.work(cloudpickle.dumps(job), identity, None, 0)
+        assert c == 0
+        assert part is not None
+        np.testing.assert_array_equal(part["q0[0]"], job.plan.columns["q0[0]"])
+        np.testing.assert_array_equal(part["q"], campaign.run(pendulum, ac.Midpoint(), job.plan, **QUIET)["q"])
 
 
 # ---------------------------------------------------------------- files

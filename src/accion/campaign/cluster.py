@@ -3,32 +3,32 @@
 import threading
 
 from accion.campaign.program import Program
-from accion.campaign.store import Store
+from accion.campaign.store import Store, definition, identity_of
 
 LOCK = threading.Lock()
-PROGRAMS = {}  # of this process, by their digest: a worker compiles once
+PROGRAMS = {}  # of this process, by the identity of their campaign: a worker traces and compiles once
 
 
-def work(pickled, digest, path, c):
+def work(pickled, identity, path, c):
     """Chunk `c`: written where this worker sees the store, else returned."""
-    program = program_of(pickled, digest)
+    program = program_of(pickled, identity)
     arrays = program.run(c)
     store = None if path is None else Store(path)
     # Another machine may have another folder of that name.
-    if store is None or store.attributes is None or digest not in store.attributes["definition"]:
+    if store is None or (store.attributes or {}).get("identity") != identity:
         return c, arrays
     store.write(program.job, c, arrays)
     return c, None
 
 
-def program_of(pickled, digest):
+def program_of(pickled, identity):
     import cloudpickle
 
     with LOCK:
-        if digest not in PROGRAMS:
+        if identity not in PROGRAMS:
             PROGRAMS.clear()
-            PROGRAMS[digest] = Program(cloudpickle.loads(pickled))
-        return PROGRAMS[digest]
+            PROGRAMS[identity] = Program(cloudpickle.loads(pickled))
+        return PROGRAMS[identity]
 
 
 def on_cluster(client, program, left, store):
@@ -40,8 +40,8 @@ def on_cluster(client, program, left, store):
         raise ImportError("a campaign on a cluster needs dask: pip install 'accion[cluster]'.") from error
     # By value, functions too: workers need not have the user's files. A task of its own, so that it is made again where a worker is lost with it.
     pickled = client.submit(bytes, cloudpickle.dumps(program.job), pure=False)
-    digest, path = program.digest, None if store is None else str(store.path)
-    futures = [client.submit(work, pickled, digest, path, c, pure=False) for c in left]
+    identity, path = identity_of(definition(program)), None if store is None else str(store.path)
+    futures = [client.submit(work, pickled, identity, path, c, pure=False) for c in left]
     try:
         for future, (c, part) in as_completed(futures, with_results=True):
             if part is not None and store is not None:

@@ -20,6 +20,9 @@ from accion.simulate import begin
 from accion.step import stepper
 
 FAILURES = ("none", "bad start", "Newton's method did not converge", "not finite")
+LOCK = threading.Lock()
+COMPILED = {}  # programs of this process, by what they are
+KEPT = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +89,6 @@ class Program:
     def __init__(self, job):
         self.job = job
         self.base, self.targets = base_of(job.system, job.plan)
-        self.lock = threading.Lock()
         whole = partial(one, job, self.targets)
 
         def all_members(system, base, t0, h, steps, rows):
@@ -95,15 +97,26 @@ class Program:
         self.numbers = (job.system, self.base, job.t0, job.h, jnp.asarray(job.steps))
         self.lowered = jax.jit(all_members).trace(*self.numbers, self.rows(0)).lower()
 
+    @cached_property
+    def text(self):
+        return self.lowered.as_text()
+
     @property
     def digest(self):
         """What tells one program from another: its code after tracing, with the constants in it, and its numbers."""
         numbers = b"".join(np.ascontiguousarray(leaf).tobytes() for leaf in jax.tree.leaves(self.numbers))
-        return digest(self.lowered.as_text().encode() + numbers)
+        return digest(self.text.encode() + numbers)
 
     @cached_property
     def compiled(self):
-        return self.lowered.compile()
+        """The program as machine code, shared with earlier campaigns that differ in numbers only."""
+        key = digest(self.text.encode())
+        with LOCK:
+            if key not in COMPILED:
+                if len(COMPILED) >= KEPT:
+                    COMPILED.pop(next(iter(COMPILED)))
+                COMPILED[key] = self.lowered.compile()
+            return COMPILED[key]
 
     def rows(self, c):
         """The rows of chunk `c`; the last chunk is filled up with its last member, so that all have one shape."""
@@ -117,9 +130,7 @@ class Program:
 
     def run(self, c):
         """Everything that is stored of chunk `c`, by name."""
-        with self.lock:
-            compiled = self.compiled
-        rows = self.rows(c)
+        compiled, rows = self.compiled, self.rows(c)
         first, last = self.job.span(c)
         out = jax.tree.map(lambda a: np.asarray(a)[: last - first], compiled(*self.numbers, rows))
         results, went, seen = out
@@ -164,7 +175,8 @@ def job_of(system, method, plan, h, steps, t0, reductions, chunk):
         raise ValueError(f"the third argument must be a plan: table(...), grid(...) or sample(...); got {plan!r}.")
     system = inputs.check_system(system, method)
     t0, h = inputs.check_times(t0, h, steps, 1)
-    chunk = min(plan.size, 1024) if chunk is None else chunk
+    # A chunk costs tens of ms to write, however many it holds; fewer than 64 would leave threads idle at the end and lose more when interrupted.
+    chunk = min(plan.size, max(256, min(8192, -(-plan.size // 64)))) if chunk is None else chunk
     if isinstance(chunk, bool) or not isinstance(chunk, int | np.integer) or chunk < 1:
         raise ValueError(f"chunk must be a whole number >= 1, how many members are run and stored at once; got {chunk!r}.")
     return Job(system, method, plan, t0, h, int(steps), reductions, int(chunk))

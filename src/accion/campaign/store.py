@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from accion.campaign.plans import digest
 from accion.campaign.program import FAILURES
 from accion.storage import params_text
 
@@ -75,6 +76,11 @@ def definition(program):
         "chunk": job.chunk,
         "functions": program.digest,
     }
+
+
+def identity_of(here):
+    """A short name for a definition: the plan's members and the program's code and numbers are in it."""
+    return digest(json.dumps(here).encode())
 
 
 def versions():
@@ -150,6 +156,7 @@ class Store:
             "accion_campaign": FORMAT,
             "title": f"{job.size} runs of {job.system.name} by {here['method']}",
             "definition": json.dumps(here),
+            "identity": identity_of(here),
             "versions": json.dumps(versions()),
         }
         group: Any = zarr.create_group(beside, zarr_format=2, attributes=attrs)

@@ -1,0 +1,40 @@
+"""The explicit Euler method for formations: what 002 section 6.3 compares with."""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+class EulerRun(NamedTuple):
+    """Times, shape (steps + 1,); positions and velocities, shape (steps + 1, n d)."""
+
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+
+
+def euler(formation, *, q0, v0=None, h, steps):
+    """q_{k+1} = q_k + h v_k, v_{k+1} = v_k - h (k v_k + grad V(q_k)), of 002 (38).
+
+    Where it diverges the numbers become inf and NaN.
+    """
+    q = jnp.asarray(formation.points(q0).ravel())
+    v = jnp.zeros_like(q) if v0 is None else jnp.asarray(formation.points(v0).ravel())
+    gains = jnp.repeat(jnp.asarray(formation.gains), formation.dimension)
+    qs, vs = run(formation.bonds, jnp.asarray(formation.distances), gains, q, v, float(h), steps)
+    return EulerRun(h * np.arange(steps + 1), np.concatenate([q[None], qs]), np.concatenate([v[None], vs]))
+
+
+@partial(jax.jit, static_argnums=(0, 6))
+def run(bonds, d, gains, q, v, h, steps):
+    slope = jax.grad(lambda q: bonds(0.0, q, {"d": d}))
+
+    def step(state, _):
+        q, v = state
+        after = (q + h * v, v - h * (gains * v + slope(q)))
+        return after, after
+
+    return jax.lax.scan(step, (q, v), length=steps)[1]

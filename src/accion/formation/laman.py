@@ -1,0 +1,104 @@
+"""Rigidity of a graph in the plane by counting: the pebble game (Jacobs and Hendrickson 1997), O(n m)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Laman:
+    """Whether a graph has 2n - 3 edges of which no k agents span more than 2k - 3 (Laman 1970): generically minimally rigid in the plane.
+
+    `independent` and `dependent` are edges by number: a largest set of which every k agents span at most 2k - 3, and the rest. `overcounted`
+    are agents that span too many edges, empty where there are none.
+    """
+
+    n: int
+    independent: tuple[int, ...]
+    dependent: tuple[int, ...]
+    overcounted: tuple[int, ...]
+
+    @property
+    def holds(self):
+        return not self.dependent and self.rigid
+
+    @property
+    def rigid(self):
+        """Whether the graph is generically rigid: it has 2n - 3 independent edges."""
+        return len(self.independent) == 2 * self.n - 3
+
+    def __bool__(self):
+        return self.holds
+
+    def __str__(self):
+        if self.holds:
+            return f"the graph is a Laman graph: {2 * self.n - 3} edges, all independent."
+        words = []
+        if self.overcounted:
+            k = len(self.overcounted)
+            words.append(f"agents {', '.join(map(str, self.overcounted))} have more than 2*{k} - 3 = {2 * k - 3} edges among them")
+        missing = 2 * self.n - 3 - len(self.independent)
+        if missing:
+            words.append(f"{missing} of {2 * self.n - 3} independent edges are missing")
+        return f"not a Laman graph: {'; '.join(words)}."
+
+
+def laman(graph) -> Laman:
+    """The count of Laman for a `Graph` in the plane, by the pebble game.
+
+    Each agent has two pebbles, one for each coordinate; an edge that is accepted takes one from an end. An edge is independent of those before it
+    where four pebbles can be brought to its ends.
+    """
+    covered = [[] for _ in range(graph.n)]  # of each agent, the heads of the edges that its pebbles lie on
+    independent, dependent, overcounted = [], [], ()
+    for w, (a, b) in enumerate(graph.edges.tolist()):
+        while len(covered[a]) > 0 and fetch(covered, a, b):
+            pass
+        while len(covered[b]) > 0 and fetch(covered, b, a):
+            pass
+        if len(covered[a]) + len(covered[b]) == 0:
+            covered[a].append(b)
+            independent.append(w)
+            continue
+        dependent.append(w)
+        if not overcounted:
+            overcounted = tuple(sorted(reach(covered, (a, b))))
+    return Laman(graph.n, tuple(independent), tuple(dependent), overcounted)
+
+
+def fetch(covered, root, other):
+    """Bring one pebble to `root` along a path of covered edges, leaving those of `other` where they are. False where none is free."""
+    parent = {root: None, other: None}
+    stack = [root]
+    while stack:
+        i = stack.pop()
+        for j in covered[i]:
+            if j in parent:
+                continue
+            parent[j] = i
+            if len(covered[j]) < 2:
+                while parent[j] is not None:  # turn the edges of the path round
+                    i = parent[j]
+                    covered[i].remove(j)
+                    covered[j].append(i)
+                    j = i
+                return True
+            stack.append(j)
+    return False
+
+
+def reach(covered, roots):
+    """All agents that the covered edges lead to from `roots`: they hold 3 free pebbles, so that they have 2k - 3 edges without the new one."""
+    seen, stack = set(roots), list(roots)
+    while stack:
+        for j in covered[stack.pop()]:
+            if j not in seen:
+                seen.add(j)
+                stack.append(j)
+    return seen
+
+
+def spanned(graph, agents):
+    """How many edges have both ends among `agents`."""
+    inside = np.isin(graph.edges, np.asarray(agents, dtype=int))
+    return int(np.sum(inside.all(axis=1)))

@@ -1,0 +1,139 @@
+"""Rigidity of a framework (graph, positions): its matrix and rank, edges that are redundant or missing, congruence (002 section 6.1)."""
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from accion.formation.graph import Graph
+
+ROUNDOFF = 1e-10  # singular values below it, relative to the largest, count as zero
+
+
+def check_positions(graph, q):
+    """`q` as an array of shape (n, d), from that or from a flat vector."""
+    points = np.asarray(q, dtype=float)
+    if points.ndim == 1 and points.size % graph.n == 0:
+        points = points.reshape(graph.n, -1)
+    if points.ndim != 2 or len(points) != graph.n or points.shape[1] not in (1, 2, 3):
+        raise ValueError(f"positions must have shape ({graph.n}, d) with d = 2 or 3; got shape {np.shape(q)}.")
+    if not np.all(np.isfinite(points)):
+        raise ValueError("positions must be finite.")
+    return points
+
+
+def relative_positions(graph, q):
+    """z = B^T q, the row q_i - q_j for each edge (i, j), shape (m, d)."""
+    points = check_positions(graph, q)
+    return points[graph.tails] - points[graph.heads]
+
+
+def rigidity_matrix(graph, q):
+    """R = D(z)^T Bbar^T, shape (m, n d): half the derivative of the squared distances (002 section 6.1, where the transpose is missing)."""
+    z = relative_positions(graph, q)
+    m, d = z.shape
+    R = np.zeros((m, graph.n, d))
+    rows = np.arange(m)
+    R[rows, graph.tails] = z
+    R[rows, graph.heads] = -z
+    return R.reshape(m, graph.n * d)
+
+
+def numerical_rank(R):
+    s = np.linalg.svd(R, compute_uv=False)
+    return int(np.sum(s > ROUNDOFF * s[0])) if s.size and s[0] > 0 else 0
+
+
+def rank(graph, q):
+    """The rank of the rigidity matrix."""
+    return numerical_rank(rigidity_matrix(graph, q))
+
+
+def full_rank(n, d):
+    """n d - d (d + 1)/2, the rank of a rigid framework: 2n - 3 in the plane, 3n - 6 in space; of fewer than d agents n (n - 1)/2."""
+    return n * d - d * (d + 1) // 2 if n >= d else n * (n - 1) // 2
+
+
+def infinitesimally_rigid(graph, q):
+    """Whether only translations and rotations leave the distances as they are, to first order."""
+    return rank(graph, q) == full_rank(*check_positions(graph, q).shape)
+
+
+def minimally_rigid(graph, q):
+    """Whether it is infinitesimally rigid and has no edge more than it needs."""
+    return infinitesimally_rigid(graph, q) and graph.m == full_rank(*check_positions(graph, q).shape)
+
+
+def redundant(graph, q):
+    """The edges, by number, each of which could be taken away (alone) without loss of rank: those with a share in a self-stress."""
+    R = rigidity_matrix(graph, q)
+    u, s, _ = np.linalg.svd(R)
+    r = int(np.sum(s > ROUNDOFF * s[0]))
+    stresses = u[:, r:]  # w with w R = 0; an edge is redundant where some stress is not zero on it
+    return [] if stresses.shape[1] == 0 else np.flatnonzero(np.linalg.norm(stresses, axis=1) > ROUNDOFF**0.5).tolist()
+
+
+def missing(graph, q):
+    """The pairs of agents each of which would, as an edge, raise the rank."""
+    points = check_positions(graph, q)
+    R = rigidity_matrix(graph, q)
+    _, s, v = np.linalg.svd(R)
+    r = int(np.sum(s > ROUNDOFF * s[0]))
+    free = v[r:].reshape(-1, *points.shape)  # motions that keep all distances to first order
+    there = {tuple(sorted(edge)) for edge in graph.edges.tolist()}
+    scale = np.max(np.linalg.norm(points - points.mean(axis=0), axis=1))
+    found = []
+    for i, j in combinations(range(graph.n), 2):
+        stretch = np.sum((free[:, i] - free[:, j]) * (points[i] - points[j]), axis=1)
+        if (i, j) not in there and np.linalg.norm(stretch) > ROUNDOFF**0.5 * scale:
+            found.append((i, j))
+    return found
+
+
+@dataclass(frozen=True)
+class Congruence:
+    """How two shapes compare: "same" (a translation and a rotation take one to the other), "mirrored" (with a reflection), or "different".
+
+    `distance` is the largest that is left between corresponding agents after the best motion, with a reflection where that is better.
+    """
+
+    kind: str
+    distance: float
+
+    def __bool__(self):
+        return self.kind != "different"
+
+
+def congruent(q1, q2, tolerance=1e-6) -> Congruence:
+    """Whether two configurations, each of shape (n, d), have all distances equal: up to translations, rotations and reflections.
+
+    `tolerance` is relative to the size of the shape. The best motion is that of Kabsch (1976), with and without reflection. Shapes that are
+    their own mirror image (all in a line or, in space, in a plane) are "same".
+    """
+    a, b = np.asarray(q1, dtype=float), np.asarray(q2, dtype=float)
+    if a.ndim != 2 or a.shape != b.shape:
+        raise ValueError(f"two configurations of the same shape (n, d) are needed; got {a.shape} and {b.shape}.")
+    a, b = a - a.mean(axis=0), b - b.mean(axis=0)
+    u, _, vt = np.linalg.svd(a.T @ b)
+    best = {}
+    for kind, sign in (("same", 1.0), ("mirrored", -1.0)):
+        flip = np.ones(a.shape[1])
+        flip[-1] = sign * np.linalg.det(u @ vt)
+        best[kind] = float(np.max(np.linalg.norm(a @ ((u * flip) @ vt) - b, axis=1)))
+    size = max(np.max(np.linalg.norm(a, axis=1)), np.max(np.linalg.norm(b, axis=1)))
+    for kind in ("same", "mirrored"):
+        if best[kind] <= tolerance * size:
+            return Congruence(kind, best[kind])
+    return Congruence("different", min(best.values()))
+
+
+def pair_distances(q):
+    """The distances of all pairs of agents, shape (..., n (n - 1)/2), of configurations of shape (..., n, d)."""
+    q = np.asarray(q)
+    i, j = np.triu_indices(q.shape[-2], 1)
+    return np.linalg.norm(q[..., i, :] - q[..., j, :], axis=-1)
+
+
+def complete(n):
+    """The graph with all edges."""
+    return Graph(n, list(combinations(range(n), 2)))

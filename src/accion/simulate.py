@@ -1,6 +1,7 @@
 """Initial value problems: the only time loop."""
 
 import math
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,6 +20,8 @@ from accion.thermal import check_hypotheses, hypotheses
 from accion.trajectory import Trajectory, rows, warn_of_second_law
 
 PARTS = 100  # of a run that shows its progress
+ROOM = 256  # rows that any run has room for, if they are not more than so many
+NUMBERS = 16_384
 
 
 class Saved(NamedTuple):
@@ -57,12 +60,8 @@ def first_state(scheme, t0, h, z0, p0, x, lam):
     return state, known, None if isinstance(system, System) else hypotheses(system, scheme.method, t0, h, state)
 
 
-def march(system, method, state, t0, h, first, save_every, saves, every_step):
-    """`saves` times `save_every` steps from step number `first`: the last state and what was saved.
-
-    `every_step` says that `save_every` is 1. The number of steps between two that are saved may be traced, so that runs of other
-    lengths need no compilation; for reverse-mode derivatives it must be a plain number.
-    """
+def saver(system, method, t0, h, first, save_every, every_step):
+    """The function (state, j) -> (state, what is saved) that makes the steps up to the j-th save; `every_step` says that `save_every` is 1."""
     scheme = scheme_of(system, method)
     step = stepper(scheme)
 
@@ -79,55 +78,80 @@ def march(system, method, state, t0, h, first, save_every, saves, every_step):
             state, iterations = jax.lax.fori_loop(0, save_every, lambda k, carry: one(i + k, carry), (state, jnp.array(0)))
         return state, Saved(state.q, state.p, state.x, iterations, scheme.kept(state))
 
-    return jax.lax.scan(save, state, jnp.arange(saves))
+    return save
+
+
+def march(system, method, state, t0, h, first, save_every, saves, every_step, room):
+    """`saves` times `save_every` steps from step number `first`: the last state and what was saved, in an array with `room` rows.
+
+    Both numbers are arguments of what is compiled, so that runs of other lengths compile nothing while they have room.
+    """
+    save = saver(system, method, t0, h, first, save_every, every_step)
+    row = jax.eval_shape(save, state, 0)[1]
+
+    def write(j, carry):
+        state, rows = carry
+        state, row = save(state, j)
+        return state, jax.tree.map(lambda a, b: a.at[j].set(b), rows, row)
+
+    return jax.lax.fori_loop(0, saves, write, (state, jax.tree.map(lambda a: jnp.zeros((room, *a.shape), a.dtype), row)))
+
+
+def fixed_march(system, method, state, t0, h, first, save_every, saves, every_step, room):
+    """As `march`, with numbers that are fixed: what reverse-mode derivatives need."""
+    return jax.lax.scan(saver(system, method, t0, h, first, save_every, every_step), state, jnp.arange(saves))
 
 
 def begin_many(system, method, t0, h, start):
     return jax.vmap(lambda system, start: begin(system, method, t0, h, start))(system, start)
 
 
-def march_many(system, method, state, t0, h, first, save_every, saves, every_step):
-    return jax.vmap(lambda system, state: march(system, method, state, t0, h, first, save_every, saves, every_step))(system, state)
+def many(march):
+    """`march` for an ensemble."""
+    return lambda system, method, state, **rest: jax.vmap(lambda system, state: march(system, method, state, **rest))(system, state)
 
 
-def collect(system, method, first, last, saved, t0, h, save_every, steps, axis):
-    """The numbers of a trajectory: the start and what was saved, joined along the time `axis`."""
-    scheme = scheme_of(system, method)
-    head = Saved(first.q, first.p, first.x, jnp.zeros_like(first.completed), scheme.kept(first))
-    z, p, x, iterations, kept = jax.tree.map(lambda a, b: jnp.concatenate([jnp.expand_dims(a, axis), b], axis=axis), head, saved)
-    t = t0 + h * save_every * jnp.arange(saved.p.shape[axis] + 1)
+def room_for(saves, state):
+    """How many rows a run is given room for: a round number, so that runs of similar length share what is compiled, and little memory is lost."""
+    few = min(ROOM, 2 ** int(math.log2(max(1, NUMBERS // sum(leaf.size for leaf in jax.tree.leaves(state))))))
+    grain = 2 ** max(0, saves.bit_length() - 4) if saves > ROOM else 2 ** (saves - 1).bit_length()
+    return max(few, -(-saves // grain) * grain)
+
+
+def collect(system, method, first, last, saved, t0, h, save_every, steps, axis, np):
+    """The numbers of a trajectory: the start and what was saved, joined along the time `axis` by `np`, NumPy or its counterpart in JAX."""
+    scheme, t0, h = scheme_of(system, method), np.asarray(t0), np.asarray(h)
+    first, last = jax.tree.map(np.asarray, (first, last))
+    head = Saved(first.q, first.p, first.x, np.zeros_like(first.completed), scheme.kept(first))
+    z, p, x, iterations, kept = jax.tree.map(lambda a, b: np.concatenate([np.expand_dims(a, axis), b], axis=axis), head, saved)
+    t = t0 + h * save_every * np.arange(p.shape[axis])
     q, S = system.apart(z)
-    guess, lam = x[..., : system.space.dim] / h, None
-    if system.constraint is not None:
-        _, p, lam = rows(nodes.node, axis == 1, system, t, q, p, guess)
-    numbers = {"t": t, "q": q, "p": p, "lam": lam, "iterations": iterations, "guess": guess}
+    numbers = {"t": t, "q": q, "p": p, "iterations": iterations, "guess": x[..., : system.space.dim] / h}
     if S is not None:
         numbers |= {"S": S, "supplied": kept, "laws": scheme.laws(last)}
-    return numbers | {"success": last.completed == steps, "steps_completed": last.completed}
+    return jax.tree.map(jnp.asarray, numbers | {"success": last.completed == steps, "steps_completed": last.completed})
 
 
 class Compiled(NamedTuple):
-    """The loop, compiled: `march` for any number of steps between saves, `fixed_march` for one that derivatives go through."""
+    """The loop, compiled: `march` for any number of steps and saves, `fixed_march` for numbers that derivatives go through."""
 
     begin: Any
     march: Any
     fixed_march: Any
-    collect: Any
     time_axis: int
 
 
-def compiled(begin, march, time_axis):
-    static = ("method", "saves", "every_step")
+def compiled(begin, march, fixed_march, time_axis):
+    static = ("method", "every_step", "room")
     return Compiled(
         jax.jit(begin, static_argnames="method"),
         jax.jit(march, static_argnames=static),
-        jax.jit(march, static_argnames=(*static, "save_every")),
-        jax.jit(partial(collect, axis=time_axis), static_argnames="method"),
+        jax.jit(fixed_march, static_argnames=(*static, "saves", "save_every")),
         time_axis,
     )
 
 
-ONE, MANY = compiled(begin, march, 0), compiled(begin_many, march_many, 1)
+ONE, MANY = compiled(begin, march, fixed_march, 0), compiled(begin_many, many(march), many(fixed_march), 1)
 
 
 def simulate(
@@ -211,8 +235,11 @@ def run(loop, system, method, start, t0, h, steps, save_every, throw, progress, 
             check_hypotheses(member, thermal)
         member.space.check_increment(first.x if loop is ONE else first.x[0])
     march = partial(loop.fixed_march if traced else loop.march, system, method, t0=t0, h=h, save_every=save_every, every_step=save_every == 1)
-    last, saved = in_parts(march, first, steps, save_every, progress and not traced, loop.time_axis)
-    numbers = loop.collect(system, method, first, last, saved, t0, h, save_every, steps)
+    last, saved = in_parts(march, first, steps, save_every, progress and not traced, traced, loop.time_axis)
+    numbers = collect(system, method, first, last, saved, t0, h, save_every, steps, loop.time_axis, jnp if traced else np)
+    if member.constraint is not None:
+        _, p, lam = rows(nodes.node, loop is MANY, system, numbers["t"], numbers["q"], numbers["p"], numbers["guess"])
+        numbers |= {"p": p, "lam": lam}
     trajectory = Trajectory(**numbers, h=h, system=system, method=method)
     if throw and not traced and not bool(jnp.all(trajectory.success)):
         raise failure(system, method, first, t0, h, steps, trajectory)
@@ -221,20 +248,22 @@ def run(loop, system, method, start, t0, h, steps, save_every, throw, progress, 
     return trajectory
 
 
-def in_parts(march, state, steps, save_every, progress, axis):
+def in_parts(march, state, steps, save_every, progress, traced, axis):
     """The whole march in one call, or with a progress bar in about a hundred."""
     saves = steps // save_every
-    if not progress:
-        return march(state, first=0, saves=saves)
-    size = max(1, saves // PARTS)
+    size = max(1, saves // PARTS) if progress else saves
+    room = room_for(size, jax.tree.map(lambda a: a[0], state) if axis else state)
+    if traced:
+        return march(state, first=0, saves=saves, room=room)
     parts = []
-    with progress_bar("simulating", steps) as advance:
+    with progress_bar("simulating", steps) if progress else nullcontext(lambda _: None) as advance:
         for done in range(0, saves, size):
             count = min(size, saves - done)
-            state, part = march(state, first=done * save_every, saves=count)
-            parts.append(jax.block_until_ready(part))
+            state, part = march(state, first=done * save_every, saves=count, room=room)
+            filled = (slice(None),) * axis + (slice(count),)
+            parts.append(jax.tree.map(lambda a, filled=filled: np.asarray(a)[filled], part))
             advance(count * save_every)
-    return state, jax.tree.map(lambda *leaves: jnp.concatenate(leaves, axis=axis), *parts)
+    return state, parts[0] if len(parts) == 1 else jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=axis), *parts)
 
 
 def failure(system, method, first, t0, h, steps, trajectory):
@@ -248,7 +277,7 @@ def failure(system, method, first, t0, h, steps, trajectory):
         system, first, completed = jax.tree.map(lambda a: a[i], (system, first, completed))
     k = int(completed)
     # The state before that step, once more: a run that goes well need not carry it.
-    state = first if k == 0 else ONE.march(system, method, first, t0, h, first=0, save_every=k, saves=1, every_step=k == 1)[0]
+    state = first if k == 0 else ONE.march(system, method, first, t0, h, first=0, save_every=k, saves=1, every_step=k == 1, room=1)[0]
     t = float(t0 + k * h)
     where = f"{who}step {k} of {steps} (t = {t:.6g}, h = {float(h):.3g})"
     scheme = scheme_of(system, method)

@@ -15,6 +15,8 @@ from accion.errors import SecondLawViolated
 from accion.methods import Method
 from accion.systems import DiscreteThermalSystem
 
+AT_ONCE = 256  # rows of a trajectory
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -199,8 +201,31 @@ def rounding(trajectory):
     return np.nanmax(np.abs(trajectory.energy())) / np.nanmin(trajectory.temperature())
 
 
-@partial(jax.jit, static_argnums=(0, 1))
 def rows(f, many, system, t, *arrays):
+    """`f(system, t, *rows)` at each time, for an ensemble of each run.
+
+    Rows are taken a fixed number at a time, the last of them repeated to fill it: so trajectories of all lengths share what is compiled.
+    """
+    count, axis = len(t), int(many)
+    size = min(AT_ONCE, 2 ** (count - 1).bit_length())
+    if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((system, t, arrays))) or count == size:
+        return mapped(f, many, system, t, *arrays)
+
+    def some(a, first, axis):
+        a = np.asarray(a)
+        return np.take(a, np.minimum(np.arange(first, first + size), count - 1), axis=axis)
+
+    parts = []
+    for first in range(0, count, size):
+        parts.append(mapped(f, many, system, some(t, first, 0), *jax.tree.map(lambda a, first=first: some(a, first, axis), arrays)))
+    kept = (slice(None),) * axis + (slice(count),)
+    # Within a transformation of JAX what is computed is traced, even from numbers.
+    join = jnp.concatenate if isinstance(jax.tree.leaves(parts)[0], Tracer) else np.concatenate
+    return jax.tree.map(lambda *pieces: jnp.asarray(join(pieces, axis=axis)[kept]), *parts)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def mapped(f, many, system, t, *arrays):
     """`f(system, t, *rows)` at each time, in a loop: under vmap Newton's method would run its rare branches for every row."""
 
     def over_time(system, arrays):

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from typer.testing import CliRunner
 import accion as ac
 from accion.campaign.lines import line_of
 from accion.cli import app
-from accion.gallery import friction_cart
+from tests.conftest import pendulum_lagrangian
 
 campaign = ac.campaign
 RUN = {"h": 0.05, "steps": 60}
@@ -135,11 +136,11 @@ def test_plans_that_do_not_fit(pendulum, plan, words):
 
 def test_parts_of_a_product_may_be_lists_or_tuples():
     space = ac.Product(ac.Euclidean(2), ac.Torus(1))
-    system = ac.System(lambda t, q, v, params: 0.5 * v @ v - 0.5 * q[0] @ q[0] + jnp.cos(q[1][0]), space)
+    system = ac.mechanical(1.0, lambda t, q, params: 0.5 * q[0] @ q[0] - jnp.cos(q[1][0]), space)
     plans = [campaign.grid({"q0[0][1]": [0.2, 0.3]}, q0=q0, v0=[0.0, 0.1, 0.2]) for q0 in (([0.1, 0.0], [0.5]), [[0.1, 0.0], [0.5]])]
     plans.append(campaign.table({"q0": (np.array([[0.1, 0.2], [0.1, 0.3]]), np.array([[0.5], [0.5]]))}, v0=[0.0, 0.1, 0.2]))
-    found = [campaign.run(system, ac.Midpoint(), plan, h=0.1, steps=3, progress=False) for plan in plans]
-    one = ac.simulate(system, ac.Midpoint(), q0=([0.1, 0.3], [0.5]), v0=[0.0, 0.1, 0.2], h=0.1, steps=3)
+    found = [campaign.run(system, ac.Trapezoid(), plan, h=0.1, steps=3, progress=False) for plan in plans]
+    one = ac.simulate(system, ac.Trapezoid(), q0=([0.1, 0.3], [0.5]), v0=[0.0, 0.1, 0.2], h=0.1, steps=3)
     for each in found:
         np.testing.assert_allclose(each["q_0"][1], one.q[0][-1], atol=1e-13)
         np.testing.assert_allclose(each["q_1"][1], one.q[1][-1], atol=1e-13)
@@ -199,29 +200,29 @@ def test_an_event_that_only_touches_zero_is_none():
     np.testing.assert_allclose(found["through_t"], [1.0, np.nan, 1.0], atol=1e-14)
 
 
-def test_constrained_and_thermal_systems():
-    disk = ac.System(
+def test_constrained_systems():
+    bead = ac.System(
         lambda t, q, v, params: 0.5 * v @ v - 9.81 * q[1], ac.Euclidean(2), holonomic=lambda t, q, params: jnp.array([q @ q - 1.0]), name="bead"
     )
-    angles = np.array([0.3, 1.0, 2.0])
-    plan = campaign.table({"q0": np.stack([np.sin(angles), -np.cos(angles)], axis=1)}, v0=[0.0, 0.0])
-    asked = [campaign.final("q", "v", "p", "lam"), campaign.extrema("lam[0]", "lam")]
-    found = campaign.run(disk, ac.Midpoint(), plan, reductions=asked, **QUIET)
-    one = ac.simulate(disk, ac.Midpoint(), q0=[np.sin(1.0), -np.cos(1.0)], v0=[0.0, 0.0], **RUN)
+    q0 = [[np.sin(0.3), -np.cos(0.3)], [np.sin(1.0), -np.cos(1.0)], [1.1, 0.0]]
+    found = campaign.run(bead, ac.Midpoint(), campaign.table({"q0": q0}, v0=[0.0, 0.0]), reductions=[campaign.final("q", "v", "p", "lam")], **QUIET)
+    one = ac.simulate(bead, ac.Midpoint(), q0=q0[1], v0=[0.0, 0.0], **RUN)
     for name, value in (("q", one.q), ("v", one.v), ("p", one.p), ("lam", one.lam)):
         np.testing.assert_allclose(found[name][1], value[-1], atol=1e-9)
-    np.testing.assert_allclose(found["lam_max"][1], np.max(one.lam), atol=1e-9)
+    assert found["failure"].values.tolist() == [0, 0, 1]
+    assert "q0 is off the constraint of bead (by 0.21)" in found["reason"].values[2]
 
-    entry = friction_cart.entry
-    plan = campaign.grid({"v0[0]": [0.5, 1.0]}, **(entry.start | {"v0": [0.0] * entry.system.space.dim}))
-    run = {"h": entry.h, "steps": 20}
-    asked = [campaign.final(), campaign.extrema("T", "T"), campaign.mean(lambda t, q, v, S, params: S * 1.0, "S")]
-    found = campaign.run(entry.system, entry.method, plan, reductions=asked, progress=False, **run)
-    start = entry.start | {"v0": np.concatenate([[1.0], np.zeros(entry.system.space.dim - 1)])}
-    one = ac.simulate(entry.system, entry.method, **start, **run)
-    np.testing.assert_allclose(found["S"][1], one.S[-1], rtol=1e-10)
-    np.testing.assert_allclose(found["T_max"][1], np.max(one.temperature(), axis=0), rtol=1e-10)
-    np.testing.assert_allclose(found["S_mean"][1], np.trapezoid(one.S, one.t, axis=0) / one.t[-1], rtol=1e-10)
+
+def test_thermal_systems():
+    """A particle slowed down by friction, which warms a body with U = exp(S), so T = U."""
+    system = ac.ThermalSystem(lambda t, q, v, S, params: 0.5 * v[0] ** 2 - jnp.exp(S), ac.Euclidean(1), friction=lambda t, q, v, S, params: -v)
+    plan = campaign.table({"v0[0]": [1.0, 2.0], "S0": [0.0, 0.1]}, q0=[0.0])
+    asked = [campaign.final(), campaign.extrema("T", "T"), campaign.mean(lambda t, q, v, S, params: S, "S")]
+    found = campaign.run(system, ac.Midpoint(), plan, reductions=asked, **QUIET)
+    one = ac.simulate(system, ac.Midpoint(), q0=[0.0], v0=[2.0], S0=0.1, **RUN)
+    np.testing.assert_allclose(found["S"][1], one.S[-1], atol=1e-12)
+    np.testing.assert_allclose([found["T_min"][1], found["T_max"][1]], np.exp([one.S[0], one.S[-1]]), atol=1e-12)
+    np.testing.assert_allclose(found["S_mean"][1], np.trapezoid(one.S, one.t) / one.t[-1], atol=1e-12)
 
 
 def test_bad_reductions(pendulum):
@@ -284,23 +285,19 @@ def test_a_step_without_solution_is_told_from_one_that_is_not_finite():
         found = campaign.run(system, ac.Midpoint(), plan, h=0.4, steps=5, progress=False)
         assert found["failure"].values.tolist() == [0, code, 0]
         more = {"params": {"a": value}, "v0": [0.0]} if system is slope else {"v0": [value]}
-        with pytest.raises(ac.StepFailed) as error:
-            ac.simulate(system, ac.Midpoint(), q0=[0.0], h=0.4, steps=5, **more)
-        assert int(found["steps_completed"][1]) == error.value.step
-        assert found["reason"].values[1] == f"{words} at step {error.value.step} (t = {error.value.t:.6g})"
+        step = int(ac.simulate(system, ac.Midpoint(), q0=[0.0], h=0.4, steps=5, throw=False, **more).steps_completed)
+        assert int(found["steps_completed"][1]) == step
+        assert found["reason"].values[1] == f"{words} at step {step} (t = {0.4 * step:.6g})"
 
 
-def test_starts_off_the_constraint_and_off_the_group():
-    bead = ac.System(lambda t, q, v, params: 0.5 * v @ v, ac.Euclidean(2), holonomic=lambda t, q, params: jnp.array([q @ q - 1.0]), name="bead")
-    found = campaign.run(bead, ac.Midpoint(), campaign.table({"q0": [[1.0, 0.0], [1.1, 0.0]]}, v0=[0.0, 1.0]), h=0.01, steps=3, progress=False)
-    assert found["failure"].values.tolist() == [0, 1]
-    assert "q0 is off the constraint of bead" in found["reason"].values[1]
-    top = ac.System(lambda t, q, v, params: 0.5 * v @ (jnp.array([1.0, 2.0, 3.0]) * v), ac.SO3(), name="top")
-    plan = campaign.table({"q0": np.stack([np.eye(3), 2 * np.eye(3), np.eye(3)]), "v0": [[0.0, 0.1, 1.0], [0.0, 0.1, 1.0], [0.0, 0.1, 1e4]]})
-    found = campaign.run(top, ac.Midpoint(), plan, h=0.01, steps=3, progress=False)
+def test_starts_off_the_group():
+    wheel = ac.System(lambda t, q, v, params: 0.5 * v @ v, ac.SO2(), name="wheel")
+    plan = campaign.table({"q0": np.stack([np.eye(2), 2 * np.eye(2), np.eye(2)]), "v0": [[1.0], [1.0], [1e4]]})
+    found = campaign.run(wheel, ac.Midpoint(), plan, h=0.01, steps=3, progress=False)
     assert found["failure"].values.tolist() == [0, 1, 1]
-    assert "is not in SO3" in found["reason"].values[1]
+    assert "is not in SO2" in found["reason"].values[1]
     assert "one step turns by 100 rad" in found["reason"].values[2]
+    np.testing.assert_allclose(found["q"][0, 0], [np.cos(0.03), -np.sin(0.03)], atol=1e-14)
 
 
 # ---------------------------------------------------------------- the store
@@ -394,8 +391,8 @@ import accion as ac
 def run(store, client=None):
     system = ac.System(lambda t, q, v, params: 0.5 * v[0] ** 2 + params["k"] * jnp.cos(q[0]), ac.Torus(1), {"k": 9.81})
     plan = ac.campaign.sample(1500, {"q0[0]": (-3, 3), "params.k": (5, 10)}, how="sobol", seed=5, v0=[0.0])
-    asked = [ac.campaign.final(), ac.campaign.event(lambda t, q, v: q[0], "down")]
-    ac.campaign.run(system, ac.Midpoint(), plan, h=0.01, steps=3000, chunk=50, reductions=asked, store=store, progress=False, client=client)
+    asked = [ac.campaign.final(), ac.campaign.event("q[0]", "down")]
+    ac.campaign.run(system, ac.Midpoint(), plan, h=0.01, steps=2000, chunk=50, reductions=asked, store=store, progress=False, client=client)
 
 def kill_one(client, store):
     victim = sorted(client.run(os.getpid).values())[0]
@@ -471,6 +468,7 @@ def test_a_task_belongs_to_its_own_campaign(pendulum):
     from accion.campaign import cluster, program, store
 
     jobs = []
+    pendulum = replace(pendulum, lagrangian=lambda *point: pendulum_lagrangian(*point))  # pickled by value: another function each time
     for angles in ([0.1, 0.2], [0.3, 0.4]):
         plan = campaign.table({"q0[0]": angles}, v0=[0.0])
         jobs.append(program.job_of(pendulum, ac.Midpoint(), plan, 0.05, 60, 0.0, (campaign.final(),), None))

@@ -93,10 +93,20 @@ def member(system, method, base, targets, row):
     trees = {name: value for name, value in base.items() if value is not None} | {"params": system.params}
     for name, goal in targets.items():
         leaves, treedef = jax.tree.flatten(trees[goal.root])
-        own = jnp.asarray(leaves[goal.leaf], dtype=float)
-        leaves[goal.leaf] = own.at[goal.at].set(row[name]) if goal.at else jnp.asarray(row[name])
+        leaves[goal.leaf] = placed(leaves[goal.leaf], goal.at, row[name])
         trees[goal.root] = jax.tree.unflatten(treedef, leaves)
     params = trees.pop("params")
     start = Start(**{"q0": None} | trees)
     system = inputs.check_system(system if params is None else system.with_params(params), method, None, start.S0)
     return system, inputs.check_start(system, start)
+
+
+def placed(whole, at, value):
+    """`whole` with `value` at the index `at`; all of it is `value` where there is no index."""
+    if not at:
+        return value
+    if inputs.is_traced((whole, value)):
+        return jnp.asarray(whole, dtype=float).at[at].set(value)
+    whole = np.array(whole, dtype=float)
+    whole[at] = value
+    return whole

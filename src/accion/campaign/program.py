@@ -89,22 +89,24 @@ class Program:
     def __init__(self, job):
         self.job = job
         self.base, self.targets = base_of(job.system, job.plan)
-        whole = partial(one, job, self.targets)
+        # Plain lists go in, so that a system that was made anew, with functions that are new to Python, can use what was compiled before.
+        self.numbers, frame = jax.tree.flatten((job.system, self.base, job.t0, job.h, jnp.asarray(job.steps)))
 
-        def all_members(system, base, t0, h, steps, rows):
-            return jax.lax.map(partial(whole, system, base, t0, h, steps), rows)
+        def all_members(numbers, rows):
+            member_of = partial(one, job, self.targets, *jax.tree.unflatten(frame, numbers))
+            return jax.lax.map(lambda row: member_of(dict(zip(self.targets, row, strict=True))), rows)
 
-        self.numbers = (job.system, self.base, job.t0, job.h, jnp.asarray(job.steps))
-        self.lowered = jax.jit(all_members).trace(*self.numbers, self.rows(0)).lower()
+        self.lowered = jax.jit(all_members).trace(self.numbers, list(self.rows(0).values())).lower()
 
     @cached_property
     def text(self):
-        return self.lowered.as_text()
+        """The program, with the names of what it gives."""
+        return f"{self.lowered.as_text()}{self.lowered.out_tree}"
 
     @property
     def digest(self):
         """What tells one program from another: its code after tracing, with the constants in it, and its numbers."""
-        numbers = b"".join(np.ascontiguousarray(leaf).tobytes() for leaf in jax.tree.leaves(self.numbers))
+        numbers = b"".join(np.ascontiguousarray(leaf).tobytes() for leaf in self.numbers)
         return digest(self.text.encode() + numbers)
 
     @cached_property
@@ -132,7 +134,7 @@ class Program:
         """Everything that is stored of chunk `c`, by name."""
         compiled, rows = self.compiled, self.rows(c)
         first, last = self.job.span(c)
-        out = jax.tree.map(lambda a: np.asarray(a)[: last - first], compiled(*self.numbers, rows))
+        out = jax.tree.map(lambda a: np.asarray(a)[: last - first], compiled(self.numbers, list(rows.values())))
         results, went, seen = out
         failure, reason = self.failures(rows, went, seen)
         bad = failure > 0

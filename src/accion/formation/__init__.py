@@ -1,11 +1,14 @@
 """Formations of agents: graphs, rigidity, stabilisation by distances (002 section 6), regions of attraction."""
 
 from accion.formation import shapes as shapes
+from accion.formation.attraction import OUTCOMES as OUTCOMES, Rule as Rule, attraction as attraction
 from accion.formation.euler import euler as euler
 from accion.formation.formation import Formation as Formation
 from accion.formation.graph import Graph as Graph
 from accion.formation.laman import Laman as Laman, laman as laman
+from accion.formation.picture import plot_attraction as plot_attraction
 from accion.formation.potentials import quartic as quartic, spring as spring
+from accion.formation.refine import refine as refine
 from accion.formation.rigidity import (
     Congruence as Congruence,
     complete as complete,

@@ -10,7 +10,7 @@ import numpy as np
 
 from accion.analysis import decay
 from accion.formation import rigidity
-from accion.formation.graph import Graph
+from accion.formation.graph import Graph, check_numbers
 from accion.formation.potentials import quartic
 from accion.systems import mechanical
 
@@ -32,8 +32,11 @@ class Bonds:
         """V of each edge, shape (m,). Cost and memory are linear in the number of edges."""
         g = self.graph
         if g.m <= WRITTEN_OUT:
-            x, d = jnp.split(q, g.n), jnp.split(jnp.asarray(d, dtype=float), g.m)
-            return jnp.stack([self.potential(x[i] - x[j], d[w][0]) for w, (i, j) in enumerate(g.edges.tolist())])
+            x = jnp.split(q, g.n)  # its transpose is one concatenation, that of an index a padding for each edge
+            z = [x[i] - x[j] for i, j in g.edges.tolist()]
+            if self.potential is quartic:
+                return 0.25 * (jnp.stack([jnp.sum(each * each) for each in z]) - d**2) ** 2
+            return jnp.stack([self.potential(each, length) for each, length in zip(z, jnp.unstack(d), strict=True)])
         x = q.reshape(g.n, self.dimension)
         return jax.vmap(self.potential)(x[g.tails] - x[g.heads], d)
 
@@ -235,19 +238,3 @@ def rotation(d, a, b, q):
 @partial(jax.jit, static_argnums=0)
 def edge_energies(bonds, q, d):
     return jax.lax.map(lambda q: bonds.each(q, d), q)
-
-
-def check_numbers(what, values, count, of, least):
-    """One number for each of `count` things, from as many or from one for all; all above `least`."""
-    try:
-        given = np.asarray(values, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{what} must be a number, or one for each {of}; got {values!r}.") from error
-    if given.shape not in ((), (count,)):
-        raise ValueError(f"{what} must be one number, or one for each of the {count} {of}s; got shape {given.shape}.")
-    found = np.broadcast_to(given, (count,)).copy()
-    wrong = np.flatnonzero(~(np.isfinite(found) & (found > least)))
-    if len(wrong):
-        raise ValueError(f"{what} must be finite and above {least:g}; got {found[wrong[0]]} for {of} {wrong[0]}.")
-    found.flags.writeable = False
-    return found

@@ -94,3 +94,19 @@ def check_edges(n, edges):
         raise ValueError(f"the edge between agents {pair[0]} and {pair[1]} is there twice; one is enough, in either direction.")
     found.flags.writeable = False
     return found
+
+
+def check_numbers(what, values, count, of, least):
+    """One number for each of `count` things, from as many or from one for all; all above `least`."""
+    try:
+        given = np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} must be a number, or one for each {of}; got {values!r}.") from error
+    if given.shape not in ((), (count,)):
+        raise ValueError(f"{what} must be one number, or one for each of the {count} {of}s; got shape {given.shape}.")
+    found = np.broadcast_to(given, (count,)).copy()
+    wrong = np.flatnonzero(~(np.isfinite(found) & (found > least)))
+    if len(wrong):
+        raise ValueError(f"{what} must be finite and above {least:g}; got {found[wrong[0]]} for {of} {wrong[0]}.")
+    found.flags.writeable = False
+    return found

@@ -1,0 +1,124 @@
+"""Regions of attraction (002 section 6.4): outcomes that are known, refinement, the map."""
+
+import numpy as np
+import pytest
+
+import accion as ac
+from accion.formation import OUTCOMES, Formation, attraction, plot_attraction, refine, shapes
+from accion.plot import save_figure
+
+CONGRUENT, ANOTHER, NOT_CONVERGED, DIVERGED = range(4)
+TRIANGLE = Formation.from_shape([(0, 1), (1, 2), (2, 0)], np.array([[-2.0, 0.0], [2.0, 0.0], [0.0, 3.0]]), 5.0)
+SQUARE = Formation.from_shape(*shapes.square(4.0), 8.0)
+GRID = [np.linspace(-4, 4, 9), np.linspace(-4, 4, 9)]
+
+
+@pytest.fixture(scope="module")
+def triangle():
+    return attraction(TRIANGLE, 2, GRID, h=0.02, steps=500)
+
+
+def test_a_triangle_closes_from_either_side(triangle):
+    """Off the line through the other two it becomes the triangle, mirrored from below; on the line it stays there, which no small push survives."""
+    below, line, above = GRID[1] < 0, GRID[1] == 0, GRID[1] > 0
+    assert set(triangle.attrs) >= {"edges", "distances", "gains", "agent", "h", "steps", "rule"}
+    assert triangle["outcome"].attrs["outcomes"] == list(OUTCOMES)
+    assert np.all(triangle.outcome.values[:, above] == CONGRUENT)
+    assert np.all(triangle.outcome.values[:, below] == CONGRUENT)
+    assert np.all(triangle.outcome.values[:, line] == ANOTHER)
+    assert np.all(triangle.mirrored.values[:, below])
+    assert not np.any(triangle.mirrored.values[:, above])
+    assert not np.any(triangle.stable.values)
+    for q in triangle.other.values:
+        assert np.linalg.matrix_rank(q - q.mean(axis=0), tol=1e-9) == 1
+        np.testing.assert_allclose(ac.accelerations(TRIANGLE.system())(0.0, q.ravel(), np.zeros(6)), 0, atol=1e-9)
+    assert np.all(triangle["shape"].values[:, line] > 0)
+    # The mirror image of a start takes as long.
+    np.testing.assert_allclose(triangle.time.values[:, below], triangle.time.values[:, above][:, ::-1], atol=1e-12)
+    np.testing.assert_allclose(triangle.time.values[:, above], triangle.time.values[::-1, above], atol=1e-12)
+    assert np.all(np.isnan(triangle.time.values[:, line]))
+
+
+@pytest.mark.parametrize("point", [(0, 8), (3, 1)])
+def test_each_run_is_that_of_simulate(triangle, point):
+    """The time, from a trajectory with every step: the first look, every 10 steps, from which all distances are within 1 % and speeds below 0.1."""
+    q0 = np.array([-2.0, 0.0, 2.0, 0.0, GRID[0][point[0]], GRID[1][point[1]]])
+    q = np.asarray(ac.simulate(TRIANGLE.system(), ac.Trapezoid(), q0=q0, v0=np.zeros(6), h=0.02, steps=500).q)
+    speed = np.max(np.linalg.norm(np.diff(q, axis=0).reshape(-1, 3, 2), axis=2), axis=1) / 0.02
+    good = np.all(np.abs(TRIANGLE.errors(q[1:])) <= 0.01 * TRIANGLE.distances, axis=1) & (speed < 0.1)
+    looks = good[9::10]
+    last_bad = np.flatnonzero(~looks)[-1]
+    assert looks[-1]
+    np.testing.assert_allclose(triangle.time.values[point], (last_bad + 1) * 10 * 0.02, atol=1e-12)
+    assert TRIANGLE.classify(q[-1]) == ("mirrored" if GRID[1][point[1]] < 0 else "same")
+
+
+def test_a_square_can_fold():
+    """Agent 2 on the wrong side of the diagonal ends on top of agent 4: all five distances, another shape."""
+    ds = attraction(SQUARE, 1, [np.array([0.5, 3.5]), np.array([0.5, 3.5])], h=0.014, steps=500)
+    right = np.array([[False, False], [True, False]])  # (3.5, 0.5); the diagonal itself is a line of symmetry
+    assert np.all(ds.outcome.values[right] == CONGRUENT)
+    assert ds.outcome.values[0, 1] == ANOTHER
+    number = int(ds["shape"].values[0, 1])
+    q = ds.other.values[number - 1]
+    np.testing.assert_allclose(SQUARE.errors(q.ravel()), 0, atol=1e-9)
+    np.testing.assert_allclose(q[1], q[3], atol=1e-6)
+    assert ds.stable.values[number - 1]
+
+
+def test_runs_that_do_not_end():
+    early = attraction(TRIANGLE, 2, GRID, h=0.02, steps=3).outcome.values
+    assert early[4, 7] == early[4, 1] == CONGRUENT  # its own place, and that of the mirror image
+    assert np.sum(early == NOT_CONVERGED) == 79
+    far = attraction(TRIANGLE, 2, [np.array([0.0, 500.0]), np.array([3.0, 4.0])], h=0.02, steps=500)
+    assert np.all(far.outcome.values[1] == DIVERGED)
+    assert np.all(far.outcome.values[0] == CONGRUENT)
+    assert np.isnan(far.time.values[1]).all()
+
+
+def test_refinement_is_the_whole_grid_with_fewer_runs():
+    f = Formation.from_shape(*shapes.hexagon(5.0), 13.0)
+    coarse = attraction(f, 0, [np.linspace(-15, 15, 21)] * 2, h=0.014, steps=357)
+    fine = refine(coarse)
+    whole = attraction(f, 0, [fine.x.values, fine.y.values], h=0.014, steps=357)
+    assert 0.1 < fine.computed.values.mean() < 0.6
+    assert fine.sizes["x"] == 41
+    at = fine.computed.values
+    np.testing.assert_array_equal(fine.outcome.values[at], whole.outcome.values[at])
+    np.testing.assert_array_equal(fine.time.values[at], whole.time.values[at])
+    assert np.mean(fine.outcome.values == whole.outcome.values) > 0.99
+    assert np.mean(whole.outcome.values == CONGRUENT) > 0.2
+    assert np.mean(whole.outcome.values == ANOTHER) > 0.4
+
+
+def test_the_map(tmp_path, triangle):
+    save_figure(plot_attraction(triangle), tmp_path / "map.png")
+    assert (tmp_path / "map.png").stat().st_size > 10000
+    f = Formation.from_shape(*shapes.pyramid(3.0), 8.0)
+    space = attraction(f, 3, [np.array([-1.0, 1.0]), np.array([-1.0, 1.5]), np.array([0.3, 2.0])], h=0.014, steps=200)
+    with pytest.raises(ValueError, match="two axes"):
+        plot_attraction(space)
+    assert plot_attraction(space.isel(z=0)) is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "words"),
+    [
+        ((TRIANGLE, 3, GRID), {}, "from 0 to 2"),
+        ((TRIANGLE, 2, GRID[:1]), {}, "2 vectors of increasing"),
+        ((TRIANGLE, 2, [GRID[0][::-1], GRID[1]]), {}, "2 vectors of increasing"),
+        ((TRIANGLE, 2, GRID), {"h": -1.0}, "h must be positive"),
+        ((TRIANGLE, 2, GRID), {"shape": np.ones((3, 2))}, "does not have the distances"),
+        ((Formation([(0, 1)], 1.0, 2, 1.0), 0, GRID), {}, "needs the desired shape"),
+    ],
+)
+def test_bad_input_is_named(arguments, options, words):
+    with pytest.raises(ValueError, match=words):
+        attraction(*arguments, **{"h": 0.02, "steps": 10, **options})
+
+
+def test_bad_refinement_is_named(triangle):
+    with pytest.raises(ValueError, match="at least 2"):
+        refine(triangle, factor=1)
+    with pytest.raises(ValueError, match="no boundary"):
+        refine(triangle.isel(y=slice(5, 9)))

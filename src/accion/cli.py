@@ -190,10 +190,11 @@ def describe(traj, seconds):
     for name, first, last in zip(names, values[0, 0], values[0, -1], strict=True):
         table.add_row(escape(name), f"{first:.9g}", f"{last:.9g}")
     if traj.S is not None:
-        thermal = zip(traj.system.frame.names, np.atleast_2d(traj.S.T), np.atleast_2d(traj.temperature().T), strict=True)
-        for name, S, T in thermal:
+        frame = traj.system.frame
+        thermal = zip(frame.names, frame.temperatures, np.atleast_2d(traj.S.T), np.atleast_2d(traj.temperature().T), strict=True)
+        for name, hot, S, T in thermal:
             table.add_row(escape(name), f"{S[0]:.9g}", f"{S[-1]:.9g}")
-            table.add_row(escape(name.replace("S", "T", 1).replace("J/K", "K")), f"{T[0]:.9g}", f"{T[-1]:.9g}")
+            table.add_row(escape(hot), f"{T[0]:.9g}", f"{T[-1]:.9g}")
     table.add_row("energy", f"{float(E[0]):.9g}", f"{float(E[-1]):.9g}")
     console.print(table)
     console.print(

@@ -14,9 +14,10 @@ from accion.inputs import Start, check_first, check_start, check_system
 from accion.methods import Midpoint
 from accion.nodes import index_one, look, project_at, thermal_rates
 from accion.systems import System
+from accion.thermal import check_temperatures
 
 PIECES = 40  # of the whole time at least, after each of which a constrained motion is put back on its constraint
-OUTSIDE = 1e100  # a rate that no step can take
+OUTSIDE, FAR = 1e100, 1e50  # a rate that no step can take, and where one would lead
 
 
 def accelerations(system) -> Callable[..., Any]:
@@ -62,6 +63,8 @@ def reference(system, *, q0, v0, ts, S0=None, lam0=None, rtol=1e-12, atol=1e-12,
         raise ValueError(f"ts must be at least two increasing times, the first one that of q0; got {np.asarray(ts)}.")
     check_first(system, first_look(system, ts[0], z0, start.v0), start)
     lam0 = jnp.zeros(0) if lam0 is None else start.lam0
+    if not isinstance(system, System):
+        check_temperatures(system, first_temperature(system, ts[0], z0, start.v0))
     states = integrate(system, z0, start.v0, lam0, ts, rtol, atol, max_steps)
     if states is None:
         raise RuntimeError(
@@ -89,6 +92,7 @@ def unflat(y, z, n):
 
 
 first_look = jax.jit(look)
+first_temperature = jax.jit(lambda system, t, z, v: system.temperature(t, z, v))
 
 
 @lru_cache(maxsize=64)
@@ -106,7 +110,8 @@ def compiled(treedef):
             dq, dlam = system.space.tangent(q, v), rate if rate is not None and system.vakonomic is not None else lam
         change = jnp.concatenate([*(jnp.ravel(leaf) for leaf in jax.tree.leaves(dq)), a, dlam])
         # Where a trial step leads out of the domain the step control must see an error, which it does not in NaN.
-        return jnp.where(jnp.isfinite(change), change, OUTSIDE)
+        inside = jnp.isfinite(change) if isinstance(system, System) else jnp.isfinite(change) & jnp.all(system.temperature(t, q, v) > 0)
+        return jnp.where(inside, change, OUTSIDE)
 
     def put_back(numbers, t, y, z):
         system = jax.tree.unflatten(treedef, numbers)
@@ -117,6 +122,13 @@ def compiled(treedef):
     return jax.jit(rates), jax.jit(put_back)
 
 
+def entropy_tolerance(system, t, z, v, atol, size):
+    """`atol` for each number of the state; of an entropy it is a part of energy over temperature where that is less than 1."""
+    scale = abs(float(system.energy(t, z, v))) / float(jnp.min(system.temperature(t, z, v)))
+    n, m = system.space.dim, system.frame.m
+    return np.concatenate([np.full(size - n - m, atol), np.full(m, atol * min(1.0, scale) if scale > 0 else atol), np.full(n, atol)])
+
+
 def integrate(system, z0, v0, lam0, ts, rtol, atol, max_steps):
     """The states at the times `ts`, one row for each, or None where the equations could not be integrated so far."""
     numbers, treedef = jax.tree.flatten(system)
@@ -124,6 +136,8 @@ def integrate(system, z0, v0, lam0, ts, rtol, atol, max_steps):
     pieces = 1 if system.constraint is None else max(2, -(-PIECES // (len(ts) - 1)))
     y, step, count = flat(z0, v0, lam0), None, 0
     rows = [y]
+    if not isinstance(system, System):
+        atol = entropy_tolerance(system, ts[0], z0, v0, atol, len(y))
     for a, b in pairwise(np.asarray(ts)):
         for t, end in pairwise(np.linspace(a, b, pieces + 1)):
             first = None if step is None else min(step, end - t)
@@ -132,7 +146,7 @@ def integrate(system, z0, v0, lam0, ts, rtol, atol, max_steps):
                 lambda t, y: np.asarray(rates(numbers, np.float64(t), y, z0)), (t, end), y, method="DOP853", rtol=rtol, atol=atol, first_step=first
             )  # fmt: skip
             count += len(found.t) - 1
-            if found.status != 0 or not np.all(np.isfinite(found.y[:, -1])) or count > max_steps:
+            if found.status != 0 or not np.all(np.abs(found.y[:, -1]) < FAR) or count > max_steps:
                 return None
             y, step = found.y[:, -1], max(np.diff(found.t)[:-1], default=step)
             if system.constraint is not None:

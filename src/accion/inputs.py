@@ -138,8 +138,8 @@ def check_entropy(system, S, name):
         value = jnp.asarray(S, dtype=float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be a number, the entropy; got {S!r}.") from error
-    if value.shape != () or (not is_traced(value) and not np.isfinite(value)):
-        raise ValueError(f"{name} must be a finite number, the entropy; got {S!r}.")
+    if value.shape != () or isinstance(S, bool) or (not is_traced(value) and not np.isfinite(value)):
+        raise ValueError(f"{name} must be a finite number, the entropy; got {S!r}. For several bodies say so: ThermalSystem(..., entropies=2).")
     return value
 
 

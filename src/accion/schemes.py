@@ -7,12 +7,12 @@ from typing import Any
 import jax.numpy as jnp
 
 from accion import newton
-from accion.methods import EnergyConsistent, GeneralizedAlpha, Sample
+from accion.methods import GeneralizedAlpha, Sample
 from accion.nodes import index_one, inertia_and_force
 from accion.products import written_out
 from accion.step import End, Scheme, State, Variational, not_finite, opening
 from accion.systems import System
-from accion.thermal import Energetic, Thermal
+from accion.thermal import Thermal
 
 
 def move(method, h, rates, dv):
@@ -90,4 +90,4 @@ def scheme_of(system, method) -> Scheme:
     """The scheme that steps `system` by `method`."""
     if isinstance(system, System):
         return (AlphaScheme if isinstance(method, GeneralizedAlpha) else Variational)(system, method)
-    return (Energetic if isinstance(method, EnergyConsistent) else Thermal)(system, method)
+    return Thermal(system, method)

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion import methods
+from accion.systems import DiscreteThermalSystem, System
 from accion.systems.system import unit_of, word_of
 from accion.systems.tree import is_number
 from accion.thermal import Laws
@@ -32,13 +33,14 @@ def to_dataset(trajectory):
     per_run = dims[:-1]
     units = np.array(system.units)
     fields = {
-        "v": ((*dims, "coordinate"), trajectory.v, "velocity", joined([f"{u}/s" if u else "" for u in units])),
         "p": ((*dims, "coordinate"), trajectory.p, "momentum", joined([f"J s/{u}" if u else "" for u in units])),
-        "energy": (dims, trajectory.energy(), "energy", "J" if all(units) or trajectory.S is not None else ""),
         "iterations": (dims, trajectory.iterations, "iterations of Newton's method", "1"),
         "success": (per_run, trajectory.success, "whether every step was solved", "1"),
         "steps_completed": (per_run, trajectory.steps_completed, "steps that were solved", "1"),
     }
+    if not isinstance(system, DiscreteThermalSystem):
+        fields["v"] = ((*dims, "coordinate"), trajectory.v, "velocity", joined([f"{u}/s" if u else "" for u in units]))
+        fields["energy"] = (dims, trajectory.energy(), "energy", "J" if all(units) or trajectory.S is not None else "")
     if trajectory.lam is not None:
         fields["lam"] = ((*dims, "multiplier"), trajectory.lam, "multiplier, the constraint force", "")
     if trajectory.S is not None:
@@ -66,13 +68,15 @@ def thermal_fields(trajectory, dims):
     shape = dims if trajectory.system.entropies is None else (*dims, "body")
     fields = {
         "S": (shape, trajectory.S, f"entropy, {', '.join(map(word_of, names))}", joined([unit_of(name) for name in names])),
-        "T": (shape, trajectory.temperature(), "temperature", "K" if all(unit_of(name) == "J/K" for name in names) else ""),
         "supplied": (dims, trajectory.supplied, "energy from outside since the start", "J"),
     }
+    if not isinstance(trajectory.system, DiscreteThermalSystem):
+        fields["T"] = (shape, trajectory.temperature(), "temperature", "K" if all(unit_of(name) == "J/K" for name in names) else "")
     return fields | {f"laws_{name}": (dims[:-1], value, LAWS[name], "") for name, value in trajectory.laws._asdict().items() if name in LAWS}
 
 
 LAWS = {
+    "energy": "energy at the start",
     "least": "least change of the total entropy in a step that was not cooled",
     "least_step": "the step of that change",
     "push": "largest energy that friction gave in a step",
@@ -88,7 +92,7 @@ def joined(units):
 
 def attributes(trajectory):
     system = trajectory.system
-    return {
+    return ({} if trajectory.S is None else {"entropies": json.dumps(list(trajectory.entropies))}) | {
         "title": system.name,
         "method": repr(trajectory.method),
         "space": repr(system.space),
@@ -154,6 +158,12 @@ def check_same(dataset, system, path):
     for name, now in (("space", repr(system.space)), ("params", params_text(system))):
         if dataset.attrs[name] != now:
             raise ValueError(f"{path} was made with another system: its {name} is {dataset.attrs[name]}, that of the given one is {now}.")
+    if ("S" in dataset) != (not isinstance(system, System)):
+        raise ValueError(f"{path} was made with another system: {'a thermal one' if 'S' in dataset else 'one without entropies'}.")
+    if "S" in dataset and system.entropies is not None and list(system.entropies) != json.loads(dataset.attrs["entropies"]):
+        raise ValueError(
+            f"{path} was made with other entropies: {dataset.attrs['entropies']}, those of the given system are {list(system.entropies)}."
+        )
 
 
 def read(path, system):
@@ -174,11 +184,12 @@ def read(path, system):
         check_same(dataset, system, path)
     factors = dataset.attrs["factors"]
     q = tuple(jnp.asarray(dataset[f"q_{i}"].values) for i in range(factors)) if factors else jnp.asarray(dataset["q"].values)
-    names = ("p", "v", "energy", "iterations", "success", "steps_completed")
+    names = [name for name in ("p", "v", "energy", "T", "iterations", "success", "steps_completed") if name in dataset]
     first = {"t": jnp.asarray(dataset["time"].values), "q": q, "h": jnp.asarray(dataset.attrs["h"]), "method": stored_method(dataset.attrs["method"])}
     for name in ("lam", "S", "supplied"):
         if name in dataset:
             first[name] = jnp.asarray(dataset[name].values)
     if "S" in dataset:
-        first["laws"] = Laws(first["supplied"][..., -1], *(jnp.asarray(dataset[f"laws_{name}"].values) for name in LAWS))
+        first["laws"] = Laws(supplied=first["supplied"][..., -1], **{name: jnp.asarray(dataset[f"laws_{name}"].values) for name in LAWS})
+        first |= {"entropies": json.loads(dataset.attrs["entropies"]), "several": "body" in dataset["S"].dims}
     return first | {name: jnp.asarray(dataset[name].values) for name in names}

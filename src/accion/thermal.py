@@ -21,7 +21,8 @@ from accion.step import End, Scheme, State
 from accion.systems import DiscreteThermalSystem
 from accion.systems.constraints import sampled
 
-ROUNDING = 1e-12  # of the powers that flow, below which their sum is no cooling
+LARGE = 1e8  # times the energy that moves: a body with more than that is a bath
+AMONG = 1e-3  # of the heat that flows, below which what comes from outside counts as little
 
 
 class Exchange(NamedTuple):
@@ -30,6 +31,8 @@ class Exchange(NamedTuple):
     supply: Any  # energy from outside: external work, heat, and what L's own dependence on time brings
     heat: Any  # into each body, shape (m,)
     dissipation: Any  # into each body, shape (m,)
+    friction: Any  # h |F_fr| |v|, what dissipation is measured by, shape (m,)
+    T: Any  # h times the temperatures, shape (m,)
 
 
 class Discretised(ABC):
@@ -56,6 +59,10 @@ class Discretised(ABC):
     @abstractmethod
     def exchange(self, t, h, z, x) -> Exchange:
         """What is exchanged."""
+
+    @abstractmethod
+    def energy(self, t, z, v) -> jax.Array:
+        """E at a point, zero where there is none."""
 
     @abstractmethod
     def cold(self, t, h, z, x) -> jax.Array:
@@ -86,8 +93,11 @@ class Sampled(Discretised):
 
     def exchange(self, t, h, z, x):
         n, samples = self.system.space.dim, self.samples(t, h, z, x)
-        parts = (self.system.supply, self.system.heating, self.system.dissipation)
+        parts = (self.system.supply, self.system.heating, self.system.dissipation, self.system.friction_size, self.system.temperature)
         return Exchange(*(h * sampled(lambda t, z, w, f=f: f(t, z, w[:n]), samples) for f in parts))
+
+    def energy(self, t, z, v):
+        return self.system.energy(t, z, v)
 
     def cold(self, t, h, z, x):
         n = self.system.space.dim
@@ -129,7 +139,10 @@ class Given(Discretised):
 
     def exchange(self, t, h, z, x):
         nothing = jnp.zeros(self.system.frame.m)
-        return Exchange(jnp.zeros(()), nothing, nothing)
+        return Exchange(jnp.zeros(()), nothing, nothing, nothing, nothing + h)
+
+    def energy(self, t, z, v):
+        return jnp.zeros(())
 
     def cold(self, t, h, z, x):
         return jnp.zeros(self.system.frame.m, dtype=bool)
@@ -143,32 +156,35 @@ def discretised(system, method) -> Discretised:
 class Laws(NamedTuple):
     """What is written down of every step, for the two laws; steps are counted from 0."""
 
+    energy: Any  # at the start
     supplied: Any  # energy from outside, so far
-    least: Any  # change of the total entropy in a step that is not cooled
+    least: Any  # change of the total entropy, without what net cooling can take, in a step with (nearly) no heat from outside
     least_step: Any
     push: Any  # the largest energy that friction gave in a step; friction takes it
     push_step: Any
-    friction: Any  # the largest energy that it gave or took
+    friction: Any  # the largest h |F_fr| |v|
 
 
-def opened():
+def opened(energy):
     """Before the first step."""
-    return Laws(jnp.zeros(()), jnp.array(jnp.inf), jnp.array(-1), jnp.array(-jnp.inf), jnp.array(-1), jnp.zeros(()))
+    return Laws(energy, jnp.zeros(()), jnp.array(jnp.inf), jnp.array(-1), jnp.array(-jnp.inf), jnp.array(-1), jnp.zeros(()))
 
 
-def written(laws, exchange, change, step):
+def written(laws, exchange, h, change, step):
     """The laws with one more step, in which the entropies changed by `change`, shape (m,)."""
     net = jnp.sum(exchange.heat)
-    cooled = net < -ROUNDING * jnp.sum(jnp.abs(exchange.heat))
-    total, push = jnp.where(cooled, jnp.inf, jnp.sum(change)), jnp.max(-exchange.dissipation)
+    # Where much heat comes from outside, from where is not known, and nothing can be said about the entropy of these bodies alone.
+    alone = jnp.abs(net) <= AMONG * jnp.sum(jnp.abs(exchange.heat))
+    total = jnp.where(alone, jnp.sum(change) + jnp.maximum(-net, 0.0) / jnp.min(exchange.T / h), jnp.inf)
+    push = jnp.max(-exchange.dissipation)
     less, more = total < laws.least, push > laws.push
-    return Laws(
-        laws.supplied + exchange.supply,
-        jnp.where(less, total, laws.least),
-        jnp.where(less, step, laws.least_step),
-        jnp.where(more, push, laws.push),
-        jnp.where(more, step, laws.push_step),
-        jnp.maximum(laws.friction, jnp.max(jnp.abs(exchange.dissipation))),
+    return laws._replace(
+        supplied=laws.supplied + exchange.supply,
+        least=jnp.where(less, total, laws.least),
+        least_step=jnp.where(less, step, laws.least_step),
+        push=jnp.where(more, push, laws.push),
+        push_step=jnp.where(more, step, laws.push_step),
+        friction=jnp.maximum(laws.friction, jnp.max(exchange.friction)),
     )
 
 
@@ -190,16 +206,23 @@ def hypotheses(system, method, t, h, state):
 def check_hypotheses(system, known):
     """Raise ValueError where a hypothesis does not hold, by name; of an ensemble the first member is looked at."""
     T, D3, D4 = (np.asarray(a).reshape(-1, system.frame.m)[0] for a in known)
-    for name, temperature, minus, plus in zip(system.frame.names, T, D3, D4, strict=True):
-        if not isinstance(system, DiscreteThermalSystem) and not temperature > 0:
-            raise ValueError(
-                f"the temperature T = -dL/dS that belongs to {name} is {temperature:.6g} at the start; it must be positive, or friction cannot heat "
-                "(001 Lemma 3.8). Is the internal energy in L with a minus sign, L = K - U(S), and does U grow with S?"
-            )
+    if not isinstance(system, DiscreteThermalSystem):
+        check_temperatures(system, T)
+    for name, minus, plus in zip(system.frame.names, D3, D4, strict=True):
         if minus == 0 and plus == 0:
             raise ValueError(
                 f"D3 Ld and D4 Ld, the derivatives of the discrete Lagrangian by {name}, are both zero at the start: the equations of 001 Thm 3.17 "
                 "need one of them (Lemma 3.15). The Lagrangian must depend on the entropy."
+            )
+
+
+def check_temperatures(system, T):
+    """Raise ValueError where a temperature at the start is not positive."""
+    for name, temperature in zip(system.frame.names, np.asarray(T), strict=True):
+        if not temperature > 0:
+            raise ValueError(
+                f"the temperature T = -dL/dS that belongs to {name} is {temperature:.6g} at the start; it must be positive, or friction cannot heat "
+                "(001 Lemma 3.8). Is the internal energy in L with a minus sign, L = K - U(S), and does U grow with S?"
             )
 
 
@@ -225,11 +248,11 @@ def units(form, unknowns, J, args):
 
 
 def energy_balance(method, unknowns, args):
-    """As `balance`, with every body's entropy balance off by the same power `e`, which is such that the energy at the end is right.
+    """As `balance`, with the entropy balances off by a power `e`, shared as the heat capacities are, such that the energy at the end is right.
 
     Unknown besides x are the velocity `v` at the end and `e`.
     """
-    system, t, h, z, p, energy = args
+    system, t, h, z, p, energy, C = args
     n, m = system.space.dim, system.frame.m
     x, v, e = unknowns[: n + m], unknowns[n + m : -1], unknowns[-1]
     pieces = Sampled(system, method)
@@ -238,11 +261,14 @@ def energy_balance(method, unknowns, args):
     legendre = system.momentum(t + h, end, v) - plus[:n]
     target = energy + pieces.exchange(t, h, z, x).supply
     first_law = system.energy(t + h, end, v) - target
-    return jnp.concatenate([p + minus[:n], pieces.rho(t, h, z, x) - e, legendre, first_law[None]])
+    return jnp.concatenate([p + minus[:n], pieces.rho(t, h, z, x) - C / jnp.sum(C) * e, legendre, first_law[None]])
 
 
 def energy_units(method, unknowns, J, args):
-    return units(lambda system: Sampled(system, method), unknowns, J, args[:-1])
+    """As `units`; the energy is rounded as C T is, the energy that the entropies hold, also where L has it cancelled by a constant."""
+    own, beside = units(lambda system: Sampled(system, method), unknowns, J, args[:5])
+    n, C = args[0].space.dim, args[-1]
+    return own.at[n:].set(jnp.maximum(own[n:], jnp.minimum(C, LARGE * own[n:]))), beside
 
 
 def entropy_residual(form, dS, args):
@@ -268,7 +294,10 @@ def entropy_change(form, args):
 
 @dataclass(frozen=True)
 class Thermal(Scheme):
-    """The step of a thermomechanical system."""
+    """The step of a thermomechanical system, by the entropy balance or, with `EnergyConsistent`, by that of the energy.
+
+    The second has the velocity at the end and the power `e` as further unknowns.
+    """
 
     system: Any
     method: Any
@@ -277,37 +306,56 @@ class Thermal(Scheme):
     def pieces(self):
         return discretised(self.system, self.method)
 
+    @property
+    def consistent(self):
+        return isinstance(self.method, EnergyConsistent)
+
+    def increment(self, unknowns):
+        return unknowns[: self.system.space.dim + self.system.frame.m]
+
     def opening(self, t, h, q, q1):
+        if self.consistent:
+            raise ValueError("EnergyConsistent starts from v0 or p0: with q1 the energy that is to be kept is not known.")
         n, m = self.system.space.dim, self.system.frame.m
         x = jnp.concatenate([self.system.space.local(self.system.frame.parts(q)[0], q1), jnp.zeros(m)])
         x = entropy_change(partial(discretised, method=self.method), (self.system, t, h, q, x))
         return x, -self.pieces.variation(t, h, q, x)[0][:n]
 
     def start(self, t, h, q, p, x, lam):
-        return State(q, p, jnp.zeros_like(x), x, x, jnp.array(0), opened())
+        v = x[: self.system.space.dim] / h
+        guess = jnp.concatenate([x, v, jnp.zeros(1)]) if self.consistent else x
+        return State(q, p, jnp.zeros_like(x), x, guess, jnp.array(0), opened(self.pieces.energy(t, q, v)))
 
-    def args(self, state, t, h):
-        return self.system, t, h, state.q, state.p
+    def equations(self, state, t, h):
+        """(residual, units, how many unknowns are held, arguments) of `newton.root`."""
+        args = (self.system, t, h, state.q, state.p)
+        if not self.consistent:
+            form = partial(discretised, method=self.method)
+            return partial(balance, form), partial(units, form), 0, args
+        n, laws = self.system.space.dim, state.rates
+        C = self.system.capacities(t, state.q, state.x[:n] / h)
+        return partial(energy_balance, self.method), partial(energy_units, self.method), n + 1, (*args, laws.energy + laws.supplied, C)
 
     def solve(self, state, t, h):
-        form = partial(discretised, method=self.method)
-        return newton.root(written_out(partial(balance, form)), written_out(partial(units, form)), 0, state.guess, self.args(state, t, h))
+        residual, size, held, args = self.equations(state, t, h)
+        return newton.root(written_out(residual), written_out(size), held, state.guess, args)
 
     def residual(self, unknowns, state, t, h):
-        return balance(partial(discretised, method=self.method), unknowns, self.args(state, t, h))
+        residual, _, _, args = self.equations(state, t, h)
+        return residual(unknowns, args)
 
     def end(self, unknowns, state, t, h):
-        n, x = self.system.space.dim, unknowns
+        n, x = self.system.space.dim, self.increment(unknowns)
         p = self.pieces.variation(t, h, state.q, x)[1][:n]
-        laws = written(state.rates, self.pieces.exchange(t, h, state.q, x), x[n:], state.completed)
-        return End(x, p, 2 * x - state.x, laws)
+        laws = written(state.rates, self.pieces.exchange(t, h, state.q, x), h, x[n:], state.completed)
+        return End(x, p, jnp.concatenate([2 * x - state.x, unknowns[len(x) :]]), laws)
 
     def lagrangian(self, unknowns, state, t, h):
-        cold = self.pieces.cold(t, h, state.q, unknowns)
-        return jnp.where(jnp.any(cold), jnp.nan, self.pieces.action(t, h, state.q, unknowns))
+        x = self.increment(unknowns)
+        return jnp.where(jnp.any(self.pieces.cold(t, h, state.q, x)), jnp.nan, self.pieces.action(t, h, state.q, x))
 
     def obstacle(self, unknowns, state, t, h):
-        return cold_words(self.pieces, unknowns, state, t, h)
+        return cold_words(self.pieces, self.increment(unknowns), state, t, h)
 
     def kept(self, state):
         return state.rates.supplied
@@ -316,61 +364,9 @@ class Thermal(Scheme):
         return state.rates
 
 
-@dataclass(frozen=True)
-class Energetic(Scheme):
-    """The step of a thermomechanical system by `EnergyConsistent`, which carries the energy that it has to have."""
-
-    system: Any
-    method: EnergyConsistent
-
-    @property
-    def pieces(self):
-        return Sampled(self.system, self.method)
-
-    def opening(self, t, h, q, q1):
-        raise ValueError("EnergyConsistent starts from v0 or p0: with q1 the energy that is to be kept is not known.")
-
-    def start(self, t, h, q, p, x, lam):
-        v = x[: self.system.space.dim] / h
-        guess = jnp.concatenate([x, v, jnp.zeros(1)])
-        return State(q, p, jnp.zeros_like(x), x, guess, jnp.array(0), (opened(), self.system.energy(t, q, v)))
-
-    def args(self, state, t, h):
-        laws, first = state.rates
-        return self.system, t, h, state.q, state.p, first + laws.supplied
-
-    def solve(self, state, t, h):
-        residual, size = written_out(partial(energy_balance, self.method)), written_out(partial(energy_units, self.method))
-        return newton.root(residual, size, self.system.space.dim + 1, state.guess, self.args(state, t, h))
-
-    def residual(self, unknowns, state, t, h):
-        return energy_balance(self.method, unknowns, self.args(state, t, h))
-
-    def end(self, unknowns, state, t, h):
-        n, m = self.system.space.dim, self.system.frame.m
-        x, laws = unknowns[: n + m], state.rates[0]
-        p = self.pieces.variation(t, h, state.q, x)[1][:n]
-        laws = written(laws, self.pieces.exchange(t, h, state.q, x), x[n:], state.completed)
-        return End(x, p, jnp.concatenate([2 * x - state.x, unknowns[n + m :]]), (laws, state.rates[1]))
-
-    def lagrangian(self, unknowns, state, t, h):
-        x = unknowns[: self.system.space.dim + self.system.frame.m]
-        return jnp.where(jnp.any(self.pieces.cold(t, h, state.q, x)), jnp.nan, self.pieces.action(t, h, state.q, x))
-
-    def obstacle(self, unknowns, state, t, h):
-        return cold_words(self.pieces, unknowns, state, t, h)
-
-    def kept(self, state):
-        return state.rates[0].supplied
-
-    def laws(self, state):
-        return state.rates[0]
-
-
-def cold_words(pieces, unknowns, state, t, h):
+def cold_words(pieces, x, state, t, h):
     """What is in the way of a step whose equations were solved."""
     frame = pieces.system.frame
-    x = unknowns[: frame.n + frame.m]
     cold = [name for name, flag in zip(frame.names, pieces.cold(t, h, state.q, x), strict=True) if flag]
     if not cold:
         return f"the Lagrangian is not finite where it leads, at the end of the increment {x}"

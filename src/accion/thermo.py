@@ -9,6 +9,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
+
+from accion.trajectory import worst
 
 R = 8.31446261815324  # J/(mol K), exact since 2019: the product of the Avogadro and Boltzmann constants
 
@@ -49,7 +52,7 @@ class IdealGas:
 
     def S(self, U, V):
         """The entropy of a gas with energy U (001 eq C.8)."""
-        return self.S_ref + self.NR * jnp.log((U / self.U_ref) ** self.c * (V / self.V_ref))
+        return self.S_ref + self.NR * (self.c * jnp.log(U / self.U_ref) + jnp.log(V / self.V_ref))
 
     def S_of_T(self, T, V):
         """The entropy of a gas with temperature T."""
@@ -88,12 +91,16 @@ def conduction(T, G):
     `G` is a number for two bodies, or a symmetric matrix of shape (m, m).
     """
     T, G = jnp.asarray(T), jnp.asarray(G)
+    if T.ndim != 1:
+        raise ValueError(f"conduction needs the temperatures of the bodies, shape (m,); got shape {T.shape}.")
+    if not isinstance(G, Tracer) and G.ndim == 2 and not np.array_equal(G, np.asarray(G).T):
+        raise ValueError(f"conductances must be symmetric, what flows from a to b comes from a; got {np.asarray(G).tolist()}.")
     if G.shape not in ((), (len(T), len(T))) or (G.shape == () and len(T) != 2):
         raise ValueError(
             f"conduction between {len(T)} bodies needs a symmetric matrix of shape ({len(T)}, {len(T)}), or a number for two; got shape {G.shape}."
         )
     flow = G * (T[None, :] - T[:, None])
-    # Half of it and of what flows back: nothing is lost to rounding, nor to a matrix that is not symmetric.
+    # Half of it and of what flows back: exactly as much comes as goes.
     return jnp.sum((flow - flow.T) / 2, axis=1)
 
 
@@ -111,7 +118,11 @@ def states(trajectory, body, volume=None, which=0):
 
     if trajectory.S is None:
         raise ValueError("states needs a trajectory of a ThermalSystem, which has an entropy.")
-    S = trajectory.S if trajectory.system.entropies is None else trajectory.S[..., which]
+    if not 0 <= which < len(trajectory.entropies):
+        raise ValueError(f"which must be the number of a body, from 0 to {len(trajectory.entropies) - 1}; got {which!r}.")
+    if volume is None and isinstance(body, IdealGas):
+        raise ValueError("a gas needs its volume: states(trajectory, gas, volume=lambda q: ...).")
+    S = trajectory.S if trajectory.S.ndim == trajectory.p.ndim - 1 else trajectory.S[..., which]
     each = jax.vmap(jax.vmap(volume)) if trajectory.is_ensemble and volume is not None else jax.vmap(volume) if volume is not None else None
     V = jnp.full(S.shape, jnp.nan) if each is None else each(trajectory.q)
     if V.shape != S.shape:
@@ -152,12 +163,10 @@ class LawsKept:
 def laws(trajectory) -> LawsKept:
     """The largest error of the first law at the saved times, and the extremes of the second over all steps; of an ensemble the worst run.
 
-    `least` is the least change of the total entropy in a step that was not cooled (inf where all were), `push` the largest energy that friction
-    gave in a step; the second law wants least >= 0 and push <= 0.
+    `least` is the least change of the total entropy in a step in which bodies exchange heat only among themselves (inf where there is none),
+    `push` the largest energy that friction gave in a step; the second law wants least >= 0 and push <= 0.
     """
     error, E = np.abs(np.asarray(trajectory.first_law())), np.abs(np.asarray(trajectory.energy()))
-    least, push = np.atleast_1d(trajectory.laws.least), np.atleast_1d(trajectory.laws.push)
-    i, j = int(np.argmin(least)), int(np.argmax(push))
-    steps = np.atleast_1d(trajectory.laws.least_step)[i], np.atleast_1d(trajectory.laws.push_step)[j]
-    first = float(np.max(error))
-    return LawsKept(first, first / float(np.max(E)), float(least[i]), int(steps[0]), float(push[j]), int(steps[1]))
+    (least, least_step, _), (push, push_step, _) = worst(trajectory)
+    first, size = float(np.nanmax(error)), float(np.nanmax(E))
+    return LawsKept(first, first / size if first > 0 else 0.0, least, least_step, push, push_step)

@@ -73,7 +73,7 @@ class Trajectory:
     @property
     def v(self):
         """Velocities: the inverse Legendre transform of (q, p), shape (times, dim); computed once."""
-        if self.stored is not None:
+        if self.stored is not None and "v" in self.stored:
             return self.stored["v"]
         if "_v" in self.__dict__:
             return self.__dict__["_v"]
@@ -85,7 +85,7 @@ class Trajectory:
 
     def energy(self):
         """E = p.v - L(t, q, v) at each saved time."""
-        if self.stored is not None:
+        if self.stored is not None and "energy" in self.stored:
             return self.stored["energy"]
         more = () if self.lam is None else (self.lam,)
         return self.each(energy, self.z, self.v, *more)
@@ -94,11 +94,22 @@ class Trajectory:
         """`f(system, t, z, v)` at each saved time: a number for each body."""
         if self.S is None:
             raise ValueError("temperatures, heat and entropy production belong to a ThermalSystem.")
+        if self.system is None:
+            raise ValueError("this trajectory was loaded without its system; pass it: accion.load(path, system=...).")
         return self.system.frame.shown(self.each(f, self.z, self.v))
 
     def temperature(self):
         """T = -dL/dS at each saved time; with several entropies one for each, shape (times, m)."""
+        if self.stored is not None and "T" in self.stored:
+            return self.stored["T"]
         return self.thermal(temperature)
+
+    @property
+    def entropies(self):
+        """The names of the entropies with their units, () where there are none."""
+        if self.S is None:
+            return ()
+        return tuple(self.stored["entropies"]) if self.stored is not None else self.system.frame.names
 
     def heat(self):
         """The power P_H that flows into each body, at each saved time."""
@@ -172,21 +183,27 @@ def production(system, t, z, v):
     return system.dissipation(t, z, v) / system.temperature(t, z, v)
 
 
-def warn_of_second_law(trajectory):
-    """Warn where friction gave energy, or the total entropy became less in a step without cooling by more than rounding."""
-    laws, h, t0 = trajectory.laws, float(trajectory.h), float(trajectory.t[0])
+def worst(trajectory):
+    """Of each law the run that keeps it least: ((least change of entropy, step, member), (largest push, step, member))."""
+    laws = trajectory.laws
     least, push = np.atleast_1d(laws.least), np.atleast_1d(laws.push)
     i, j = int(np.argmin(least)), int(np.argmax(push))
-    if push[j] > 1e-9 * np.atleast_1d(laws.friction)[j]:
-        k = int(np.atleast_1d(laws.push_step)[j])
+    return (float(least[i]), int(np.atleast_1d(laws.least_step)[i]), i), (float(push[j]), int(np.atleast_1d(laws.push_step)[j]), j)
+
+
+def warn_of_second_law(trajectory):
+    """Warn where friction gave energy, or the total entropy became less in a step without cooling, by more than rounding."""
+    (least, k, i), (push, l, j) = worst(trajectory)
+    t0, h = float(trajectory.t[0]), float(trajectory.h)
+    where = lambda step, member: (f"member {member}, " if trajectory.is_ensemble else "") + f"step {step} (t = {t0 + step * h:.6g})"  # noqa: E731
+    if push > 1e-9 * np.atleast_1d(trajectory.laws.friction)[j]:
         message = (
-            f"friction gives energy instead of taking it: F_fr.v h = {push[j]:.3g} > 0 in step {k} (t = {t0 + k * h:.6g}). Friction must oppose the "
+            f"friction gives energy instead of taking it: F_fr.v h = {push:.3g} > 0 in {where(l, j)}. Friction must oppose the "
             "velocity; a force that drives belongs to `external`."
         )
-    elif least[i] < 0 and least[i] < -1e-13 * rounding(trajectory):
-        k = int(np.atleast_1d(laws.least_step)[i])
+    elif least < 0 and np.any(np.atleast_1d(trajectory.laws.least) < -1e-13 * rounding(trajectory)):
         message = (
-            f"the total entropy became less by {-least[i]:.3g} in step {k} (t = {t0 + k * h:.6g}), though nothing was cooled. "
+            f"the total entropy became less by {-least:.3g} in {where(k, i)}, though the bodies exchange heat only among themselves. "
             "EnergyConsistent does so where friction is weaker than its error; otherwise look at the signs of `heat`."
         )
     else:
@@ -195,10 +212,12 @@ def warn_of_second_law(trajectory):
 
 
 def rounding(trajectory):
-    """The entropy whose last digit a step cannot see: the largest energy over the least temperature."""
+    """For each run the entropy whose last digit a step cannot see: the largest energy over the least temperature."""
     if isinstance(trajectory.system, DiscreteThermalSystem):
         return np.inf  # what it calls entropy need not obey the second law
-    return np.nanmax(np.abs(trajectory.energy())) / np.nanmin(trajectory.temperature())
+    runs = len(np.atleast_1d(trajectory.success))
+    E, T = (np.asarray(a).reshape(runs, -1) for a in (trajectory.energy(), trajectory.temperature()))
+    return np.nanmax(np.abs(E), axis=1) / np.nanmin(T, axis=1)
 
 
 def rows(f, many, system, t, *arrays):
@@ -237,5 +256,8 @@ def mapped(f, many, system, t, *arrays):
 def load(path, system=None):
     """The trajectory that `Trajectory.save` wrote. With its `system` everything can be computed from it again."""
     fields: dict[str, Any] = storage.read(path, system)
-    stored = {"v": fields.pop("v"), "energy": fields.pop("energy")}
+    stored = {name: fields.pop(name) for name in ("v", "energy", "T", "entropies") if name in fields}
+    several = fields.pop("several", False)
+    if system is not None and several:
+        system = system.with_entropies(np.empty(len(stored["entropies"])))
     return Trajectory(**fields, system=system, stored=stored)

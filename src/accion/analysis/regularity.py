@@ -124,6 +124,8 @@ def thermal_regularity(trajectory) -> ThermalRegularity:
     """The two matrices of 001 Def 3.25 along a trajectory of a thermal system, every step of which was saved."""
     if trajectory.S is None or trajectory.is_ensemble:
         raise ValueError("thermal_regularity needs a trajectory of one run of a thermal system.")
+    if not bool(trajectory.success) or trajectory.system is None:
+        raise ValueError("thermal_regularity needs a run that went well, with its system.")
     if not np.isclose(float(trajectory.t[1] - trajectory.t[0]), float(trajectory.h)):
         raise ValueError("thermal_regularity needs every step: simulate with save_every=1.")
     d, h = discrete(trajectory.system, trajectory.method), trajectory.h

@@ -14,9 +14,9 @@ class EnergyConsistent(Method):
 
         E(t_{k+1}, q_{k+1}, p_{k+1}, S_{k+1}) = E(t_k, q_k, p_k, S_k) + work of external forces + heat
 
-    so that the first law holds to roundoff, for every step size. Several bodies share the difference to their sampled balances equally. What is
-    given up is the second law where friction is weak: entropy also takes up the error that the method makes in the mechanical energy,
-    which may be of either sign.
+    so that the first law holds to roundoff, for every step size. Several bodies share the difference to their sampled balances as their heat
+    capacities are. What is given up is the second law where friction is weak: entropy also takes up the error that the method makes in the
+    mechanical energy, which may be of either sign.
     """
 
     method: Method

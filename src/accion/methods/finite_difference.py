@@ -14,7 +14,8 @@ class FiniteDifference(Method):
     """The user's own finite-difference map `psi(h, q0, q1) -> [(w, c, q, v), ...]` (001 Def 3.31).
 
     Each sample has a weight `w` (they add up to 1), a fraction `c` of the step at which time is taken, a configuration `q` and a
-    velocity `v`. On a curved space `q` and `v` are a group element and a body velocity. `Midpoint` would be
+    velocity `v`. On a curved space `q` and `v` are a group element and a body velocity; of a thermal system they are (q, S) and the
+    vector of v and S'. `Midpoint` would be
 
         FiniteDifference(lambda h, q0, q1: [(1.0, 0.5, (q0 + q1) / 2, (q1 - q0) / h)])
     """

@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from accion.systems import DiscreteThermalSystem
+from accion.systems.thermal import Frame
+
 COLORS = ("#1b6ca8", "#d1495b", "#2e933c", "#edae49", "#6a4c93", "#3d405b", "#00798c", "#8d6a9f")
 STYLE = {
     "figure.dpi": 110,
@@ -57,8 +60,9 @@ def trajectory(traj, axes=None):
 
     Returns the figure. `axes` are two, for a thermal system four.
     """
+    no_energy = isinstance(traj.system, DiscreteThermalSystem)
     if axes is None:
-        panels = 2 if traj.S is None else 4
+        panels = 2 if traj.S is None or no_energy else 4
         figure, grid = new_figure(panels, 1, (7.5, 2.6 * panels))
         axes = grid[:, 0]
     top, *middle, bottom = axes
@@ -75,6 +79,10 @@ def trajectory(traj, axes=None):
         top.legend(loc="upper right", ncols=math.ceil(len(names) / 4))
     if traj.system:
         top.set_title(f"{traj.system.name}, {traj.method}, h = {float(traj.h):g}", loc="left", fontsize=10)
+    if no_energy:
+        thermal_panels((bottom,), traj, t, runs)
+        bottom.set_xlabel("t [s]")
+        return figure
     if middle:
         thermal_panels(middle, traj, t, runs)
         supplied = np.asarray(traj.supplied).reshape(runs, -1)
@@ -89,14 +97,16 @@ def trajectory(traj, axes=None):
 
 
 def thermal_panels(axes, traj, t, runs):
-    """Entropies and temperatures over time."""
-    names = traj.system.frame.names if traj.system is not None else ("S",)
-    for ax, values, word in zip(axes, (traj.S, traj.temperature()), ("S", "T"), strict=True):
+    """Entropies and, with two axes, temperatures over time."""
+    panels = [("entropies", traj.S, traj.entropies)]
+    if len(axes) > 1:
+        panels.append(("temperatures", traj.temperature(), Frame(None, traj.entropies).temperatures))
+    for ax, (word, values, names) in zip(axes, panels, strict=True):
         values = np.asarray(values).reshape(runs, len(t), -1)
         for i, name in enumerate(names):
             ax.plot(t, values[:, :, i].T, color=COLORS[(i + 1) % len(COLORS)], lw=1.4 if runs == 1 else 0.5)
-            ax.lines[-1].set_label(name.replace("S", "T", 1).replace("J/K", "K") if word == "T" else name)
-        ax.set_ylabel(f"{'entropies' if word == 'S' else 'temperatures'}" if len(names) > 1 else ax.lines[-1].get_label())
+            ax.lines[-1].set_label(name)
+        ax.set_ylabel(word if len(names) > 1 else names[0])
         if 1 < len(names) <= 8:
             ax.legend(loc="upper right")
 

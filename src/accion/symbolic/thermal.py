@@ -13,6 +13,7 @@ from accion.symbolic.render import Readable, Sheet
 from accion.symbolic.tidy import Tidy
 from accion.symbolic.variables import TIME
 from accion.systems import ThermalSystem
+from accion.systems.system import word_of
 
 
 def powers(system):
@@ -180,7 +181,7 @@ class ThermalEquations(Readable):
         rows.append(("entropy balance", list(self.equations[self.n :])))
         if self.kinematics:
             rows.append(("kinematics", list(self.kinematics)))
-        names = [sp.Symbol("T" + word[1:] if word.startswith("S") else f"T_{word}") for word in words]
+        names = [sp.Symbol(word_of(name)) for name in self.system.frame.temperatures]
         rows.append(("temperature" if len(words) == 1 else "temperatures", [equation(a, b) for a, b in zip(names, self.temperatures, strict=True)]))
         rows.append(("momenta", [equation(sp.Symbol(f"p_{name}"), p) for name, p in zip(x.words, self.momenta, strict=False)]))
         rows.append(("energy", [equation(sp.Symbol("E"), self.energy)]))

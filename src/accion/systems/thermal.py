@@ -49,7 +49,7 @@ class TotalForce:
 class Frame:
     """How configuration and entropies are put together: z = (q, S), on a Product (q_1, q_2, ..., S)."""
 
-    space: Space
+    space: Any
     entropies: tuple[str, ...] | None  # None where S is a scalar
 
     @property
@@ -65,12 +65,23 @@ class Frame:
         return ("S [J/K]",) if self.entropies is None else self.entropies
 
     @property
+    def temperatures(self):
+        """Names of the temperatures: T, T_gas of S_gas."""
+        names = []
+        for name in self.names:
+            word = word_of(name)
+            own = "T" + word[1:] if word == "S" or word.startswith("S_") else f"T_{word}"
+            names.append(f"{own} [K]" if unit_of(name) == "J/K" else own)
+        return tuple(names)
+
+    @property
     def whole(self):
         factors = self.space.factors if isinstance(self.space, Product) else (self.space,)
         return Product(*factors, Euclidean(self.m))
 
     def join(self, q, S):
         """z of a configuration and entropies as the user has them."""
+        S = jnp.asarray(S, dtype=float)
         S = S[..., None] if self.entropies is None else S
         return (*q, S) if isinstance(self.space, Product) else (q, S)
 
@@ -258,6 +269,19 @@ class ThermalSystem(Entropic):
         if self.friction is None:
             return jnp.zeros(self.frame.m)
         return -jnp.sum(self.frame.as_rows(self.evaluate(self.friction, t, z, v)) * v, axis=1)
+
+    def friction_size(self, t, z, v):
+        """sum |F_fr| |v| over the components, for each body, shape (m,): what dissipation is measured by."""
+        if self.friction is None:
+            return jnp.zeros(self.frame.m)
+        return jnp.sum(jnp.abs(self.frame.as_rows(self.evaluate(self.friction, t, z, v)) * v), axis=1)
+
+    def capacities(self, t, z, v):
+        """The heat capacities T / (dT/dS), shape (m,), all 1 where one is not positive and finite."""
+        q, S = self.frame.parts(z)
+        slopes = jax.jacfwd(lambda S: self.temperature(t, self.together(q, self.frame.shown(S)), v))(S)
+        C = self.temperature(t, z, v) / jnp.diagonal(slopes)
+        return jnp.where(jnp.all((C > 0) & jnp.isfinite(C)), C, 1.0)
 
     def heating(self, t, z, v):
         """The power P_H that flows into each body, shape (m,)."""

@@ -28,6 +28,8 @@ benchmark: .venv/installed-dev
 	$(BIN)/python benchmarks/groups.py
 	$(BIN)/python benchmarks/products.py
 	$(BIN)/python benchmarks/reference.py
+	$(BIN)/python benchmarks/attraction.py
+	$(BIN)/python benchmarks/campaign.py
 
 figures: .venv/installed
 	$(BIN)/python docs/figures.py

@@ -1,4 +1,5 @@
-"""The command line: `accion list`, `accion run NAME`, `accion equations NAME`, `accion reproduce [NAME ...]`, `accion campaign FILE`."""
+"""The command line: `accion list`, `accion run NAME`, `accion equations NAME`, `accion reproduce [NAME ...]`, `accion campaign FILE`,
+`accion attraction SHAPE`."""
 
 import time
 from dataclasses import fields, is_dataclass
@@ -19,6 +20,7 @@ app = typer.Typer(
 )
 console = Console()
 METHODS = ("LeftRectangle", "RightRectangle", "Midpoint", "Trapezoid", "Alpha")
+SHAPES = ("square", "hexagon")  # planar ones, functions of accion.formation.shapes
 CHOICE = f"{', '.join(METHODS)}; Alpha as Alpha:0.3, and for a thermal system EnergyConsistent:Midpoint"
 
 
@@ -138,6 +140,51 @@ def campaign(
         console.print(summary(files.run(file, find, parse_method, scheduler, overwrite)), highlight=False)
     except (ValueError, OSError, ImportError) as error:
         fail(error)
+
+
+@app.command()
+def attraction(
+    shape: Annotated[str, typer.Argument(help=f"One of {', '.join(SHAPES)}.")],
+    out: Annotated[Path, typer.Option(help="A new folder for the result (Zarr) and its map.")],
+    agent: Annotated[int, typer.Option(help="The agent that is moved, from 1.")] = 1,
+    size: Annotated[int, typer.Option(help="Points of the grid on each axis.")] = 60,
+    width: Annotated[float, typer.Option(help="How far from its own place the agent is moved [m].")] = 2.0,
+    damping: Annotated[float, typer.Option(help="kappa [1/s].")] = 2.0,
+    h: Annotated[float, typer.Option(help="The time step [s].")] = 0.014,
+    steps: Annotated[int, typer.Option(help="How many steps.")] = 357,
+    finer: Annotated[int, typer.Option(help="How often the grid is refined near the boundaries.")] = 0,
+):
+    """Place one agent of a planar shape over a grid and see where the formation goes: a map of the region of attraction (002 section 6.4)."""
+    from accion import formation
+    from accion.plot import save_figure
+
+    try:
+        if shape not in SHAPES:
+            raise ValueError(f"there is no planar shape {shape!r}. Try one of: {', '.join(SHAPES)}.")
+        if out.exists():
+            raise FileExistsError(f"{out} exists; choose a new folder.")
+        edges, positions = getattr(formation.shapes, shape)()
+        if not 1 <= agent <= len(positions):
+            raise ValueError(f"agent must be a number from 1 to {len(positions)}; got {agent}.")
+        if size < 2 or not width > 0:
+            raise ValueError(f"size must be at least 2 and width positive; got {size} and {width}.")
+        team = formation.Formation.from_shape(edges, positions, damping, name=shape)
+        grid = [np.linspace(c - width, c + width, size) for c in positions[agent - 1]]
+        begin = time.perf_counter()
+        ds = formation.attraction(team, agent - 1, grid, h=h, steps=steps, progress=True)
+        for _ in range(finer):
+            ds = formation.refine(ds, team, progress=True)
+        seconds = time.perf_counter() - begin
+        out.mkdir(parents=True)
+        ds.to_zarr(out / "attraction.zarr", zarr_format=2)
+        save_figure(formation.plot_attraction(ds), out / "attraction.png")
+    except (ValueError, OSError) as error:
+        fail(error)
+    outcome = ds["outcome"].values
+    for i, words in enumerate(formation.OUTCOMES):
+        console.print(f"{words}: {np.mean(outcome == i):.1%}", highlight=False)
+    runs = int(ds["computed"].sum())
+    console.print(f"{runs} runs of {steps} steps in the last grid; {seconds:.1f} s in all, with compilation. written: {out}", highlight=False)
 
 
 def written(value):

@@ -8,8 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import accion as ac
+from accion.cli import app
 from accion.formation import Formation, Graph, shapes
 from accion.formation.laman import spanned
 
@@ -408,3 +410,21 @@ def test_bad_configurations_are_named():
         PYRAMID.energies(traj)
     with pytest.raises(ValueError, match="n = 2"):
         shapes.henneberg(2, 2)
+
+
+def test_attraction_on_the_command_line(tmp_path):
+    run = lambda *words: CliRunner().invoke(app, ["attraction", *words])  # noqa: E731
+    result = run("square", "--out", str(tmp_path / "map"), "--size", "4", "--steps", "40")
+    assert result.exit_code == 0, result.output
+    assert "not converged:" in result.output
+    assert (tmp_path / "map" / "attraction.png").stat().st_size > 10_000
+    assert (tmp_path / "map" / "attraction.zarr").is_dir()
+    for words, message in (
+        (("blob", "--out", str(tmp_path / "a")), "Try one of: square, hexagon"),
+        (("square", "--out", str(tmp_path / "map")), "exists"),
+        (("square", "--out", str(tmp_path / "a"), "--agent", "9"), "from 1 to 4"),
+        (("square", "--out", str(tmp_path / "a"), "--size", "1"), "at least 2"),
+    ):
+        failed = run(*words)
+        assert failed.exit_code == 1
+        assert message in " ".join(failed.stderr.split())

@@ -148,8 +148,9 @@ def attraction(
     out: Annotated[Path, typer.Option(help="A new folder for the result (Zarr) and its map.")],
     agent: Annotated[int, typer.Option(help="The agent that is moved, from 1.")] = 1,
     size: Annotated[int, typer.Option(help="Points of the grid on each axis.")] = 60,
-    width: Annotated[float, typer.Option(help="How far from its own place the agent is moved [m].")] = 2.0,
-    damping: Annotated[float, typer.Option(help="kappa [1/s].")] = 2.0,
+    scale: Annotated[float, typer.Option(help="The size of the shape: the side of the square, the radius of the hexagon [m].")] = 5.0,
+    width: Annotated[float, typer.Option(help="How far from its own place the agent is moved [m].")] = 15.0,
+    damping: Annotated[float, typer.Option(help="kappa [1/s].")] = 13.0,
     h: Annotated[float, typer.Option(help="The time step [s].")] = 0.014,
     steps: Annotated[int, typer.Option(help="How many steps.")] = 357,
     finer: Annotated[int, typer.Option(help="How often the grid is refined near the boundaries.")] = 0,
@@ -163,11 +164,11 @@ def attraction(
             raise ValueError(f"there is no planar shape {shape!r}. Try one of: {', '.join(SHAPES)}.")
         if out.exists():
             raise FileExistsError(f"{out} exists; choose a new folder.")
-        edges, positions = getattr(formation.shapes, shape)()
+        if size < 2 or not width > 0 or not scale > 0:
+            raise ValueError(f"size must be at least 2, width and scale positive; got {size}, {width} and {scale}.")
+        edges, positions = getattr(formation.shapes, shape)(scale)
         if not 1 <= agent <= len(positions):
             raise ValueError(f"agent must be a number from 1 to {len(positions)}; got {agent}.")
-        if size < 2 or not width > 0:
-            raise ValueError(f"size must be at least 2 and width positive; got {size} and {width}.")
         team = formation.Formation.from_shape(edges, positions, damping, name=shape)
         grid = [np.linspace(c - width, c + width, size) for c in positions[agent - 1]]
         begin = time.perf_counter()

@@ -320,7 +320,7 @@ def test_entropies_of_several_bodies_are_said_by_S0_or_by_name():
 
 @pytest.mark.slow
 def test_on_a_group():
-    """A body that turns and is slowed down. Its temperature does not act on it, so it moves as the mechanical system does; S follows by hand."""
+    """A body that turns and is slowed down. Its temperature does not act on it: it moves as the mechanical system does; S follows by hand."""
     J, h = np.array([1.0, 2.0, 3.0]), 0.05
     space = ac.SO3(retraction="cayley")
     system = ac.ThermalSystem(lambda t, q, v, S, p: 0.5 * jnp.sum(J * v**2) - jnp.exp(S), space, friction=lambda t, q, v, S, p: -0.2 * v)
@@ -332,8 +332,6 @@ def test_on_a_group():
     xi = np.asarray(jax.vmap(space.local)(traj.q[:-1], traj.q[1:])) / h
     S = np.asarray(traj.S)
     assert_allclose(np.exp((S[1:] + S[:-1]) / 2) * np.diff(S) / h, 0.2 * np.sum(xi**2, axis=1), rtol=1e-11)
-    kept = ac.simulate(system, ac.EnergyConsistent(ac.Midpoint()), S0=0.1, **run)
-    assert float(jnp.max(jnp.abs(kept.first_law()))) < 1e-14
 
 
 # ---------------------------------------------------------------- given in discrete time, 001 Ex 3.29
@@ -640,9 +638,11 @@ def test_the_second_law_is_watched_where_it_can_be_told():
         lambda t, q, v, S, p: 0.5 * v @ v - jnp.exp(S), ac.Euclidean(2), friction=lambda t, q, v, S, p: 0.3 * jnp.array([v[1], -v[0]])
     )
     ac.simulate(across, ac.Midpoint(), q0=[0.0, 0.0], v0=[1.0, 0.3], S0=0.0, h=0.1, steps=30)
-    system = isolated.with_params(PARAMS | {"mu": jnp.zeros(())})
+    pushed = ac.ThermalSystem(
+        lambda t, q, v, S, p: 0.5 * v @ v - jnp.exp(S), ac.Euclidean(1), {"mu": 1.0}, friction=lambda t, q, v, S, p: -p["mu"] * v
+    )
     with pytest.warns(ac.SecondLawViolated, match="in member 1, step"):
-        ac.ensemble(system, ac.EnergyConsistent(ac.Midpoint()), **START, h=0.1, steps=20, params=PARAMS | {"mu": jnp.array([0.4, 0.0])})
+        ac.ensemble(pushed, ac.Midpoint(), q0=[0.0], v0=[1.0], S0=0.0, h=0.1, steps=5, params={"mu": jnp.array([1.0, -0.1])})
 
 
 def test_numbers_as_people_write_them():

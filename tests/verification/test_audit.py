@@ -8,11 +8,16 @@ import accion as ac
 from tests.verification import constrained, measure, thermal
 from tests.verification.problems import CASES
 
-ids = [f"{problem.name}-{method}" for problem, method in CASES]
+# `make audit` measures every pair. Here every method is measured on the double pendulum and, where its steps can be explicit, on the quartic;
+# the implicit steps on the time-dependent quartic by one method.
+TESTED = [(problem, method) for problem, method in CASES if problem is not CASES[5][0] or method == ac.Midpoint()]
+HELD = [(held, method) for held in constrained.HELD for method in constrained.METHODS if method == ac.Midpoint() or held in constrained.HELD[::2]]
+THERMAL = [method for method in thermal.METHODS if method not in (ac.RightRectangle(), ac.Alpha(0.3))]
+ids = [f"{problem.name}-{method}" for problem, method in TESTED]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("problem", "method"), CASES, ids=ids)
+@pytest.mark.parametrize(("problem", "method"), TESTED, ids=ids)
 def test_audit(problem, method):
     row = measure.measure(problem, method)
     assert abs(row.order - row.claimed) < 0.35
@@ -26,8 +31,7 @@ def test_audit(problem, method):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", constrained.METHODS, ids=str)
-@pytest.mark.parametrize("held", constrained.HELD, ids=lambda held: held.name)
+@pytest.mark.parametrize(("held", "method"), HELD, ids=[f"{held.name}-{method}" for held, method in HELD])
 def test_audit_of_constrained_systems(held, method):
     row = constrained.measure(held, method)
     assert abs(row.order - 2) < 0.1
@@ -39,7 +43,7 @@ def test_audit_of_constrained_systems(held, method):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", thermal.METHODS, ids=str)
+@pytest.mark.parametrize("method", THERMAL, ids=str)
 def test_audit_of_thermal_systems(method):
     consistent = isinstance(method, ac.EnergyConsistent)
     with pytest.warns(ac.SecondLawViolated) if consistent else nullcontext():

@@ -11,7 +11,8 @@ from tests.verification.problems import CASES
 
 HEAD = """# Audit
 
-Made by `make audit`; the same measurements are tests (`tests/verification/test_audit.py`), every method on one problem of each kind, with the bounds named here.
+Made by `make audit`; the same measurements are tests (`tests/verification/test_audit.py`), every method on one problem of each kind, with the
+bounds named here.
 
 - *order*: slope of log(error in q and v) over log(h), four step sizes, against the continuous solution to 1e-13; must be within 0.35 of
   the claimed one.

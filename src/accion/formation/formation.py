@@ -217,11 +217,12 @@ class Formation:
 
 
 def congruence_by_distances(shape, points, tolerance):
-    """As `congruent`, by the rule of 002: all distances within `tolerance` of their own; then the better of the two motions."""
+    """As `congruent`, by the rule of 002: all distances within `tolerance` of their own. The best motion reflects where the determinant is negative."""
     wanted = rigidity.pair_distances(shape)
     if np.any(np.abs(rigidity.pair_distances(points) - wanted) > tolerance * wanted):
         return "different"
-    return rigidity.congruent(points, shape, tolerance=np.inf if points.shape[1] < 2 else 4 * tolerance).kind
+    turn = np.linalg.det((points - points.mean(axis=0)).T @ (shape - shape.mean(axis=0)))
+    return "mirrored" if turn < 0 else "same"
 
 
 def translation(d, a, q):

@@ -3,6 +3,7 @@
 from accion.gallery import (
     adiabatic_piston,
     andrews,
+    attraction_region,
     atwood,
     bath_oscillator,
     caldirola_oscillator,
@@ -23,6 +24,7 @@ from accion.gallery import (
     magnetic_particle,
     pendulum,
     piston_spring,
+    pyramid,
     quadrotor,
     rods,
     rolling_disk,
@@ -33,6 +35,7 @@ from accion.gallery import (
     sleigh,
     slotted_disk,
     spring_in_gas,
+    square_formation,
     two_bodies,
     two_masses,
     underwater,
@@ -77,6 +80,9 @@ ENTRIES = {
         adiabatic_piston.entry,
         two_bodies.entry,
         bath_oscillator.entry,
+        pyramid.entry,
+        square_formation.entry,
+        attraction_region.entry,
     )
 }
 

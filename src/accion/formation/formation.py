@@ -217,7 +217,7 @@ class Formation:
 
 
 def congruence_by_distances(shape, points, tolerance):
-    """As `congruent`, by the rule of 002: all distances within `tolerance` of their own. The best motion reflects where the determinant is negative."""
+    """As `congruent`, by the rule of 002: all distances within `tolerance` of their own. The best motion reflects where the determinant is < 0."""
     wanted = rigidity.pair_distances(shape)
     if np.any(np.abs(rigidity.pair_distances(points) - wanted) > tolerance * wanted):
         return "different"

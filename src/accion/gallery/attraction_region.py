@@ -95,8 +95,9 @@ entry = Entry(
     title="Where an agent may be put down",
     source="002 section 6.4, Figure 8, corrected",
     text="Six agents at rest, five at their places, one anywhere: from where does the shape close? The document states neither the graph nor "
-    "the distances: here a hexagon of radius 5 m with 9 edges (crosses and lines; the ring is the place of the agent). Beyond the region around "
-    "that place there are halos, apart from it, as the document found; between them the agents end in other shapes with the same nine distances. "
+    "the distances: here a hexagon with 9 edges (crosses and lines; the ring is the place of the agent) of radius 5 m, chosen so that runs end: with "
+    "1 m and kappa = 13 1/s hardly any of them converges in 5 s. Beyond the region around that place "
+    "there are halos, apart from it, as the document found; between them the agents end in other shapes with the same nine distances. "
     "3,000 runs, which took the authors an hour, take a fraction of a second. 200 steps (2.8 s) suffice for seven tenths of the region; 5 s are "
     "run. The step of 0.014 s agrees with a bound that holds, not with the one that is printed.",
     system=system,

@@ -135,6 +135,7 @@ def test_version_and_help():
 def test_run_writes_what_it_computed(tmp_path):
     out = tmp_path / "out"
     arguments = ["run", "damped_spring", "--method", "Midpoint", "--h", "0.05", "--steps", "40", "--set", "m=3", "--set", "lam=0", "--out", str(out)]
+    arguments += ["--animate", "0.2"]
     done = run(app, arguments)
     assert done.exit_code == 0
     assert "40 steps of 0.05 s" in done.output
@@ -142,6 +143,7 @@ def test_run_writes_what_it_computed(tmp_path):
     direct = ac.simulate(damped_spring.system, ac.Midpoint(), q0=[0.3], v0=[0.0], h=0.05, steps=40, params={"m": 3.0, "eta": 2.0, "lam": 0.0})
     np.testing.assert_array_equal(traj.q, direct.q)
     assert (out / "trajectory.png").stat().st_size > 5000
+    assert (out / "motion.gif").stat().st_size > 1000
     again = run(app, arguments)
     assert again.exit_code == 1
     assert "exists" in again.output
@@ -159,6 +161,7 @@ def test_run_writes_what_it_computed(tmp_path):
         (["run", "damped_spring", "--set", "m=nan"], "finite"),
         (["run", "damped_spring", "--h", "-1"], "positive"),
         (["run", "damped_spring", "--steps", "0"], "steps must be"),
+        (["run", "damped_spring", "--animate", "2"], "needs --out"),
         (["reproduce", "nothing"], "Try one of"),
     ],
 )
@@ -166,6 +169,14 @@ def test_bad_commands_are_named(arguments, words):
     done = run(app, arguments)
     assert done.exit_code == 1
     assert words in " ".join(done.output.split())
+
+
+def test_run_a_thermal_system():
+    """Its table has S and T."""
+    done = run(app, ["run", "friction_cart", "--method", "EnergyConsistent:Midpoint", "--steps", "10"])
+    assert done.exit_code == 0, done.output
+    assert "S [J/K]" in done.output
+    assert "T [K]" in done.output
 
 
 def test_run_with_alpha():

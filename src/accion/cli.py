@@ -59,6 +59,7 @@ def run(
     steps: Annotated[int | None, typer.Option(help="How many steps.")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="param=value; may be repeated.")] = None,
     out: Annotated[Path | None, typer.Option(help="A new folder for the trajectory (Zarr) and its figure.")] = None,
+    animate: Annotated[float | None, typer.Option(help="Also a moving picture (GIF) of so many seconds, in the folder of --out.")] = None,
 ):
     """Simulate one system of the gallery."""
     from accion.errors import StepFailed
@@ -71,6 +72,8 @@ def run(
         params = parse_settings(entry.system.params, settings or [])
         if out is not None and out.exists():
             raise FileExistsError(f"{out} exists; choose a new folder.")
+        if animate is not None and (out is None or not animate > 0):
+            raise ValueError("--animate needs --out, the folder that it is written to, and a number of seconds above zero.")
         if out is not None:
             out.mkdir(parents=True)
         begin = time.perf_counter()
@@ -79,6 +82,8 @@ def run(
         describe(traj, time.perf_counter() - begin)
         if out is not None:
             write(traj, out)
+        if out is not None and animate is not None:
+            traj.animate(entry.positions, out / "motion.gif", fps=15, seconds=animate)
     except (ValueError, OSError, StepFailed) as error:
         fail(error)
 
@@ -91,10 +96,11 @@ def equations(
 ):
     """The equations of one system of the gallery: Lagrangian, motion, momenta, energy, what is conserved."""
     from accion.gallery import find
+    from accion.gallery.base import equations_of
     from accion.symbolic import symbolic
 
     try:
-        eqs = symbolic(find(name).system)
+        eqs = symbolic(equations_of(find(name)))
         sheets = [eqs, *([eqs.discrete(parse_method(method))] if method else [])]
     except ValueError as error:
         fail(error)

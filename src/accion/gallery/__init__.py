@@ -36,6 +36,7 @@ from accion.gallery import (
     slotted_disk,
     spring_in_gas,
     square_formation,
+    swarm,
     two_bodies,
     two_masses,
     underwater,
@@ -83,6 +84,7 @@ ENTRIES = {
         pyramid.entry,
         square_formation.entry,
         attraction_region.entry,
+        swarm.entry,
     )
 }
 

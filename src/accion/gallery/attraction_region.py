@@ -101,6 +101,7 @@ entry = Entry(
     "3,000 runs, which took the authors an hour, take a fraction of a second. 200 steps (2.8 s) suffice for seven tenths of the region; 5 s are "
     "run. The step of 0.014 s agrees with a bound that holds, not with the one that is printed.",
     system=system,
+    printed=Formation([(0, 1), (1, 2), (0, 2)], RADIUS, 2, KAPPA, name="three of the agents").system(),
     method=Trapezoid(),
     start={"q0": starts(np.array([[12.0, 6.0]])).ravel(), "v0": np.zeros(12)},
     h=H,

@@ -52,7 +52,13 @@ class Entry:
     checks: Callable[[], list[Check]]
     figure: Callable[[], Any]
     positions: Callable[..., Any] | None = None  # q -> points of the plane, for the animation
+    printed: Any = None  # a smaller system whose equations are shown, where those of `system` fill no page
     card: bool = False  # whether the report shows what `audit` finds
+
+
+def equations_of(entry):
+    """The system whose equations are shown."""
+    return entry.system if entry.printed is None else entry.printed
 
 
 def data(name):

@@ -52,13 +52,14 @@ def canvas(rows, columns, size):
 
 
 def linkage(t, points):
-    """Points joined by a line, with the trail of the last one."""
+    """Points joined by a line, with the trail of the last one; a point that is NaN is a gap in the line."""
     figure, ax = canvas(1, 1, (4.6, 4.6))
-    reach = 1.1 * np.max(np.abs(points - points.mean(axis=(0, 1)))) or 1.0
-    center = points.mean(axis=(0, 1))
+    center = np.nanmean(points, axis=(0, 1))
+    reach = 1.1 * np.nanmax(np.abs(points - center)) or 1.0
+    many = points.shape[1] > 50
     ax.set(xlim=(center[0] - reach, center[0] + reach), ylim=(center[1] - reach, center[1] + reach), aspect="equal")
     (trail,) = ax.plot([], [], color=COLORS[1], lw=0.8, alpha=0.7)
-    (body,) = ax.plot([], [], "o-", color=COLORS[0], lw=2)
+    (body,) = ax.plot([], [], "o-", color=COLORS[0], lw=0.5 if many else 2, ms=2 if many else 6)
     clock = ax.set_title("", loc="left", fontsize=10)
 
     def draw(i):

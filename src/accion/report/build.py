@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accion.analysis import Card, audit
-from accion.gallery.base import Check, Entry
+from accion.gallery.base import Check, Entry, equations_of
 from accion.plot import save_figure
 from accion.progress import progress_bar
 from accion.report.page import page
@@ -76,7 +76,7 @@ def run_entry(entry, folder):
     save_figure(entry.figure(), folder / f"{entry.name}.png")
     card = draw_card(entry, folder) if entry.card else None
     pictures = []
-    for title, equations in symbolic(entry.system).sheet.groups:
+    for title, equations in symbolic(equations_of(entry)).sheet.groups:
         names = [f"{entry.name}-{len(pictures)}-{i}.svg" for i in range(len(equations))]
         for name, equation in zip(names, equations, strict=True):
             draw_formula(drawable(equation), folder / name)

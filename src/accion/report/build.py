@@ -6,6 +6,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import jax
+
 from accion.analysis import Card, audit
 from accion.gallery.base import Check, Entry, equations_of
 from accion.plot import save_figure
@@ -81,6 +83,8 @@ def run_entry(entry, folder):
         for name, equation in zip(names, equations, strict=True):
             draw_formula(drawable(equation), folder / name)
         pictures.append((title, names))
+    # What was compiled for one entry serves no other: kept for all of them it fills gigabytes.
+    jax.clear_caches()
     return Result(entry, checks, pictures, f"{entry.name}.png", card, time.perf_counter() - begin)
 
 

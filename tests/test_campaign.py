@@ -200,6 +200,19 @@ def test_an_event_that_only_touches_zero_is_none():
     np.testing.assert_allclose(found["through_t"], [1.0, np.nan, 1.0], atol=1e-14)
 
 
+def test_time_goes_on_as_in_simulate():
+    """A Lagrangian and a reduction that depend on time, from another time than zero."""
+    driven = ac.System(
+        lambda t, q, v, p: jnp.exp(0.3 * t) * (0.5 * v[0] ** 2 - 0.5 * p["k"] * q[0] ** 2) + q[0] * jnp.cos(2 * t), ac.Euclidean(1), {"k": 1.0}
+    )
+    asked = [campaign.final(), campaign.mean(lambda t, q, v: t * q[0], "m")]
+    found = campaign.run(driven, ac.Trapezoid(), campaign.grid({"params.k": [1.0, 2.0]}, q0=[1.0], v0=[0.0]), t0=0.7, reductions=asked, **QUIET)
+    traj = ac.simulate(driven, ac.Trapezoid(), q0=[1.0], v0=[0.0], t0=0.7, params={"k": 2.0}, **RUN)
+    np.testing.assert_allclose(found["q"][1], traj.q[-1], rtol=1e-12)
+    mean = np.trapezoid(traj.t * traj.q[:, 0], traj.t) / (RUN["h"] * RUN["steps"])
+    np.testing.assert_allclose(found["m_mean"][1], mean, rtol=1e-11)
+
+
 def test_constrained_systems():
     bead = ac.System(
         lambda t, q, v, params: 0.5 * v @ v - 9.81 * q[1], ac.Euclidean(2), holonomic=lambda t, q, params: jnp.array([q @ q - 1.0]), name="bead"

@@ -254,6 +254,9 @@ def test_the_energy_consistent_balance_may_break_the_second_law_and_says_so():
     k = int(traj.laws.least_step)
     assert_allclose(traj.S[k + 1] - traj.S[k], traj.laws.least, rtol=1e-9)
     assert float(traj.laws.least) == pytest.approx(np.min(np.diff(traj.S)), rel=1e-9)
+    with pytest.warns(ac.SecondLawViolated):
+        fine = ac.simulate(system, ac.EnergyConsistent(ac.Midpoint()), **(run | {"h": 0.05, "steps": 100}))
+    assert 2.7 < np.log2(float(traj.laws.least / fine.laws.least)) < 3.3  # O(h^3) in a step
     assert_allclose(ac.simulate(system, ac.Midpoint(), **run).S, START["S0"], rtol=1e-14)
 
 

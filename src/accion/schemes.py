@@ -10,7 +10,7 @@ from accion import newton
 from accion.methods import GeneralizedAlpha, Sample
 from accion.nodes import index_one, inertia_and_force
 from accion.products import written_out
-from accion.step import End, Scheme, State, Variational, not_finite, opening
+from accion.step import End, Mechanical, Scheme, State, Variational
 from accion.systems import System
 from accion.thermal import Thermal
 
@@ -44,14 +44,11 @@ def units(unknowns, J, args):
 
 
 @dataclass(frozen=True)
-class AlphaScheme(Scheme):
+class AlphaScheme(Mechanical):
     """The step of `GeneralizedAlpha`, which carries (v, v', a)."""
 
     system: Any
     method: Any
-
-    def opening(self, t, h, q, q1):
-        return opening(self.system, self.method, t, h, q, q1)
 
     def start(self, t, h, q, p, x, lam):
         v = x / h
@@ -75,15 +72,6 @@ class AlphaScheme(Scheme):
     def lagrangian(self, unknowns, state, t, h):
         x, v, _ = move(self.method, h, state.rates, unknowns[: self.system.space.dim])
         return self.system.L(t + h, self.system.space.retract(state.q, x), v)
-
-    def obstacle(self, unknowns, state, t, h):
-        return not_finite(unknowns)
-
-    def kept(self, state):
-        return ()
-
-    def laws(self, state):
-        return None
 
 
 def scheme_of(system, method) -> Scheme:

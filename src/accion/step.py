@@ -167,15 +167,29 @@ def increments(system, method):
     return (explicit_increment if is_explicit(system, method) else implicit_increment)(system, method)
 
 
+class Mechanical(Scheme):
+    """What the schemes of a `System`, which has no entropy, share."""
+
+    def opening(self, t, h, q, q1):
+        x = self.system.space.local(q, q1)
+        return x, -variation(self.system, self.method, t, h, q, x)[0]
+
+    def obstacle(self, unknowns, state, t, h):
+        return f"the Lagrangian is not finite where it leads, at the end of the increment {unknowns}"
+
+    def kept(self, state):
+        return ()
+
+    def laws(self, state):
+        return None
+
+
 @dataclass(frozen=True)
-class Variational(Scheme):
+class Variational(Mechanical):
     """The step of a variational method."""
 
     system: Any
     method: Any
-
-    def opening(self, t, h, q, q1):
-        return opening(self.system, self.method, t, h, q, q1)
 
     def start(self, t, h, q, p, x, lam):
         return State(q, p, jnp.zeros_like(x), x, jnp.concatenate([x, lam]), jnp.array(0))
@@ -196,25 +210,6 @@ class Variational(Scheme):
     def lagrangian(self, unknowns, state, t, h):
         x = unknowns[: self.system.space.dim]
         return action(self.system, self.method, t, h, state.q, x, jnp.zeros_like(x), jnp.zeros_like(x))
-
-    def obstacle(self, unknowns, state, t, h):
-        return not_finite(unknowns)
-
-    def kept(self, state):
-        return ()
-
-    def laws(self, state):
-        return None
-
-
-def opening(system, method, t, h, q, q1):
-    """The increment from q to q1 and the momenta -D1 Ld - Fd^- from which a step leads there."""
-    x = system.space.local(q, q1)
-    return x, -variation(system, method, t, h, q, x)[0]
-
-
-def not_finite(unknowns):
-    return f"the Lagrangian is not finite where it leads, at the end of the increment {unknowns}"
 
 
 def stepper(scheme):

@@ -15,12 +15,18 @@ import tempfile
 import time
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 import accion as ac
+from accion.gallery import ENTRIES
+from accion.inputs import Start
+from accion.schemes import scheme_of
+from accion.simulate import begin
+from accion.step import stepper
 
 H, STEPS, CHUNK = 0.01, 200, 2000
 EACH = 100_000  # members for each worker
@@ -71,10 +77,47 @@ def scaling(workers):
         return [timed(EACH * workers, client=client)[:2] for _ in range(REPEATS)]
 
 
+def side_by_side(system, method, q0, members=1024):
+    """us for a step of `members` runs, one after the other (`lax.map`, as a campaign does) and side by side (`vmap`), shortest of REPEATS."""
+    start = Start(np.linspace(0.5, 1.0, members)[:, None] * np.ones_like(q0), np.zeros((members, len(q0))))
+
+    def one(start):
+        state = begin(system, method, jnp.zeros(()), jnp.array(H), start)[0]
+        step = stepper(scheme_of(system, method))
+        return jax.lax.fori_loop(0, STEPS, lambda k, state: step(state, k * H, H)[0], state).q
+
+    found = []
+    for run in (jax.jit(lambda start: jax.lax.map(one, start)), jax.jit(jax.vmap(one))):
+        jax.block_until_ready(run(start))
+        times = []
+        for _ in range(REPEATS):
+            begun = time.perf_counter()
+            jax.block_until_ready(run(start))
+            times.append(time.perf_counter() - begun)
+        found.append(1e6 * min(times) / (members * STEPS))
+    return found
+
+
+def compare_loops(console):
+    double = ENTRIES["double_pendulum"]
+    quartic = ac.mechanical(1.0, lambda t, q, params: jnp.sum(q**4) / 4, 2)
+    cases = {
+        "pendulum, Midpoint": (SYSTEM, ac.Midpoint(), np.ones(1)),
+        "double pendulum, Midpoint": (double.system, ac.Midpoint(), np.ones(2)),
+        "quartic, Trapezoid (explicit)": (quartic, ac.Trapezoid(), np.ones(2)),
+    }
+    table = Table("1024 members", "one after the other [us/step]", "side by side [us/step]", "ratio", title="how members of a chunk are run")
+    for name, case in cases.items():
+        after, beside = side_by_side(*case)
+        table.add_row(name, f"{after:.3f}", f"{beside:.3f}", f"{beside / after:.1f}")
+    console.print(table)
+
+
 def main():
     members = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     console = Console(width=120)
     console.print(f"{os.cpu_count()} cores, load before {os.getloadavg()[0]:.1f}: figures below were measured beside that other load")
+    compare_loops(console)
     first, *_ = timed(CHUNK)
     runs = [timed(members, bad=True) for _ in range(REPEATS)]
     (seconds, spent, found), longest = min(runs, key=lambda run: run[0]), max(run[0] for run in runs)

@@ -55,7 +55,7 @@ def one(job, targets, system, base, t0, h, steps, row):
     """One member from its start to its end: what its reductions found, and how it went.
 
     Members go one after the other (`lax.map`), not side by side: under `vmap` every member runs the rare branches of Newton's method and waits
-    for the slowest, ten times slower for two pendulums; and no member's digits depend on who is in its chunk.
+    for the slowest, six to eight times slower for pendulums (benchmarks/campaign.py); and no member's digits depend on who is in its chunk.
     """
     system, start = member(system, job.method, base, targets, row)
     system.check()

@@ -30,6 +30,7 @@ benchmark: .venv/installed-dev
 	$(BIN)/python benchmarks/reference.py
 	$(BIN)/python benchmarks/attraction.py
 	$(BIN)/python benchmarks/campaign.py
+	$(BIN)/python benchmarks/control.py
 
 figures: .venv/installed
 	$(BIN)/python docs/figures.py

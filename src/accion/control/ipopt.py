@@ -1,0 +1,102 @@
+"""IPOPT, for problems with inequalities and bounds: interior points, by the library's own binaries (the package ipyopt)."""
+
+import numpy as np
+
+from accion.control.sqp import Found, look, stationarity
+
+WORDS = {
+    0: "a local minimum was found",
+    1: "a local minimum was found, to the acceptable tolerance of IPOPT",
+    2: "IPOPT found the constraints to be infeasible",
+    3: "the search direction became too small",
+    4: "the iterates diverge",
+    -1: "no minimum was found in the allowed iterations",
+    -2: "IPOPT's restoration of feasibility failed",
+    -3: "IPOPT could not compute a step",
+    -4: "the processor time allowed was used up",
+    -10: "there are fewer unknowns than equations",
+    -11: "the problem definition is not valid",
+    -12: "an option is not valid",
+    -13: "a number is not finite",
+}
+
+
+def load():
+    try:
+        import ipyopt
+    except ImportError as error:
+        raise ValueError(
+            "bounds, inequalities and free durations need IPOPT: pip install 'accion[control]' (the package ipyopt). "
+            "Problems with equations only are solved without it."
+        ) from error
+    return ipyopt
+
+
+def solve(program, x, lam=None, *, tolerance=1e-9, max_iterations=1000, report=lambda *_: None, options=None):
+    """The local minimum that is reached from `x`."""
+    ipyopt = load()
+    if program.recentre is not None:
+        program, x = program.recentre(program, x)
+    x = np.clip(np.array(x, dtype=float), program.lower, program.upper)
+    seen = {}
+
+    def at(x):
+        """Values and slopes in one place, computed once."""
+        key = x.tobytes()
+        if seen.get("key") != key:
+            seen.update(key=key, point=program.slopes(np.array(x)))
+        return seen["point"]
+
+    def value(x):
+        return program.values(np.array(x)) if seen.get("key") != x.tobytes() else at(x)[:2]
+
+    def gradient(x, out):
+        out[:] = at(x)[2]
+
+    def rows(x, out):
+        out[:] = value(x)[1]
+
+    def jacobian(x, out):
+        out[:] = at(x)[3]
+
+    i, j = program.hessian_pattern
+    low = i >= j
+
+    def hessian(x, lam, weight, out):
+        out[:] = program.hessian(np.array(x), weight, np.array(lam))[low]
+
+    count = {"iterations": 0}
+
+    def watch(mode, iteration, cost, off, slope, *_):
+        count["iterations"] = iteration
+        report(iteration, cost, off, slope)
+        return True
+
+    problem = ipyopt.Problem(
+        program.n, np.where(np.isfinite(program.lower), program.lower, -2e19), np.where(np.isfinite(program.upper), program.upper, 2e19),
+        program.m, np.where(np.isfinite(program.row_lower), program.row_lower, -2e19), np.where(np.isfinite(program.row_upper), program.row_upper, 2e19),
+        program.jacobian_pattern, (i[low], j[low]), lambda x: value(x)[0], gradient, rows, jacobian, hessian, watch,
+        ipopt_options={"print_level": 0, "sb": "yes", "tol": tolerance, "max_iter": int(max_iterations), **(options or {})},
+    )  # fmt: skip
+    mult, lower, upper = np.zeros(program.m), np.zeros(program.n), np.zeros(program.n)
+    if lam is not None:
+        mult[:] = lam
+        problem.set(warm_start_init_point="yes")
+    x, _, status = problem.solve(x, mult_g=mult, mult_x_L=lower, mult_x_U=upper)
+    return found(program, x, mult, (lower, upper), count["iterations"], status)
+
+
+def found(program, x, lam, bounds, iterations, status):
+    point = look(program, x) if program.recentre is None else look_here(program, x)
+    g = point.rows + program.row_lower
+    off = float(np.max(np.maximum(np.maximum(program.row_lower - g, g - program.row_upper), 0.0), initial=0.0))
+    shifted = point._replace(gradient=point.gradient - bounds[0] + bounds[1])
+    message = WORDS.get(status, f"IPOPT ended with status {status}")
+    return Found(x, lam, program, point.cost, off, stationarity(shifted, lam), iterations, status in (0, 1), message, bounds)
+
+
+def look_here(program, x):
+    from accion.control.sqp import Point
+
+    cost, g, gradient, J = program.slopes(x)
+    return Point(program, x, cost, g - program.row_lower, gradient, J)

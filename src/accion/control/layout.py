@@ -1,0 +1,110 @@
+"""Where each unknown of a discrete control problem is in the vector x, and which values it may have."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Numbers of the unknowns in x: displacements e (N + 1, dim) of the nodes, multipliers lam (N + 1, m) there, controls u (N, controls) of
+    the steps (or none, where they are eliminated), velocities v (2, dim) at the ends, and the duration T (one, where it is free)."""
+
+    problem: Any
+    steps: int
+    e: np.ndarray
+    lam: np.ndarray
+    u: np.ndarray
+    v: np.ndarray
+    T: np.ndarray
+    size: int
+
+    def bounds(self):
+        """(lower, upper) of x; a fixed unknown has both the same. On a curved space nodes are measured from the base path, so a fixed end is 0."""
+        problem, space = self.problem, self.problem.system.space
+        lower, upper = np.full(self.size, -np.inf), np.full(self.size, np.inf)
+        lower[self.e], upper[self.e] = problem.q_bounds
+        lower[self.u], upper[self.u] = problem.u_bounds
+        lower[self.v], upper[self.v] = problem.v_bounds
+        lower[self.T], upper[self.T] = problem.durations
+        nodes = ((0, 0), (-1, 1)) if problem.boundary == "velocities" else ((0, 0), (1, 0), (-2, 1), (-1, 1))
+        for node, which in nodes:
+            end = problem.ends[which]
+            # With two configurations at each end, those of the start are (q_0, q_1), those of the end (q_{N-1}, q_N).
+            second = problem.boundary == "configurations" and node in (1, -1)
+            q, fixed = (end.v, end.v_fixed) if second else (end.q, end.q_fixed)
+            values = np.asarray(space.local(space.identity(), q)) if space.flat else np.zeros(space.dim)
+            for side in (lower, upper):
+                side[self.e[node][fixed]] = values[fixed]
+        for side in (lower, upper):
+            if problem.boundary == "velocities":
+                for which, end in enumerate(problem.ends):
+                    side[self.v[which][end.v_fixed]] = end.v[end.v_fixed]
+            else:
+                side[self.lam[[0, -1]]] = 0.0  # the momentum balance there is not asked for
+        return lower, upper
+
+    def place(self):
+        """When each unknown acts, in steps."""
+        place = np.zeros(self.size)
+        place[self.e] = np.arange(self.steps + 1)[:, None]
+        place[self.lam] = np.arange(self.steps + 1)[:, None] + 0.2
+        place[self.u] = np.arange(len(self.u))[:, None] + 0.5
+        if self.v.size:
+            place[self.v[1]] = self.steps + 0.25
+        return place
+
+    def label(self, i):
+        """The name and the time of an unknown."""
+        problem = self.problem
+        for words, block, names, offset in (
+            ("", self.e, problem.system.names, 0.0),
+            ("multiplier ", self.lam, [str(j) for j in range(self.lam.shape[1])], 0.0),
+            ("", self.u, problem.controls, 0.5),
+        ):
+            found = np.argwhere(block == i)
+            if len(found):
+                k, j = found[0]
+                return f"{words}{names[j]} at t = {problem.t0 + (k + offset) * problem.longest / self.steps:.4g}"
+        if i in self.T:
+            return "the duration"
+        which, j = np.argwhere(self.v == i)[0]
+        return f"velocity of {problem.system.names[j]} at the {'end' if which else 'start'}"
+
+
+def layout_of(problem, steps, controls=True):
+    """The layout for `steps` steps, with or without `controls` and multipliers among the unknowns."""
+    n = problem.system.space.dim
+    m = problem.system.multipliers if controls else 0
+    sizes = {
+        "e": (steps + 1, n),
+        "lam": (steps + 1, m),
+        "u": (steps, problem.count if controls else 0),
+        "v": (2 if problem.boundary == "velocities" else 0, n),
+        "T": (1 if problem.free_time else 0,),
+    }
+    first, blocks = 0, {}
+    for name, shape in sizes.items():
+        count = int(np.prod(shape))
+        blocks[name] = first + np.arange(count).reshape(shape)
+        first += count
+    return Layout(problem, steps, **blocks, size=first)
+
+
+def base_of(space, path):
+    """The configurations that displacements are measured from: the origin on a flat space, the path itself on another."""
+    if space.flat:
+        length = len(jax.tree.leaves(path)[0])
+        return jax.tree.map(lambda a: np.broadcast_to(np.asarray(a), (length, *np.shape(a))), space.identity())
+    return jax.tree.map(np.asarray, path)
+
+
+def displaced(space, base, e):
+    """The configurations at displacements `e` from `base`."""
+    return jax.tree.map(np.asarray, retract_all(space, base, e))
+
+
+retract_all = jax.jit(lambda space, base, e: jax.vmap(space.retract)(base, e), static_argnums=0)
+local_all = jax.jit(lambda space, base, q: jax.vmap(space.local)(base, q), static_argnums=0)

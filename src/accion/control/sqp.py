@@ -1,0 +1,216 @@
+"""Sequential quadratic programming with a filter, for problems whose constraints are equations.
+
+Each iteration solves the linear system of Newton's method for the stationary point of cost + lam.rows, and goes along it as far as either the
+cost or the violation becomes less and no earlier pair of them is dominated (Waechter and Biegler 2006). Searching on the norm of the residual
+instead stalls far from the solution: both must be allowed to grow on the way, not together.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from accion.control.band import Band
+
+LEAST_PART = 1e-8
+GAIN, LOSS = 1e-5, 1e-5  # what a step must gain in violation, or in cost for each unit of violation
+ARMIJO = 1e-4
+CURVATURE = 1e-12
+FIRST_SHIFT, LARGEST_SHIFT = 1e-6, 1e12
+
+
+class Found(NamedTuple):
+    """Where a solver ended: unknowns, multipliers of the rows, how far off it is and why it ended, in words."""
+
+    x: np.ndarray
+    lam: np.ndarray
+    program: Any  # the program whose chart x belongs to
+    cost: float
+    violation: float  # the largest of a row
+    stationarity: float  # the largest derivative of cost + lam.rows, relative to the size of its terms
+    iterations: int
+    success: bool
+    message: str
+    multipliers: Any = None  # of the bounds on x, (lower, upper)
+
+
+class Point(NamedTuple):
+    """A program looked at in one place."""
+
+    program: Any
+    x: np.ndarray
+    cost: float
+    rows: np.ndarray
+    gradient: np.ndarray
+    J: np.ndarray
+
+    @property
+    def violation(self):
+        return float(np.sum(np.abs(self.rows)))
+
+
+def look(program, x):
+    if program.recentre is not None:
+        program, x = program.recentre(program, x)
+    cost, g, gradient, J = program.slopes(x)
+    return Point(program, x, cost, g - program.row_lower, gradient, J)
+
+
+def times_transposed(program, J, lam):
+    """J^T lam."""
+    rows, columns = program.jacobian_pattern
+    return np.bincount(columns, J * lam[rows], program.n)
+
+
+def times(program, J, dx):
+    rows, columns = program.jacobian_pattern
+    return np.bincount(rows, J * dx[columns], program.m)
+
+
+def stationarity(point, lam):
+    """The largest entry of d(cost + lam.rows)/dx over free unknowns, against the size of the terms that cancel in it."""
+    rows, columns = point.program.jacobian_pattern
+    r = point.gradient + times_transposed(point.program, point.J, lam)
+    size = np.abs(point.gradient) + np.bincount(columns, np.abs(point.J * lam[rows]), point.program.n)
+    free = ~point.program.fixed
+    return float(np.max(np.abs(r[free]), initial=0.0) / (1e-300 + max(np.max(size[free], initial=0.0), 1e-8)))
+
+
+def solve(program, x, lam=None, *, tolerance=1e-9, max_iterations=200, report=lambda *_: None):
+    """The local minimum that is reached from `x`."""
+    band = Band(program)
+    point = look(program, np.where(program.fixed, program.lower, x))
+    if not (np.isfinite(point.cost) and np.all(np.isfinite(point.rows))):
+        return ended(point, np.zeros(program.m), 0, False, "the cost or a constraint is not finite at the first guess")
+    ones = np.zeros(len(program.hessian_pattern[0]))
+    if lam is None:
+        lam = first_multipliers(band, point, ones)
+    filter_: list[tuple[float, float]] = [(1e4 * max(1.0, point.violation), -np.inf)]
+    shift = 0.0
+    for iteration in range(max_iterations):
+        off, slope = float(np.max(np.abs(point.rows), initial=0.0)), stationarity(point, lam)
+        report(iteration, point.cost, off, slope)
+        if off <= tolerance and slope <= tolerance:
+            return ended(*polished(band, point, lam, shift), iteration, True, "a local minimum was found")
+        step = newton_step(band, point, lam, shift)
+        if step is None:
+            return ended(point, lam, iteration, False, "the linear system is singular: constraints may depend on each other")
+        dx, new, shift, factors = step
+        moved = search(point, dx, factors, filter_)
+        if moved is None:
+            if off <= 1e2 * tolerance and slope <= 1e2 * tolerance:
+                return ended(point, lam, iteration, True, "a local minimum was found, to rounding")
+            filter_.append((point.violation, point.cost))
+            moved = restore(band, point, ones, filter_)
+            if moved is None:
+                return ended(point, lam, iteration, False, "no point nearby satisfies the constraints better")
+            point = moved
+            lam = first_multipliers(band, point, ones)
+            continue
+        point, part = moved
+        lam = lam + part * (new - lam)
+    return ended(point, lam, max_iterations, False, f"no minimum was found in {max_iterations} iterations")
+
+
+def ended(point, lam, iterations, success, message):
+    off = float(np.max(np.abs(point.rows), initial=0.0))
+    return Found(point.x, lam, point.program, point.cost, off, stationarity(point, lam), iterations, success, message)
+
+
+def polished(band, point, lam, shift):
+    """(point, lam) after one more full step, which takes them to rounding; as they were where it does not make them better."""
+    step = newton_step(band, point, lam, shift)
+    if step is None:
+        return point, lam
+    moved = look(point.program, point.x + step[0])
+    better = moved.violation < point.violation and stationarity(moved, step[1]) <= max(stationarity(point, lam), 1e-12)
+    return (moved, step[1]) if better else (point, lam)
+
+
+def first_multipliers(band, point, ones):
+    """The multipliers that make the stationarity least in the mean."""
+    factors = band.factor(ones, point.J, 1.0, 1e-10)
+    lam = factors.solve(-point.gradient, np.zeros(band.m))[1]
+    return lam if np.max(np.abs(lam), initial=0.0) < 1e6 * (1 + np.max(np.abs(point.gradient))) else np.zeros(band.m)
+
+
+def newton_step(band, point, lam, last):
+    """(dx, lam, shift, factors): the Newton step, the Hessian shifted by as much as makes it lead to a minimum on the constraints."""
+    program = point.program
+    H = program.hessian(point.x, 1.0, lam)
+    i, j = program.hessian_pattern
+    size = np.max(np.abs(H), initial=1e-8)
+    shift, gamma = 0.0, 0.0
+    while shift <= LARGEST_SHIFT * size:
+        factors = band.factor(H, point.J, shift, gamma)
+        if factors is None:
+            gamma = 1e-10
+        else:
+            dx, new = factors.solve(-point.gradient, -point.rows)
+            bend = float(np.sum(H * dx[i] * dx[j]) + shift * dx @ dx)
+            # A minimum has as many negative eigenvalues as rows; and along the step the curvature is positive.
+            right = factors.even == (band.m % 2 == 0)
+            if np.all(np.isfinite(dx)) and right and (bend >= CURVATURE * size * float(dx @ dx)):
+                return dx, new, shift, factors
+        if shift == 0.0:
+            shift = max(FIRST_SHIFT * size, last / 3)
+        else:
+            shift *= 8 if last == 0 else 4
+    return None
+
+
+def acceptable(cost, violation, filter_):
+    return all(violation < (1 - GAIN) * v or cost < c - LOSS * v for v, c in filter_)
+
+
+def search(point, dx, factors, filter_):
+    """(point, part): where the step leads, as much of it as the filter accepts; None where nothing is accepted."""
+    slope, here = float(point.gradient @ dx), point.violation
+    noise = 10 * np.finfo(float).eps * max(1.0, abs(point.cost))
+    part = 1.0
+    while part > LEAST_PART:
+        # Nearly on the constraints, and downhill: then the cost decides alone.
+        downhill = slope < 0 and part * (-slope) ** 2.3 > here**1.1 and here <= 1e-8 * filter_[0][0]
+
+        def good(cost, off, downhill=downhill, part=part):
+            if not (np.isfinite(cost) and np.isfinite(off) and acceptable(cost - noise, off, filter_)):
+                return False
+            if downhill:
+                return cost <= point.cost + ARMIJO * part * slope + noise
+            return off <= (1 - GAIN) * here or cost <= point.cost - LOSS * here + noise
+
+        trial = point.x + part * dx
+        for attempt in range(2):
+            cost, g = point.program.values(trial)
+            rows = g - point.program.row_lower
+            off = float(np.sum(np.abs(rows)))
+            if good(cost, off):
+                if not downhill:
+                    filter_.append(((1 - GAIN) * here, point.cost - LOSS * here))
+                return look(point.program, trial), part
+            # Along a curved constraint a full step is off by second order: correct it once.
+            if attempt or part < 1.0 or not np.isfinite(off) or off < here:
+                break
+            trial = trial + factors.solve(np.zeros_like(dx), -rows)[0]
+        part /= 2
+    return None
+
+
+def restore(band, point, ones, filter_):
+    """A point with less violation that the filter accepts, by least changes; None where there is none nearby."""
+    for _ in range(50):
+        factors = band.factor(ones, point.J, 1.0, 0.0) or band.factor(ones, point.J, 1.0, 1e-10)
+        if factors is None:
+            return None
+        dx, _ = factors.solve(np.zeros(band.n), -point.rows)
+        part, moved = 1.0, None
+        while part > 1e-4 and moved is None:
+            trial = look(point.program, point.x + part * dx)
+            if np.isfinite(trial.violation) and trial.violation <= (1 - 0.1 * part) * point.violation:
+                moved = trial
+            part /= 2
+        if moved is None:
+            return None
+        point = moved
+        if acceptable(point.cost, point.violation, filter_):
+            return point
+    return None

@@ -27,6 +27,15 @@ class ConnectFailed(RuntimeError):
         self.t = t
 
 
+class OptimizeFailed(RuntimeError):
+    """A control problem that was not solved. Attributes: `found`, where the solver ended; `solution`, the controls there, None where there are none."""
+
+    def __init__(self, message, *, found: Any = None, solution: Any = None):
+        RuntimeError.__init__(self, message)
+        self.found = found
+        self.solution = solution
+
+
 class Untranslatable(ValueError):
     """A function does something that has no expression in SymPy, or an expression has no counterpart in JAX."""
 

@@ -10,7 +10,7 @@ with u_k constant on its step (discrete mechanics and optimal control). Everythi
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -95,8 +95,16 @@ class Arrival:
         return cost, jnp.concatenate([p + constraint.reaction(system, t, q, v, lam), constraint.hidden(system, t, q, v)])
 
 
+class Transcription(NamedTuple):
+    """A problem on a mesh: the program, where its unknowns are, and the numbers of the rows at the nodes, -1 where there are none."""
+
+    program: Program
+    layout: Any
+    balance: np.ndarray
+
+
 def transcribe(problem, method, steps, q):
-    """(program, layout) of the direct formulation, displacements measured from the configurations `q` at the steps + 1 nodes."""
+    """The direct formulation, displacements measured from the configurations `q` at the steps + 1 nodes."""
     layout, rows = layout_of(problem, steps), Rows()
     system, n, m = problem.system, problem.system.space.dim, problem.system.multipliers
     ends = problem.boundary == "velocities"
@@ -124,7 +132,7 @@ def transcribe(problem, method, steps, q):
         columns = np.concatenate([layout.e[-1], layout.lam[-1], layout.v[1], layout.T])[None]
         arrival = Arrival(problem.terminal, problem.free_time)
         families.append(Family(arrival, args, last, columns, np.concatenate([balance[-1:], hidden], axis=1)))
-    return assemble(layout, rows, families, recentred if not system.space.flat else None), layout
+    return Transcription(assemble(layout, rows, families, recentred if not system.space.flat else None), layout, balance)
 
 
 def closures(problem, steps):

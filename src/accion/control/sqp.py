@@ -201,16 +201,44 @@ def restore(band, point, ones, filter_):
         factors = band.factor(ones, point.J, 1.0, 0.0) or band.factor(ones, point.J, 1.0, 1e-10)
         if factors is None:
             return None
-        dx, _ = factors.solve(np.zeros(band.n), -point.rows)
-        part, moved = 1.0, None
-        while part > 1e-4 and moved is None:
-            trial = look(point.program, point.x + part * dx)
-            if np.isfinite(trial.violation) and trial.violation <= (1 - 0.1 * part) * point.violation:
-                moved = trial
-            part /= 2
+        moved = shorter(point, factors.solve(np.zeros(band.n), -point.rows)[0], 0.0)
         if moved is None:
             return None
         point = moved
         if acceptable(point.cost, point.violation, filter_):
             return point
+    return None
+
+
+def feasible(program, x, *, tolerance=1e-11, max_iterations=50):
+    """The point nearest to `x`, step by step, at which all rows are satisfied; where there are as many rows as free unknowns, Newton's method."""
+    band = Band(program)
+    point = look(program, np.where(program.fixed, program.lower, x))
+    none = np.zeros(len(program.hessian_pattern[0]))
+    lam, last = np.zeros(program.m), np.inf
+    for iteration in range(max_iterations):
+        off = float(np.max(np.abs(point.rows), initial=0.0))
+        size = 1.0 + float(np.max(np.abs(point.x)))
+        if off <= tolerance * size and off >= 0.5 * last or off == 0.0:  # as far as rounding lets it
+            return ended(point, lam, iteration, True, "the equations are satisfied")
+        factors = band.factor(none, point.J, 1.0)
+        if factors is None or not np.isfinite(off):
+            return ended(point, lam, iteration, False, "the equations are singular" if factors is None else "they are not finite at the guess")
+        last = off
+        moved = shorter(point, factors.solve(np.zeros(band.n), -point.rows)[0], tolerance * size)
+        if moved is None:
+            return ended(point, lam, iteration, off <= tolerance * size, "no step makes them smaller")
+        point = moved
+    off = float(np.max(np.abs(point.rows), initial=0.0))
+    return ended(point, lam, max_iterations, off <= tolerance * size, f"no solution was found in {max_iterations} iterations")
+
+
+def shorter(point, dx, small):
+    """Where the largest part of the step leads with which the rows do not grow; None where there is none."""
+    part = 1.0
+    while part > 1e-4:
+        moved = look(point.program, point.x + part * dx)
+        if np.isfinite(moved.violation) and (moved.violation <= (1 - 0.1 * part) * point.violation or np.max(np.abs(moved.rows)) <= small):
+            return moved
+        part /= 2
     return None

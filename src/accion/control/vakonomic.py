@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.linalg import null_space
 
-from accion.control.direct import assemble, limited, parts
+from accion.control.direct import Transcription, assemble, limited, parts
 from accion.control.layout import base_of, displaced, layout_of
 from accion.control.problem import Selected
 from accion.control.program import Family
@@ -109,7 +109,7 @@ class HalfWindow:
 
 
 def transcribe(problem, method, steps, q):
-    """(program, layout) of the vakonomic formulation, displacements measured from the configurations `q` at the steps + 1 nodes."""
+    """The vakonomic formulation, displacements measured from the configurations `q` at the steps + 1 nodes."""
     eliminated = elimination(problem)
     layout, rows = layout_of(problem, steps, controls=False), Rows()
     system = problem.system
@@ -135,7 +135,7 @@ def transcribe(problem, method, steps, q):
             columns = np.concatenate([layout.e[a], layout.e[b], layout.v[v]])[None]
             f = HalfWindow(method, problem.cost, problem.terminal, eliminated, bounded, late)
             families.append(Family(f, args, data, columns, numbers[[number]]))
-    return assemble(layout, rows, families, recentred if not system.space.flat else None), layout
+    return Transcription(assemble(layout, rows, families, recentred if not system.space.flat else None), layout, wanted[0])
 
 
 def window_data(base):

@@ -1,0 +1,192 @@
+"""Optimal controls: from a problem and a mesh to a solution."""
+
+import numpy as np
+from rich.console import Console
+
+from accion import inputs
+from accion.control import direct, ipopt, sqp, vakonomic
+from accion.control.collect import solution_of
+from accion.control.guess import guess_of, shaken
+from accion.control.layout import displaced, local_all
+from accion.control.problem import ControlProblem
+from accion.errors import OptimizeFailed
+from accion.methods import GeneralizedAlpha
+from accion.progress import progress_bar
+
+FORMULATIONS = {"direct": direct, "vakonomic": vakonomic}
+SOLVERS = {"sqp": sqp.solve, "ipopt": ipopt.solve}
+CHARTS = 5  # changes of chart on a curved space
+TURN = 1.0  # rad or so, by which a node may leave the centre of its chart
+
+
+def optimize(
+    problem, method, steps, guess=None, *, formulation="direct", solver=None, starts=1, spread=1.0, seed=0,
+    tolerance=1e-9, max_iterations=None, progress=False, throw=True, options=None,
+):  # fmt: skip
+    """The controls that make the cost of `problem` least among their neighbours, on `steps` equal steps. Returns a `Solution`.
+
+    formulation:  "direct", unknown configurations and controls with the forced discrete Euler-Lagrange equations as constraints; or "vakonomic",
+                  controls eliminated, a second-order Lagrangian with second-order constraints (004 section 8.5)
+    guess:        where to start: (q, u) at nodes and steps, a `Solution` on any mesh, a `Trajectory`; without it the line between the ends
+    starts:       how many times to start, the first time from the guess and then from random waves around it of the size `spread`; the
+                  best is returned, with all local optima that were found in `optima`
+    solver:       "sqp", an own method on the banded system, for problems with equations only; "ipopt" for all others; None chooses. `options` are IPOPT's.
+
+    Failure raises `OptimizeFailed`, which names the constraint and the time where it is worst; with throw=False the failed solution is returned.
+    """
+    check(problem, method, steps, formulation, solver, starts)
+    first = guess_of(problem, guess, steps)
+    rng = np.random.default_rng(seed)
+    guesses = [first, *(shaken(problem, first, spread, rng) for _ in range(starts - 1))]
+    settings = {"tolerance": tolerance, "options": options} | ({} if max_iterations is None else {"max_iterations": max_iterations})
+    if starts == 1:
+        solution, found = attempt(problem, method, steps, first, formulation, solver, settings, printer(progress))
+        if not solution.success and throw:
+            raise OptimizeFailed(failure(problem, found), found=found, solution=solution)
+        return solution
+    return best(problem, method, steps, guesses, formulation, solver, settings, progress, throw)
+
+
+def check(problem, method, steps, formulation, solver, starts):
+    if not isinstance(problem, ControlProblem):
+        raise ValueError(f"optimize needs a ControlProblem; got {problem!r}.")
+    inputs.check_method(problem.system, method)
+    if isinstance(method, GeneralizedAlpha):
+        raise ValueError("GeneralizedAlpha is not variational; try Midpoint().")
+    for name, value, least in (("steps", steps, 4), ("starts", starts, 1)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise ValueError(f"{name} must be a whole number >= {least}; got {value!r}.")
+    for name, value, known in (("formulation", formulation, FORMULATIONS), ("solver", solver, SOLVERS | {None: None})):
+        if value not in known:
+            raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}.")
+
+
+def printer(progress):
+    """The function (iteration, cost, violation, slope) that shows how far a solver is."""
+    if not progress:
+        return lambda *_: None
+    console = Console()
+    console.print("iteration          cost   violation       slope")
+    return lambda i, cost, off, slope, *_: console.print(f"{i:9d} {cost:13.8g} {off:11.3e} {slope:11.3e}")
+
+
+def attempt(problem, method, steps, guess, formulation, solver, settings, report):
+    """(solution, found) from one guess."""
+    program, layout, balance = FORMULATIONS[formulation].transcribe(problem, method, steps, guess.q)
+    solver = solver or ("sqp" if program.equalities_only else "ipopt")
+    if solver == "sqp" and not program.equalities_only:
+        raise ValueError('the solver "sqp" is for problems without bounds, inequalities and free durations; use "ipopt".')
+    x = first_unknowns(problem, layout, guess)
+    own = {key: value for key, value in settings.items() if key != "options" or (solver == "ipopt" and value)}
+    found = SOLVERS[solver](program, x, report=report, **own)
+    for _ in range(CHARTS):
+        # A chart is good near its centre only: go on from where the solver ended, as the new centre.
+        if program.recentre is None or not found.success or np.max(np.abs(found.x[layout.e])) < TURN:
+            break
+        centred, x = found.program.recentre(found.program, found.x)
+        found = SOLVERS[solver](centred, x, found.lam, report=report, **own)
+    if found.program.recentre is not None:
+        moved, x = found.program.recentre(found.program, found.x)
+        found = found._replace(program=moved, x=x)
+    return solution_of(problem, method, formulation, layout, balance, found, solver), found
+
+
+def first_unknowns(problem, layout, guess):
+    space = problem.system.space
+    x = np.zeros(layout.size)
+    if space.flat:
+        origin = displaced(space, base(space, len(layout.e)), np.zeros((len(layout.e), space.dim)))
+        x[layout.e] = np.asarray(local_all(space, origin, guess.q))
+    if layout.u.size:
+        x[layout.u] = guess.u
+    if layout.v.size:
+        ends = [np.asarray(problem.ends[i].v) for i in (0, 1)]
+        x[layout.v] = np.stack(ends)
+    x[layout.T] = guess.duration
+    return x
+
+
+def base(space, count):
+    import jax
+
+    return jax.tree.map(lambda a: np.broadcast_to(np.asarray(a), (count, *np.shape(a))), space.identity())
+
+
+def failure(problem, found):
+    """What a failed optimisation says: why it ended, which constraints are worst and when, and what to try."""
+    program = found.program
+    _, g = program.values(found.x)
+    off = np.maximum(np.maximum(program.row_lower - g, g - program.row_upper), 0.0)
+    worst = [i for i in np.argsort(-off)[:3] if off[i] > 1e-7]
+    words = "; ".join(f"{program.row_label(int(i))} is off by {off[i]:.3g}" for i in worst)
+    if words:
+        return (
+            f"no controls were found for {problem.name}: {found.message}. Worst: {words}. Give it a longer duration, wider bounds or another guess: "
+            "as it is, the ends may not be reachable."
+        )
+    return (
+        f"no optimum was found for {problem.name}: {found.message} after {found.iterations} iterations (cost {found.cost:.6g}, slope "
+        f"{found.stationarity:.2g}); the constraints are satisfied. Try a coarser mesh first and its solution as guess=, or starts=10."
+    )
+
+
+def best(problem, method, steps, guesses, formulation, solver, settings, progress, throw):
+    """The best of the local optima that are reached from several guesses."""
+    solved, failed = [], []
+    if progress:
+        with progress_bar("starts", len(guesses)) as advance:
+            for guess in guesses:
+                record(attempt(problem, method, steps, guess, formulation, solver, settings, printer(False)), solved, failed)
+                advance(1)
+    else:
+        for guess in guesses:
+            record(attempt(problem, method, steps, guess, formulation, solver, settings, printer(False)), solved, failed)
+    if not solved:
+        solution, found = failed[0]
+        if throw:
+            raise OptimizeFailed(f"none of {len(guesses)} starts succeeded. The first: {failure(problem, found)}", found=found, solution=solution)
+        return solution
+    optima = distinct(sorted(solved, key=lambda s: s.cost))
+    return optima[0].with_optima(optima)
+
+
+def record(result, solved, failed):
+    solution, found = result
+    (solved.append(solution) if solution.success else failed.append((solution, found)))
+
+
+def distinct(solutions):
+    """Solutions with the same cost and nearly the same controls are one."""
+    kept = []
+    for s in solutions:
+        size = max(float(np.max(np.abs(s.u))), 1e-12)
+        same = [k for k in kept if abs(k.cost - s.cost) <= 1e-6 * max(1.0, abs(k.cost)) and np.max(np.abs(k.u - s.u)) <= 1e-3 * size]
+        if not same:
+            kept.append(s)
+    return kept
+
+
+def refine(solution, *, tolerance=1e-4, max_steps=10_000, progress=False):
+    """`solution` on finer and finer meshes, each of twice the steps, until the estimated relative error of the cost is below `tolerance`.
+
+    Returns a `Refined`: the last solution, the cost extrapolated to h = 0 (Richardson) with its error, and the costs of all meshes.
+    """
+    from accion.control.collect import Refined
+
+    order = solution.method.order or 1
+    steps, costs = [solution.steps], [solution.cost]
+    while True:
+        finer = 2 * solution.steps
+        if finer > max_steps:
+            raise OptimizeFailed(
+                f"the error of the cost is still {error:.3g} with {solution.steps} steps; raise max_steps or the tolerance.", solution=solution
+            )  # fmt: skip
+        solution = optimize(
+            solution.problem, solution.method, finer, guess=solution, formulation=solution.formulation, solver=solution.solver, progress=progress
+        )
+        steps.append(finer)
+        costs.append(solution.cost)
+        correction = (costs[-1] - costs[-2]) / (2**order - 1)
+        error = abs(correction)
+        if error <= tolerance * max(abs(solution.cost), 1e-300):
+            return Refined(solution, solution.cost + correction, error, tuple(steps), tuple(costs))

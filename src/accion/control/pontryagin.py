@@ -1,0 +1,247 @@
+"""The necessary conditions of Pontryagin in Hamiltonian form (004 chapters 6 and 7), as a boundary value problem.
+
+    H = p0.v + p1.a(t, q, v, u) - C(t, q, v, u)
+    q' = v,   v' = a,   p0' = ad*_v p0 - dH/dq,   p1' = -dH/dv,   0 = dH/du
+
+(p0, p1) are the costates of (q, v), minus the derivatives of the least cost that is left. The last equation is the primary constraint that defines
+W1; (W1, Omega) is symplectic where det d2H/du2 is not zero (004 Prop 7.1.2, an r x r matrix for r controls). It is solved by multiple shooting
+from a discrete solution, which it refines and certifies.
+"""  # fmt: skip
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion import newton
+from accion.control.direct import parts
+from accion.control.flow import flow
+from accion.control.layout import base_of, displaced
+from accion.control.problem import Push
+from accion.control.program import Family, Program
+from accion.control.rows import Rows
+from accion.control.sqp import feasible
+from accion.errors import OptimizeFailed
+from accion.nodes import index_one
+
+PIECES = 4  # of an interval of multiple shooting
+INTERVALS = 64  # at least
+
+
+@dataclass(frozen=True)
+class Hamiltonian:
+    """H(t, q, v, u, p0, p1) of a control problem and the fields that follow from it; `system` is passed first, its numbers may be traced."""
+
+    cost: Callable[..., Any]
+    B: Callable[..., Any]
+
+    def acceleration(self, system, t, q, v, u):
+        return index_one(replace(system, force=Push(system.force, self.B, u)), t, q, v, None)[0]
+
+    def H(self, system, t, q, v, u, p0, p1):
+        return p0 @ v + p1 @ self.acceleration(system, t, q, v, u) - self.cost(t, q, v, u, system.params)
+
+    def primary(self, u, args):
+        """dH/du, which is zero on W1 (004 section 7.1)."""
+        return jax.grad(lambda u: self.H(args[0], *args[1:4], u, *args[4:]))(u)
+
+    def control(self, system, t, q, v, p0, p1, guess):
+        """The control on W1; NaN where none is found from `guess`."""
+        root = newton.root(self.primary, control_units, 0, guess, (system, t, q, v, p0, p1))
+        return jnp.where(root.converged, root.x, jnp.nan)
+
+    def regularity(self, system, t, q, v, u, p0, p1):
+        """d2H/du2, shape (controls, controls): W1 is symplectic where it is regular; for a minimum it is negative definite."""
+        return jax.jacfwd(self.primary)(u, (system, t, q, v, p0, p1))
+
+    def rates(self, system, guess, t, y):
+        """The canonical equations, with the cost as one more component."""
+        q, v, p0, p1, _ = y
+        space = system.space
+        u = self.control(system, t, q, v, p0, p1, guess)
+        at = lambda e, v: self.H(system, t, space.displace(q, e), v, u, p0, p1)  # noqa: E731
+        dq, dv = jax.grad(at, (0, 1))(jnp.zeros(space.dim), v)
+        C = self.cost(t, q, v, u, system.params)
+        return space.tangent(q, v), self.acceleration(system, t, q, v, u), space.coad(v, p0) - dq, -dv, C
+
+
+def control_units(u, J, args):
+    return jnp.abs(u) + 1.0, jnp.zeros_like(u)
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One interval of multiple shooting: what is missing between the end of its trajectory and the next node."""
+
+    hamiltonian: Hamiltonian
+
+    def __call__(self, args, data, x):
+        system, t0, h, pieces = args
+        k, base0, base1, guess = data
+        space, n = system.space, system.space.dim
+        e0, v0, p0, p1, e1, v1, r0, r1, _ = parts(x, *([n] * 8))
+        start = (space.retract(base0, e0), v0, p0, p1, jnp.zeros(()))
+        q, v, a, b, cost = flow(partial(self.hamiltonian.rates, system, guess), t0 + k * h, start, h, pieces)
+        gap = space.local(space.retract(base1, e1), q if space.flat else space.project(q))
+        return cost, jnp.concatenate([gap, v - v1, a - r0, b - r1])
+
+
+@dataclass(frozen=True)
+class Transversal:
+    """At an end: p0 + d terminal/dq and p1 + d terminal/dv, which are zero where q and v are free."""
+
+    terminal: Callable[..., Any] | None
+
+    def __call__(self, args, data, x):
+        system, t, _, _ = args
+        space, n = system.space, system.space.dim
+        e, v, p0, p1, _ = parts(x, *([n] * 4))
+        q = space.retract(data, e)
+        if self.terminal is None:
+            return jnp.zeros(()), jnp.concatenate([p0, p1])
+        terminal = lambda d, v: self.terminal(t, space.displace(q, d), v, system.params)  # noqa: E731
+        dq, dv = jax.grad(terminal, (0, 1))(jnp.zeros(n), v)
+        return terminal(jnp.zeros(n), v), jnp.concatenate([p0 + dq, p1 + dv])
+
+
+class Extremal(NamedTuple):
+    """A solution of the necessary conditions, at the nodes of multiple shooting.
+
+    `costates` (times, 2, dim) are (p0, p1); `H` the Hamiltonian, constant where nothing depends on time; `optimality` the largest |dH/du|;
+    `gap` the largest of the equations that were solved; `error` an estimate of the error of `cost`; `regularity` d2H/du2 at the nodes.
+    """
+
+    t: np.ndarray
+    q: Any
+    v: np.ndarray
+    u: np.ndarray
+    costates: np.ndarray
+    cost: float
+    H: np.ndarray
+    optimality: float
+    gap: float
+    error: float
+    regularity: np.ndarray
+    iterations: int
+
+    @property
+    def drift(self):
+        """How much the Hamiltonian changes along the solution."""
+        return float(np.ptp(self.H))
+
+    @property
+    def symplectic(self):
+        """Whether W1 is symplectic along the solution (004 Prop 7.1.2): det d2H/du2 is nowhere zero."""
+        return bool(np.all(np.abs(np.linalg.det(self.regularity)) > 1e-12 * np.max(np.abs(self.regularity)) ** self.regularity.shape[1]))
+
+    @property
+    def minimal(self):
+        """Whether H has a maximum in u all along (the condition of Legendre and Clebsch): d2H/du2 negative definite."""
+        return bool(np.all(np.linalg.eigvalsh(self.regularity) < 0))
+
+
+def extremal(problem, t, q, v, u, costates, *, duration, pieces=PIECES):
+    """The extremal near a discrete solution: times, configurations, velocities and costates (p0, p1) at the nodes, controls u at the steps."""
+    system = problem.system
+    if system.constraint is not None:
+        raise ValueError("the necessary conditions are for systems without constraints: costates of constrained ones are not unique.")
+    hamiltonian = Hamiltonian(problem.cost, problem.B)
+    program, layout = shooting(problem, hamiltonian, q, u, duration, pieces)
+    x = np.zeros(program.n)
+    zero = np.asarray(displaced_from(system.space, q))
+    x[layout] = np.concatenate([zero, v, costates[:, 0], costates[:, 1]], axis=1)
+    found = feasible(program, x)
+    if not found.success:
+        raise OptimizeFailed(
+            f"the necessary conditions were not solved: {found.message}; they are off by {found.violation:.3g}. Start from a finer mesh.", found=found
+        )
+    finer = with_pieces(found.program, 2 * pieces)
+    again = feasible(finer, found.x)
+    return collected(problem, hamiltonian, again, layout, t, u, abs(again.cost - found.cost))
+
+
+def displaced_from(space, q):
+    """Displacements of the nodes from the base of their charts: q itself on a flat space, zero on another."""
+    count = len(jax.tree.leaves(q)[0])
+    if not space.flat:
+        return np.zeros((count, space.dim))
+    return jax.vmap(lambda q: space.local(space.identity(), q))(q)
+
+
+def shooting(problem, hamiltonian, q, u, duration, pieces):
+    """(program, layout): rows for each interval and for the free components of the ends; layout (K + 1, 4 dim) numbers the unknowns."""
+    system, n = problem.system, problem.system.space.dim
+    count = len(jax.tree.leaves(q)[0]) - 1
+    layout = np.arange((count + 1) * 4 * n).reshape(count + 1, 4 * n)
+    rows = Rows()
+    args = (system, np.float64(problem.t0), np.float64(duration / count), np.int64(pieces))
+    when = lambda k: f"at t = {problem.t0 + k * duration / count:.4g}"  # noqa: E731
+    numbers = rows.block(np.full((count, 4 * n), True), np.arange(count) + 0.5, lambda k, j: f"the canonical equations {when(k)}")
+    base = base_of(system.space, q)
+    families = [Family(Shot(hamiltonian), args, shot_data(base, u), np.concatenate([layout[:-1], layout[1:]], axis=1), numbers)]
+    lower, upper = np.full(layout.size, -np.inf), np.full(layout.size, np.inf)
+    for which, (end, node) in enumerate(zip(problem.ends, (0, -1), strict=True)):
+        fixed = np.concatenate([end.q_fixed, end.v_fixed])
+        values = np.concatenate([np.asarray(displaced_from(system.space, jax.tree.map(lambda a: np.asarray(a)[None], end.q)))[0], end.v])
+        lower[layout[node][: 2 * n][fixed]] = upper[layout[node][: 2 * n][fixed]] = values[fixed]
+        free = rows.block(~fixed[None], [0.1 if which == 0 else count + 0.1], lambda k, j: "the transversality of a free end")
+        data = jax.tree.map(lambda a, node=node: a[[node]], base)
+        own = (system, np.float64(problem.t0 + which * duration), args[2], args[3])
+        families.append(Family(Transversal(problem.terminal if which else None), own, data, layout[[node]], free))
+    place = np.repeat(np.arange(count + 1.0), 4 * n)
+    row_lower, row_upper, row_place = rows.arrays()
+    label = lambda i: f"unknown {i % (4 * n)} {when(i // (4 * n))}"  # noqa: E731
+    recentre = None if system.space.flat else partial(recentred, layout, u)
+    return Program(tuple(families), lower, upper, row_lower, row_upper, place, row_place, label, rows.label, recentre), layout
+
+
+def shot_data(base, u):
+    count = len(u)
+    return np.arange(float(count)), jax.tree.map(lambda a: a[:-1], base), jax.tree.map(lambda a: a[1:], base), np.asarray(u)
+
+
+def base_now(program):
+    _, before, after, _ = program.families[0].data
+    return jax.tree.map(lambda a, b: np.concatenate([a, b[-1:]]), before, after)
+
+
+def recentred(layout, u, program, x):
+    space = program.families[0].args[0].space
+    n = space.dim
+    base = displaced(space, base_now(program), x[layout[:, :n]])
+    data = (shot_data(base, u), jax.tree.map(lambda a: a[:1], base), jax.tree.map(lambda a: a[-1:], base))
+    moved = x.copy()
+    moved[layout[:, :n]] = 0.0
+    return program.with_families(tuple(replace(F, data=d) for F, d in zip(program.families, data, strict=True))), moved
+
+
+def with_pieces(program, pieces):
+    first = program.families[0]
+    return program.with_families((replace(first, args=(*first.args[:3], np.int64(pieces))), *program.families[1:]))
+
+
+@partial(jax.jit, static_argnums=0)
+def at_nodes(hamiltonian, system, t, q, v, p0, p1, guess):
+    """(u, H, dH/du, d2H/du2) at each node."""
+
+    def one(t, q, v, p0, p1, guess):
+        u = hamiltonian.control(system, t, q, v, p0, p1, guess)
+        args = (system, t, q, v, p0, p1)
+        return u, hamiltonian.H(system, t, q, v, u, p0, p1), hamiltonian.primary(u, args), hamiltonian.regularity(*args[:4], u, p0, p1)
+
+    return jax.vmap(one)(t, q, v, p0, p1, guess)
+
+
+def collected(problem, hamiltonian, found, layout, t, u, error):
+    space, n = problem.system.space, problem.system.space.dim
+    e, v, p0, p1 = (found.x[layout[:, i * n : (i + 1) * n]] for i in range(4))
+    q = displaced(space, base_now(found.program), e)
+    guess = np.concatenate([u, u[-1:]])
+    u, H, slope, bend = (np.asarray(a) for a in at_nodes(hamiltonian, problem.system, np.asarray(t), q, v, p0, p1, guess))
+    costates = np.stack([p0, p1], axis=1)
+    optimality = float(np.max(np.abs(slope)))
+    return Extremal(np.asarray(t), q, v, u, costates, found.cost, H, optimality, found.violation, error, bend, found.iterations)

@@ -1,0 +1,198 @@
+"""What an optimisation found, and how good it is."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion import storage
+from accion.control import pontryagin
+from accion.control.flow import flow
+from accion.control.guess import resampled
+from accion.control.picture import picture
+from accion.control.problem import Push
+from accion.nodes import index_one
+
+REPLAY_PIECES = 4  # of a step
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A local optimum of a `ControlProblem` on a mesh.
+
+    t, q, v, p:    times, configurations, velocities and momenta at the nodes; `u` the controls at the times `t_u` (the middles of the steps, on
+                   each of which the control is constant; the nodes, with formulation="vakonomic")
+    cost:          of the discrete problem; see `extrapolated` for a better value and its error
+    costates:      (times, 2, dim): (p0, p1) of (q, v), minus the derivatives of the least cost that is left (004 chapter 7)
+    multipliers:   of the momentum balances, (times, dim); `lam` the constraint forces
+    iterations, success, message:  of the solver, in words; `violation` and `stationarity` say how far off the equations are
+    optima:        with several starts, all distinct local optima that were found, best first
+    """
+
+    problem: Any
+    method: Any
+    formulation: str
+    trajectory: Any
+    t_u: np.ndarray
+    u: np.ndarray
+    cost: float
+    costates: Any
+    multipliers: np.ndarray
+    duration: float
+    iterations: int
+    success: bool
+    message: str
+    violation: float
+    stationarity: float
+    solver: str
+    optima: tuple[Any, ...] = field(default=(), repr=False)
+
+    def __repr__(self):
+        return (
+            f"Solution({self.problem.name}, {self.method}, {self.formulation}, {self.steps} steps: cost {self.cost:.10g}, {self.message} "
+            f"in {self.iterations} iterations of {self.solver})"
+        )
+
+    @property
+    def steps(self):
+        return len(self.trajectory.t) - 1
+
+    @property
+    def t(self):
+        return np.asarray(self.trajectory.t)
+
+    @property
+    def q(self):
+        return self.trajectory.q
+
+    @property
+    def p(self):
+        return self.trajectory.p
+
+    @property
+    def v(self):
+        return self.trajectory.v
+
+    @property
+    def lam(self):
+        return self.trajectory.lam
+
+    def resample(self, steps):
+        """The solution on another mesh, as a guess."""
+        return resampled(self.problem.system.space, self.t, self.q, self.u, self.t_u, self.duration, steps, self.problem.t0)
+
+    def control(self, t):
+        """The controls at times `t`: constant on each step, or between nodes piecewise linear (formulation="vakonomic")."""
+        t = np.atleast_1d(np.asarray(t, dtype=float))
+        if self.formulation == "vakonomic":
+            return np.stack([np.interp(t, self.t_u, column) for column in self.u.T], axis=1)
+        return self.u[np.clip(np.searchsorted(self.t, t, side="right") - 1, 0, self.steps - 1)]
+
+    @cached_property
+    def replay(self):
+        """(q, v) at the nodes when the controls are applied to the continuous equations, integrated to order 8 from the start."""
+        ramps = self.control_ramps()
+        q0 = jax.tree.map(lambda a: jnp.asarray(a)[0], self.q)
+        return replayed(self.problem.B, self.problem.system, q0, jnp.asarray(self.v)[0], self.t, ramps)
+
+    def control_ramps(self):
+        """The controls at the beginning and the end of each step, shape (2, N, controls)."""
+        if self.formulation == "vakonomic":
+            u = self.control(self.t)
+            return np.stack([u[:-1], u[1:]])
+        return np.stack([self.u, self.u])
+
+    @property
+    def replay_error(self):
+        """By how much the replay misses the end of the discrete solution: the largest component of q and of v."""
+        q, v = self.replay
+        space = self.problem.system.space
+        last = lambda tree: jax.tree.map(lambda a: jnp.asarray(a)[-1], tree)  # noqa: E731
+        miss = np.asarray(space.local(last(self.q), last(q)))
+        return float(max(np.max(np.abs(miss)), np.max(np.abs(np.asarray(v)[-1] - np.asarray(self.v)[-1]))))
+
+    def extremal(self, intervals=None):
+        """The solution of Pontryagin's conditions near this one, by multiple shooting: costates, Hamiltonian, residuals, an accurate cost."""
+        problem = self.problem
+        if problem.path or problem.boundary != "velocities":
+            raise ValueError("Pontryagin's conditions are solved for problems with velocities at the ends and without path constraints.")
+        active = np.isclose(self.u, problem.u_bounds[0], atol=1e-6) | np.isclose(self.u, problem.u_bounds[1], atol=1e-6)
+        if np.any(active):
+            raise ValueError("controls are on their bounds: the smooth form of Pontryagin's conditions does not hold there.")
+        count = max(pontryagin.INTERVALS, min(self.steps, 256)) if intervals is None else int(intervals)
+        sparse = self.resample(count)
+        t = problem.t0 + self.duration * np.linspace(0, 1, count + 1)
+        between = lambda a: np.stack([np.interp(t, self.t, column) for column in np.asarray(a).reshape(len(self.t), -1).T], axis=1)  # noqa: E731
+        costates = between(self.costates).reshape(count + 1, 2, -1)
+        return pontryagin.extremal(problem, t, sparse.q, between(self.v), sparse.u, costates, duration=self.duration)
+
+    def plot(self, axes=None):
+        """Coordinates, velocities and controls over time, with their bounds; returns the matplotlib figure."""
+        return picture(self, axes)
+
+    def animate(self, positions=None, path=None, *, fps=30, seconds=None):
+        """The motion as an animation; see `Trajectory.animate`."""
+        return self.trajectory.animate(positions, path, fps=fps, seconds=seconds)
+
+    def to_xarray(self):
+        """An xarray.Dataset: the trajectory with controls, costates and multipliers."""
+        data = self.trajectory.to_xarray()
+        data = data.assign_coords(control_time=("control_time", self.t_u, {"long_name": "time of a control", "units": "s"}))
+        data = data.assign(
+            u=(("control_time", "control"), self.u, {"long_name": f"control, {', '.join(self.problem.controls)}"}),
+            costates=(("time", "level", "coordinate"), np.asarray(self.costates), {"long_name": "costates (p0, p1) of (q, v)"}),
+            balance_multipliers=(("time", "coordinate"), self.multipliers, {"long_name": "multipliers of the momentum balances"}),
+        )
+        words = ("cost", "duration", "iterations", "message", "violation", "stationarity", "solver", "formulation")
+        return data.assign_attrs({f"control_{name}": getattr(self, name) for name in words} | {"control_success": int(self.success)})
+
+    def save(self, path, *, overwrite=False):
+        """Write a Zarr store, whole or not at all; `accion.control.load(path, problem)` reads it, `accion.load` its trajectory."""
+        storage.write(self.to_xarray(), path, overwrite)
+
+    def with_optima(self, optima):
+        return replace(self, optima=tuple(optima))
+
+
+@partial(jax.jit, static_argnums=0)
+def replayed(B, system, q0, v0, t, ramps):
+    """(q, v) at the times `t` with controls that go linearly from ramps[0] to ramps[1] on each step."""
+    space = system.space
+
+    def step(state, data):
+        t, h, before, after = data
+
+        def rates(now, y):
+            u = before + (now - t) / h * (after - before)
+            a = index_one(replace(system, force=Push(system.force, B, u)), now, *y, None)[0]
+            return space.tangent(*y), a
+
+        q, v = flow(rates, t, state, h, REPLAY_PIECES)
+        state = (q if space.flat else space.project(q), v)
+        return state, state
+
+    _, rows = jax.lax.scan(step, (q0, v0), (t[:-1], jnp.diff(t), ramps[0], ramps[1]))
+    return jax.tree.map(lambda a, first: jnp.concatenate([jnp.asarray(first)[None], a]), rows, (q0, v0))
+
+
+def load(path, problem):
+    """The solution of `problem` that `Solution.save` wrote."""
+    import xarray as xr
+
+    from accion.trajectory import load as load_trajectory
+
+    trajectory = load_trajectory(path, problem.system)
+    data = xr.open_zarr(path).load()
+    if "control_cost" not in data.attrs:
+        raise ValueError(f"{path} holds a trajectory, not a solution of a control problem; read it by accion.load.")
+    if data["u"].shape[1] != problem.count:
+        raise ValueError(f"{path} was made with another problem: it has {data['u'].shape[1]} controls, the given one {problem.count}.")
+    words = {name: data.attrs[f"control_{name}"] for name in ("cost", "duration", "iterations", "message", "violation", "stationarity", "solver")}
+    return Solution(
+        problem=problem, method=trajectory.method, formulation=data.attrs["control_formulation"], trajectory=trajectory,
+        t_u=data["control_time"].values, u=data["u"].values, costates=data["costates"].values, multipliers=data["balance_multipliers"].values,
+        success=bool(data.attrs["control_success"]), **words,
+    )  # fmt: skip

@@ -21,12 +21,15 @@ from typing import Any, NamedTuple
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import casadi as ca
+import jax.numpy as jnp
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline
 from timing import machine, progress, ratio, spread, verdict
+
+import accion as ac
 
 M, m, l, GRAVITY, T = 1.0, 0.3, 0.5, 9.81, 2.0
 START, END = np.array([0.0, math.pi]), np.zeros(2)
@@ -145,10 +148,37 @@ def casadi_hermite_simpson(N, guess):
 
 
 # (steps, guess) -> (() -> Found): the first call builds, and compiles, all that can be built before the problem is solved; the second solves it.
-# accion's own candidate is added here, under the name ACCION, and is then compared.
+def cart_pole(t, q, v, params):
+    c = jnp.cos(q[1])
+    return (M + m) * v[0] ** 2 / 2 + m * l * c * v[0] * v[1] + m * l**2 * v[1] ** 2 / 2 - m * GRAVITY * l * c
+
+
+def half_square(t, q, v, u, params):
+    return u @ u / 2
+
+
+PROBLEM = ac.ControlProblem(
+    ac.System(cart_pole, ac.Euclidean(2), coordinates=("x [m]", "theta [rad]"), name="cart-pole"),
+    half_square, actuated=["x"], start=(START, np.zeros(2)), end=(END, np.zeros(2)), duration=T,
+)  # fmt: skip
+
+
+def accion_direct(N, guess):
+    """The function () -> Found by `accion.optimize`, compiled."""
+    q, u = guess(np.linspace(0, T, N + 1))[0], np.zeros((N, 1))
+
+    def solve():
+        found = ac.optimize(PROBLEM, ac.Midpoint(), N, guess=(q, u))
+        return Found(found.u, found.cost, found.iterations, found.success)
+
+    solve()
+    return solve
+
+
 ACCION = "accion"
 SAME_DISCRETISATION = ("CasADi, variational, expanded", "CasADi, variational, mapped")
 CANDIDATES: dict[str, Callable[[int, Callable], Callable[[], Found]]] = {
+    ACCION: accion_direct,
     SAME_DISCRETISATION[0]: casadi_variational,
     SAME_DISCRETISATION[1]: casadi_variational_mapped,
     "CasADi, Hermite-Simpson": casadi_hermite_simpson,

@@ -10,11 +10,17 @@ from importlib.metadata import version
 from accion import _config as _config  # first: JAX reads it when it starts
 
 # isort: on
-from accion import analysis as analysis, campaign as campaign, formation as formation, thermo as thermo
+from accion import analysis as analysis, campaign as campaign, control as control, formation as formation, thermo as thermo
 from accion.boundary import connect as connect
 from accion.continuous import accelerations as accelerations, reference as reference
+from accion.control import ControlProblem as ControlProblem, optimize as optimize
 from accion.discrete import discrete as discrete
-from accion.errors import ConnectFailed as ConnectFailed, SecondLawViolated as SecondLawViolated, StepFailed as StepFailed
+from accion.errors import (
+    ConnectFailed as ConnectFailed,
+    OptimizeFailed as OptimizeFailed,
+    SecondLawViolated as SecondLawViolated,
+    StepFailed as StepFailed,
+)
 from accion.methods import (
     Alpha as Alpha,
     EnergyConsistent as EnergyConsistent,
@@ -39,6 +45,7 @@ from accion.spaces import (
 from accion.symbolic import Untranslatable as Untranslatable, from_sympy as from_sympy, symbolic as symbolic
 from accion.systems import (
     DiscreteThermalSystem as DiscreteThermalSystem,
+    HigherOrderSystem as HigherOrderSystem,
     System as System,
     ThermalSystem as ThermalSystem,
     mechanical as mechanical,

@@ -23,6 +23,7 @@ class Band:
         self.kept = ~(held[i] | held[j])
         a, b = self.where[i[self.kept]], self.where[j[self.kept]]
         self.n, self.m, self.held = n, m, held
+        self.probes = np.random.default_rng(0).normal(size=(2, n)) * ~program.fixed
         self.width = int(np.max(np.abs(a - b), initial=1))
         # LAPACK wants room for the fill of pivoting above the band, and columns one after the other.
         self.depth = 3 * self.width + 1

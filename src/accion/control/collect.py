@@ -11,9 +11,10 @@ from accion import nodes
 from accion.control import direct, vakonomic
 from accion.control.layout import displaced
 from accion.control.pontryagin import Hamiltonian
-from accion.control.program import in_pieces, slopes
+from accion.control.program import SLOPES
 from accion.control.solution import Solution
 from accion.pullback import variation
+from accion.spaces import Euclidean, Torus
 from accion.trajectory import Trajectory, rows
 
 
@@ -27,29 +28,55 @@ class Refined(NamedTuple):
     costs: tuple[float, ...]
 
 
+class Details(NamedTuple):
+    """What a solver found, and what follows from it when it is asked for."""
+
+    found: Any
+    layout: Any
+    balance: np.ndarray
+
+    @property
+    def ends(self):
+        """The velocities at both ends, None where none are given."""
+        return self.found.x[self.layout.v] if self.layout.v.size else None
+
+    def trajectory(self, s):
+        p = momenta(s, self)
+        return trajectory_of(s, self, p)
+
+    def multipliers(self, s):
+        lam = np.append(self.found.lam, 0.0)[self.balance]
+        return lam if s.formulation == "direct" else whole_multipliers(s.problem, lam, s.t, s.q, np.asarray(s.v), s.u)
+
+    def costates(self, s):
+        if s.formulation == "vakonomic":
+            return differenced(s.problem, s.multipliers, s.t, s.q, np.asarray(s.v), s.u)
+        return np.asarray(costates_at(s.problem.system, s.t, s.q, np.asarray(s.v), s.multipliers, self.slope(s)))
+
+    def slope(self, s):
+        """dV/dq at fixed momenta, V the least cost that is left: what a step and all that follow say to a displacement of its start."""
+        F, n = self.found.program.families[0], s.problem.system.space.dim
+        _, _, Dcost, Drows = F.evaluate(SLOPES, self.found.x)
+        pulled = Dcost + np.einsum("kr,krv->kv", np.append(self.found.lam, 0.0)[F.rows], Drows)
+        after = n + s.problem.system.multipliers + s.problem.count
+        return np.concatenate([pulled[:, :n], -pulled[-1:, after : after + n]])
+
+
 def solution_of(problem, method, formulation, layout, balance, found, solver):
-    space, steps = problem.system.space, layout.steps
-    x = found.x
+    x, details = found.x, Details(found, layout, balance)
     duration = float(x[layout.T[0]]) if problem.free_time else problem.longest
-    h = duration / steps
-    t = problem.t0 + h * np.arange(steps + 1)
+    t = problem.t0 + duration / layout.steps * np.arange(layout.steps + 1)
     module = direct if formulation == "direct" else vakonomic
-    q = displaced(space, module.base_now(found.program), x[layout.e])
-    ends = x[layout.v] if layout.v.size else None
+    base = module.base_now(found.program)
+    q = x[layout.e] if isinstance(problem.system.space, Euclidean | Torus) else displaced(problem.system.space, base, x[layout.e])
     if formulation == "direct":
         u, t_u = x[layout.u], (t[1:] + t[:-1]) / 2
-        pushes = u
     else:
-        u = vakonomic.controls_of(problem, method, layout, q, ends)
-        t_u = t if ends is not None else t[1:-1]
-        pushes = None
-    p = momenta(problem, method, h, t, q, u, pushes, ends)
-    trajectory = trajectory_of(problem, method, h, t, q, p, ends, found, layout)
-    multipliers, costates = duals(problem, formulation, layout, balance, found, trajectory, t, q, u, h)
+        u, t_u = vakonomic.controls_of(problem, method, layout, q, details.ends), t if layout.v.size else t[1:-1]
     return Solution(
-        problem=problem, method=method, formulation=formulation, trajectory=trajectory, t_u=t_u, u=u, cost=found.cost, costates=costates,
-        multipliers=multipliers, duration=duration, iterations=found.iterations, success=found.success, message=found.message,
-        violation=found.violation, stationarity=found.stationarity, solver=solver,
+        problem=problem, method=method, formulation=formulation, t=t, q=q, t_u=t_u, u=u, cost=found.cost, duration=duration, solver=solver,
+        iterations=found.iterations, success=found.success, message=found.message, violation=found.violation, stationarity=found.stationarity,
+        details=details,
     )  # fmt: skip
 
 
@@ -69,15 +96,15 @@ def step_momenta(method, B, system, h, t, q, u):
     return jax.vmap(one)(t[:-1], a, b, u)
 
 
-def momenta(problem, method, h, t, q, u, pushes, ends):
+def momenta(s, details):
     """The momenta at the nodes; where controls belong to nodes, half of each comes before its node."""
-    system, steps = problem.system, len(t) - 1
-    none = np.zeros((steps, problem.count))
-    before, after = (np.asarray(a) for a in step_momenta(method, problem.B, system, h, t, q, none if pushes is None else pushes))
+    problem, system, t, q, u = s.problem, s.problem.system, s.t, s.q, s.u
+    h, ends, by_steps = s.duration / s.steps, details.ends, s.formulation == "direct"
+    before, after = (np.asarray(a) for a in step_momenta(s.method, problem.B, system, h, t, q, u if by_steps else np.zeros((s.steps, problem.count))))
     p = np.concatenate([before[:1], after])
-    if pushes is None:
-        impulses = np.asarray(jax.vmap(lambda t, q, u: problem.B(t, q, system.params) @ u)(t[1:-1], cut(q, 1, -1), u[1:-1] if ends is not None else u))
-        p[1:-1] += h / 2 * impulses
+    if not by_steps:
+        inner = u[1:-1] if ends is not None else u
+        p[1:-1] += h / 2 * np.asarray(jax.vmap(lambda t, q, u: problem.B(t, q, system.params) @ u)(t[1:-1], cut(q, 1, -1), inner))
     if ends is not None:
         for node, v in ((0, ends[0]), (-1, ends[1])):
             p[node] = np.asarray(system.momentum(t[node], jax.tree.map(lambda a, k=node: a[k], q), jnp.asarray(v)))
@@ -88,39 +115,20 @@ def cut(q, first, last):
     return jax.tree.map(lambda a: a[first:last], q)
 
 
-def trajectory_of(problem, method, h, t, q, p, ends, found, layout):
-    system, steps = problem.system, layout.steps
+def trajectory_of(s, details, p):
+    system, t, q, h = s.problem.system, s.t, s.q, s.duration / s.steps
     x = np.asarray(jax.vmap(system.space.local)(cut(q, 0, -1), cut(q, 1, None))) / h
     guess = np.concatenate([x[:1], x])
     lam = None
     if system.constraint is not None:
         _, p, _ = rows(nodes.node, False, system, t, q, p, guess)
-        lam = np.array(found.x[layout.lam])
+        lam = np.array(details.found.x[details.layout.lam])
         # At the start the force acts for half a step; at the end the unknown is the impulse itself.
         lam[0] *= 2
         lam[-1] *= 2 / h
-    done = {"success": jnp.array(found.success), "steps_completed": jnp.array(steps), "iterations": jnp.full(steps + 1, found.iterations)}
-    as_jax = lambda tree: jax.tree.map(jnp.asarray, tree)  # noqa: E731
-    return Trajectory(t=jnp.asarray(t), q=as_jax(q), p=jnp.asarray(p), lam=as_jax(lam), h=jnp.asarray(h), system=system, method=method,
-                      guess=jnp.asarray(guess), **done)  # fmt: skip
-
-
-def duals(problem, formulation, layout, balance, found, trajectory, t, q, u, h):
-    """(multipliers of the momentum balances, costates): with V the least cost that is left, lam_k = dV/dp, and (p0, p1) = -(dV/dq, dV/dv)."""
-    lam = np.append(found.lam, 0.0)[balance]
-    system, n = problem.system, problem.system.space.dim
-    v = np.asarray(trajectory.v)
-    if formulation == "vakonomic":
-        lam = whole_multipliers(problem, lam, t, q, v, u)
-        return lam, differenced(problem, lam, t, q, v, u)
-    F = found.program.families[0]
-    _, _, Dcost, Drows = in_pieces(slopes, F, found.x[F.columns])
-    weights = np.append(found.lam, 0.0)[F.rows]
-    pulled = Dcost + np.einsum("kr,krv->kv", weights, Drows)
-    m, c = system.multipliers, problem.count
-    left, right = pulled[:, :n], pulled[:, n + m + c : 2 * n + m + c]
-    slope = np.concatenate([left, -right[-1:]])
-    return lam, np.asarray(costates_at(system, t, q, v, lam, slope))
+    done = {"success": jnp.array(s.success), "steps_completed": jnp.array(s.steps), "iterations": jnp.full(s.steps + 1, s.iterations)}
+    t, q, p, lam, h, guess = jax.tree.map(jnp.asarray, (t, q, p, lam, h, guess))
+    return Trajectory(t=t, q=q, p=p, lam=lam, h=h, system=system, method=s.method, guess=guess, **done)
 
 
 @jax.jit

@@ -7,11 +7,12 @@ from accion import inputs
 from accion.control import direct, ipopt, sqp, vakonomic
 from accion.control.collect import solution_of
 from accion.control.guess import guess_of, shaken
-from accion.control.layout import displaced, local_all
+from accion.control.layout import base_of, local_all
 from accion.control.problem import ControlProblem
 from accion.errors import OptimizeFailed
 from accion.methods import GeneralizedAlpha
 from accion.progress import progress_bar
+from accion.spaces import Euclidean, Torus
 
 FORMULATIONS = {"direct": direct, "vakonomic": vakonomic}
 SOLVERS = {"sqp": sqp.solve, "ipopt": ipopt.solve}
@@ -94,22 +95,16 @@ def attempt(problem, method, steps, guess, formulation, solver, settings, report
 def first_unknowns(problem, layout, guess):
     space = problem.system.space
     x = np.zeros(layout.size)
-    if space.flat:
-        origin = displaced(space, base(space, len(layout.e)), np.zeros((len(layout.e), space.dim)))
-        x[layout.e] = np.asarray(local_all(space, origin, guess.q))
+    if isinstance(space, Euclidean | Torus):
+        x[layout.e] = guess.q
+    elif space.flat:
+        x[layout.e] = np.asarray(local_all(space, base_of(space, guess.q), guess.q))
     if layout.u.size:
         x[layout.u] = guess.u
     if layout.v.size:
-        ends = [np.asarray(problem.ends[i].v) for i in (0, 1)]
-        x[layout.v] = np.stack(ends)
+        x[layout.v] = np.stack([problem.ends[i].v for i in (0, 1)])
     x[layout.T] = guess.duration
     return x
-
-
-def base(space, count):
-    import jax
-
-    return jax.tree.map(lambda a: np.broadcast_to(np.asarray(a), (count, *np.shape(a))), space.identity())
 
 
 def failure(problem, found):

@@ -49,10 +49,24 @@ class Hamiltonian:
         """dH/du, which is zero on W1 (004 section 7.1)."""
         return jax.grad(lambda u: self.H(args[0], *args[1:4], u, *args[4:]))(u)
 
-    def control(self, system, t, q, v, p0, p1, guess):
-        """The control on W1; NaN where none is found from `guess`."""
-        root = newton.root(self.primary, control_units, 0, guess, (system, t, q, v, p0, p1))
-        return jnp.where(root.converged, root.x, jnp.nan)
+    def control(self, system, t, q, v, p1, guess):
+        """The control on W1, where dH/du = (M^-1 B)^T p1 - dC/du = 0: a is affine in u. NaN where none is found from `guess`."""
+        M, B = jax.hessian(system.L, 2)(t, q, v), self.B(t, q, system.params)
+        pull = B.T @ newton.solve(M, p1)
+        slope = jax.grad(lambda u: self.cost(t, q, v, u, system.params))
+
+        def correction(u):
+            return newton.solve(jax.jacfwd(slope)(u), slope(u) - pull)
+
+        def better(state):
+            u, _, i = state
+            dx = correction(u)
+            return u - dx, jnp.max(jnp.abs(dx) / (1.0 + jnp.abs(u))), i + 1
+
+        u, left, _ = jax.lax.while_loop(lambda s: (s[1] > newton.QUADRATIC) & (s[2] < newton.ITERATIONS), better, (guess, jnp.inf, 0))
+        # One more gives the value to rounding, and derivatives that do not depend on how the others went.
+        u = jax.lax.stop_gradient(u)
+        return jnp.where(left <= newton.QUADRATIC, u - correction(u), jnp.nan)
 
     def regularity(self, system, t, q, v, u, p0, p1):
         """d2H/du2, shape (controls, controls): W1 is symplectic where it is regular; for a minimum it is negative definite."""
@@ -62,15 +76,15 @@ class Hamiltonian:
         """The canonical equations, with the cost as one more component."""
         q, v, p0, p1, _ = y
         space = system.space
-        u = self.control(system, t, q, v, p0, p1, guess)
-        at = lambda e, v: self.H(system, t, space.displace(q, e), v, u, p0, p1)  # noqa: E731
-        dq, dv = jax.grad(at, (0, 1))(jnp.zeros(space.dim), v)
-        C = self.cost(t, q, v, u, system.params)
-        return space.tangent(q, v), self.acceleration(system, t, q, v, u), space.coad(v, p0) - dq, -dv, C
+        u = self.control(system, t, q, v, p1, guess)
 
+        def pairing(e, v):
+            moved = space.displace(q, e)
+            a, C = self.acceleration(system, t, moved, v, u), self.cost(t, moved, v, u, system.params)
+            return p1 @ a - C, (a, C)
 
-def control_units(u, J, args):
-    return jnp.abs(u) + 1.0, jnp.zeros_like(u)
+        (dq, dv), (a, C) = jax.grad(pairing, (0, 1), has_aux=True)(jnp.zeros(space.dim), v)
+        return space.tangent(q, v), a, space.coad(v, p0) - dq, -p0 - dv, C
 
 
 @dataclass(frozen=True)
@@ -229,7 +243,7 @@ def at_nodes(hamiltonian, system, t, q, v, p0, p1, guess):
     """(u, H, dH/du, d2H/du2) at each node."""
 
     def one(t, q, v, p0, p1, guess):
-        u = hamiltonian.control(system, t, q, v, p0, p1, guess)
+        u = hamiltonian.control(system, t, q, v, p1, guess)
         args = (system, t, q, v, p0, p1)
         return u, hamiltonian.H(system, t, q, v, u, p0, p1), hamiltonian.primary(u, args), hamiltonian.regularity(*args[:4], u, p0, p1)
 

@@ -7,15 +7,47 @@ number: derivatives are those of a function of a few variables, put in their pla
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-AT_ONCE = 128  # elements; families of all sizes share what is compiled
+AT_ONCE = 256  # elements; families of all sizes share what is compiled
+
+
+@lru_cache(maxsize=256)
+def compiled(f, frame):
+    """(values, slopes, all) of elements f: functions of (numbers of args, data, x), the last of (..., weight, lam) too, over an axis of elements.
+
+    values: (cost, rows); slopes: those and their derivatives (nv,), (nr, nv); all: those and the second derivatives of weight cost + lam.rows.
+    """
+
+    def element(numbers, data, x):
+        return f(jax.tree.unflatten(frame, numbers), data, x)
+
+    def slopes(numbers, data, x):
+        def twice(x):
+            out = element(numbers, data, x)
+            return out, out
+
+        (Dcost, Drows), (cost, rows) = jax.jacfwd(twice, has_aux=True)(x)
+        return cost, rows, Dcost, Drows
+
+    def everything(numbers, data, x, weight, lam):
+        def lagrangian(x):
+            cost, rows = element(numbers, data, x)
+            return weight * cost + lam @ rows
+
+        return *slopes(numbers, data, x), jax.hessian(lagrangian)(x)
+
+    many = lambda g, *axes: jax.jit(jax.vmap(g, (None, 0, 0, *axes)))  # noqa: E731
+    return many(element), many(slopes), many(everything, None, 0)
+
+
+VALUES, SLOPES, ALL = range(3)
 
 
 @dataclass(frozen=True)
@@ -31,50 +63,26 @@ class Family:
     columns: np.ndarray
     rows: np.ndarray
 
+    @cached_property
+    def pieces(self):
+        """For some elements at a time, the last repeated to fill the last piece: their columns, rows and data; and the numbers of `args`."""
+        count = len(self.columns)
+        size = min(AT_ONCE, 2 ** (count - 1).bit_length())
+        chosen = [np.minimum(np.arange(first, first + size), count - 1) for first in range(0, count, size)]
+        data = [jax.device_put(jax.tree.map(lambda a, i=i: np.asarray(a)[i], self.data)) for i in chosen]
+        numbers, frame = jax.tree.flatten(self.args)
+        parts = [(self.columns[i], self.rows[i], d) for i, d in zip(chosen, data, strict=True)]
+        return compiled(self.f, frame), jax.device_put(numbers), parts
 
-@partial(jax.jit, static_argnums=0)
-def values(f, args, data, x):
-    """(cost, rows) of some elements."""
-    return jax.vmap(lambda d, x: f(args, d, x))(data, x)
-
-
-@partial(jax.jit, static_argnums=0)
-def slopes(f, args, data, x):
-    """(cost, rows) and their derivatives, shapes (K, nv) and (K, nr, nv)."""
-
-    def both(d, x):
-        out = f(args, d, x)
-        return out, out
-
-    def one(d, x):
-        return jax.jacfwd(lambda x: both(d, x), has_aux=True)(x)
-
-    (Dcost, Drows), (cost, rows) = jax.vmap(one)(data, x)
-    return cost, rows, Dcost, Drows
-
-
-@partial(jax.jit, static_argnums=0)
-def curvatures(f, args, data, x, weight, lam):
-    """The second derivatives of weight * cost + lam.rows, shape (K, nv, nv)."""
-
-    def lagrangian(x, d, lam):
-        cost, rows = f(args, d, x)
-        return weight * cost + lam @ rows
-
-    return jax.vmap(jax.hessian(lagrangian))(x, data, lam)
-
-
-def in_pieces(compute, family, x, *more):
-    """`compute(f, args, data, x, *more)` some elements at a time; `more` are scalars, or arrays with the axis of the elements."""
-    count = len(family.columns)
-    size = min(AT_ONCE, 2 ** (count - 1).bit_length())
-    parts = []
-    for first in range(0, count, size):
-        chosen = np.minimum(np.arange(first, first + size), count - 1)
-        pick = lambda a: np.asarray(a)[chosen] if np.ndim(a) else a  # noqa: B023, E731
-        parts.append(compute(family.f, family.args, *jax.tree.map(pick, (family.data, x, *more))))
-    joined = [np.concatenate([np.asarray(p) for p in pieces])[:count] for pieces in zip(*map(jax.tree.leaves, parts), strict=True)]
-    return jax.tree.unflatten(jax.tree.structure(parts[0]), joined)
+    def evaluate(self, what, x, weight=1.0, lam=None):
+        """VALUES, SLOPES or ALL of the elements, as arrays with leading axis K."""
+        functions, numbers, parts = self.pieces
+        more = () if lam is None else (weight,)
+        wide = None if lam is None else np.append(lam, 0.0)
+        found = [functions[what](numbers, data, x[columns], *more, *(() if wide is None else (wide[rows],))) for columns, rows, data in parts]
+        if len(found) == 1:
+            return [np.asarray(a)[: len(self.columns)] for a in found[0]]
+        return [np.concatenate([np.asarray(a) for a in pieces])[: len(self.columns)] for pieces in zip(*found, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -92,7 +100,6 @@ class Program:
     label: Callable[[int], str]
     row_label: Callable[[int], str]
     recentre: Callable[..., Any] | None = None
-    known: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def n(self):
@@ -102,7 +109,7 @@ class Program:
     def m(self):
         return len(self.row_lower)
 
-    @property
+    @cached_property
     def fixed(self):
         return self.lower == self.upper
 
@@ -114,50 +121,78 @@ class Program:
 
     def with_families(self, families):
         """The same problem with other data; what is known of its pattern is kept."""
-        return replace(self, families=families)
+        moved = replace(self, families=families)
+        moved.__dict__.update({name: self.__dict__[name] for name in ("jacobian_pattern", "hessian_pattern", "fixed", "still") if name in self.__dict__})
+        return moved
+
+    @cached_property
+    def still(self):
+        """Which families see fixed unknowns only: their derivatives do not matter."""
+        return tuple(bool(np.all(self.fixed[F.columns])) for F in self.families)
+
+    @property
+    def moving(self):
+        return [F for F, still in zip(self.families, self.still, strict=True) if not still]
+
+    @cached_property
+    def constant(self):
+        """(cost, rows) of the families that see fixed unknowns only."""
+        cost, g = 0.0, np.zeros(self.m)
+        for F, still in zip(self.families, self.still, strict=True):
+            if still:
+                c, rows = F.evaluate(VALUES, np.where(self.fixed, self.lower, 0.0))
+                cost += float(np.sum(c))
+                g += self.added(F, rows)
+        return cost, g
 
     @cached_property
     def jacobian_pattern(self):
-        """(row, column) of each derivative of a row, in the order in which `jacobian` gives them."""
-        pairs = [(np.repeat(F.rows, F.columns.shape[1], axis=1).ravel(), np.tile(F.columns, (1, F.rows.shape[1])).ravel()) for F in self.families]
+        """(row, column) of each derivative of a row, in the order in which `slopes` gives them."""
+        pairs = [(np.repeat(F.rows, F.columns.shape[1], axis=1).ravel(), np.tile(F.columns, (1, F.rows.shape[1])).ravel()) for F in self.moving]
         rows, columns = (np.concatenate(part) for part in zip(*pairs, strict=True))
         return rows[rows >= 0], columns[rows >= 0]
 
     @cached_property
     def hessian_pattern(self):
-        """(row, column) of each second derivative, all of them, in the order in which `hessian` gives them."""
-        nv = [F.columns.shape[1] for F in self.families]
-        pairs = [
-            (np.repeat(F.columns, n, axis=1).ravel(), np.tile(F.columns, (1, n)).ravel()) for F, n in zip(self.families, nv, strict=True)
-        ]
+        """(row, column) of each second derivative, all of them, in the order in which `all` gives them."""
+        pairs = []
+        for F in self.moving:
+            n = F.columns.shape[1]
+            pairs.append((np.repeat(F.columns, n, axis=1).ravel(), np.tile(F.columns, (1, n)).ravel()))
         return tuple(np.concatenate(part) for part in zip(*pairs, strict=True))
-
-    def values(self, x):
-        """(cost, rows) of the whole."""
-        cost, g = 0.0, np.zeros(self.m)
-        for F in self.families:
-            c, rows = in_pieces(values, F, x[F.columns])
-            cost += float(np.sum(c))
-            g += self.added(F, rows)
-        return cost, g
 
     def added(self, family, rows):
         """The rows of the elements of a family, added up where they belong."""
         wanted = family.rows >= 0
         return np.bincount(family.rows[wanted], rows[wanted], self.m)
 
+    def values(self, x):
+        """(cost, rows) of the whole."""
+        cost, g = self.constant
+        for F in self.moving:
+            c, rows = F.evaluate(VALUES, x)
+            cost = cost + float(np.sum(c))
+            g = g + self.added(F, rows)
+        return cost, g
+
     def slopes(self, x):
         """(cost, rows, gradient of the cost, derivatives of the rows as entries of `jacobian_pattern`)."""
-        cost, g, gradient, entries = 0.0, np.zeros(self.m), np.zeros(self.n), []
-        for F in self.families:
-            c, rows, Dc, Drows = in_pieces(slopes, F, x[F.columns])
-            cost += float(np.sum(c))
-            g += self.added(F, rows)
+        return self.total([F.evaluate(SLOPES, x) for F in self.moving])
+
+    def total(self, parts):
+        (cost, g), gradient, entries = self.constant, np.zeros(self.n), []
+        for F, (c, rows, Dc, Drows) in zip(self.moving, parts, strict=True):
+            cost = cost + float(np.sum(c))
+            g = g + self.added(F, rows)
             gradient += np.bincount(F.columns.ravel(), Dc.ravel(), self.n)
             entries.append(Drows[F.rows >= 0].ravel())
         return cost, g, gradient, np.concatenate(entries)
 
+    def all(self, x, weight, lam):
+        """What `slopes` gives, and the second derivatives of weight * cost + lam.rows as entries of `hessian_pattern`."""
+        parts = [F.evaluate(ALL, x, weight, lam) for F in self.moving]
+        return *self.total([part[:4] for part in parts]), np.concatenate([part[4].ravel() for part in parts])
+
     def hessian(self, x, weight, lam):
         """The second derivatives of weight * cost + lam.rows, as entries of `hessian_pattern`."""
-        found = [in_pieces(curvatures, F, x[F.columns], np.float64(weight), np.append(lam, 0.0)[F.rows]) for F in self.families]
-        return np.concatenate([H.ravel() for H in found])
+        return self.all(x, weight, lam)[4]

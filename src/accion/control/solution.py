@@ -35,12 +35,11 @@ class Solution:
     problem: Any
     method: Any
     formulation: str
-    trajectory: Any
+    t: np.ndarray
+    q: Any
     t_u: np.ndarray
     u: np.ndarray
     cost: float
-    costates: Any
-    multipliers: np.ndarray
     duration: float
     iterations: int
     success: bool
@@ -49,6 +48,8 @@ class Solution:
     stationarity: float
     solver: str
     optima: tuple[Any, ...] = field(default=(), repr=False)
+    details: Any = field(default=None, repr=False)  # what the solver found, from which the rest is computed when it is asked for
+    stored: Any = field(default=None, repr=False)  # the rest, of a solution that was loaded
 
     def __repr__(self):
         return (
@@ -58,15 +59,20 @@ class Solution:
 
     @property
     def steps(self):
-        return len(self.trajectory.t) - 1
+        return len(self.t) - 1
 
-    @property
-    def t(self):
-        return np.asarray(self.trajectory.t)
+    @cached_property
+    def trajectory(self):
+        """The motion as a `Trajectory`."""
+        return self.stored["trajectory"] if self.stored else self.details.trajectory(self)
 
-    @property
-    def q(self):
-        return self.trajectory.q
+    @cached_property
+    def multipliers(self):
+        return self.stored["multipliers"] if self.stored else self.details.multipliers(self)
+
+    @cached_property
+    def costates(self):
+        return self.stored["costates"] if self.stored else self.details.costates(self)
 
     @property
     def p(self):
@@ -191,8 +197,9 @@ def load(path, problem):
     if data["u"].shape[1] != problem.count:
         raise ValueError(f"{path} was made with another problem: it has {data['u'].shape[1]} controls, the given one {problem.count}.")
     words = {name: data.attrs[f"control_{name}"] for name in ("cost", "duration", "iterations", "message", "violation", "stationarity", "solver")}
+    stored = {"trajectory": trajectory, "costates": data["costates"].values, "multipliers": data["balance_multipliers"].values}
     return Solution(
-        problem=problem, method=trajectory.method, formulation=data.attrs["control_formulation"], trajectory=trajectory,
-        t_u=data["control_time"].values, u=data["u"].values, costates=data["costates"].values, multipliers=data["balance_multipliers"].values,
-        success=bool(data.attrs["control_success"]), **words,
+        problem=problem, method=trajectory.method, formulation=data.attrs["control_formulation"], t=np.asarray(trajectory.t),
+        q=jax.tree.map(np.asarray, trajectory.q), t_u=data["control_time"].values, u=data["u"].values,
+        success=bool(data.attrs["control_success"]), stored=stored, **words,
     )  # fmt: skip

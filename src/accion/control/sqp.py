@@ -14,8 +14,7 @@ from accion.control.band import Band
 LEAST_PART = 1e-8
 GAIN, LOSS = 1e-5, 1e-5  # what a step must gain in violation, or in cost for each unit of violation
 ARMIJO = 1e-4
-CURVATURE = 1e-12
-FIRST_SHIFT, LARGEST_SHIFT = 1e-6, 1e12
+FIRST_SHIFT, LEAST_SHIFT, LARGEST_SHIFT = 1e-4, 1e-12, 1e12  # of the Hessian
 
 
 class Found(NamedTuple):
@@ -42,17 +41,19 @@ class Point(NamedTuple):
     rows: np.ndarray
     gradient: np.ndarray
     J: np.ndarray
+    H: Any = None  # the second derivatives of cost + lam.rows, where they were asked for
 
     @property
     def violation(self):
         return float(np.sum(np.abs(self.rows)))
 
 
-def look(program, x):
+def look(program, x, lam=None):
+    """The program at x, with second derivatives for the multipliers `lam`."""
     if program.recentre is not None:
         program, x = program.recentre(program, x)
-    cost, g, gradient, J = program.slopes(x)
-    return Point(program, x, cost, g - program.row_lower, gradient, J)
+    cost, g, *rest = program.slopes(x) if lam is None else program.all(x, 1.0, lam)
+    return Point(program, x, cost, g - program.row_lower, *rest)
 
 
 def times_transposed(program, J, lam):
@@ -78,7 +79,7 @@ def stationarity(point, lam):
 def solve(program, x, lam=None, *, tolerance=1e-9, max_iterations=200, report=lambda *_: None):
     """The local minimum that is reached from `x`."""
     band = Band(program)
-    point = look(program, np.where(program.fixed, program.lower, x))
+    point = look(program, np.where(program.fixed, program.lower, x), np.zeros(program.m))._replace(H=None)
     if not (np.isfinite(point.cost) and np.all(np.isfinite(point.rows))):
         return ended(point, np.zeros(program.m), 0, False, "the cost or a constraint is not finite at the first guess")
     ones = np.zeros(len(program.hessian_pattern[0]))
@@ -95,7 +96,7 @@ def solve(program, x, lam=None, *, tolerance=1e-9, max_iterations=200, report=la
         if step is None:
             return ended(point, lam, iteration, False, "the linear system is singular: constraints may depend on each other")
         dx, new, shift, factors = step
-        moved = search(point, dx, factors, filter_)
+        moved = search(point, dx, lam, new, factors, filter_)
         if moved is None:
             if off <= 1e2 * tolerance and slope <= 1e2 * tolerance:
                 return ended(point, lam, iteration, True, "a local minimum was found, to rounding")
@@ -121,7 +122,7 @@ def polished(band, point, lam, shift):
     step = newton_step(band, point, lam, shift)
     if step is None:
         return point, lam
-    moved = look(point.program, point.x + step[0])
+    moved = look(point.program, point.x + step[0], step[1])
     better = moved.violation < point.violation and stationarity(moved, step[1]) <= max(stationarity(point, lam), 1e-12)
     return (moved, step[1]) if better else (point, lam)
 
@@ -136,33 +137,44 @@ def first_multipliers(band, point, ones):
 def newton_step(band, point, lam, last):
     """(dx, lam, shift, factors): the Newton step, the Hessian shifted by as much as makes it lead to a minimum on the constraints."""
     program = point.program
-    H = program.hessian(point.x, 1.0, lam)
-    i, j = program.hessian_pattern
-    size = np.max(np.abs(H), initial=1e-8)
+    H = program.hessian(point.x, 1.0, lam) if point.H is None else point.H
     shift, gamma = 0.0, 0.0
-    while shift <= LARGEST_SHIFT * size:
+    while shift <= LARGEST_SHIFT:
         factors = band.factor(H, point.J, shift, gamma)
         if factors is None:
             gamma = 1e-10
-        else:
+        elif factors.even == (band.m % 2 == 0):  # a minimum has as many negative eigenvalues as rows
             dx, new = factors.solve(-point.gradient, -point.rows)
-            bend = float(np.sum(H * dx[i] * dx[j]) + shift * dx @ dx)
-            # A minimum has as many negative eigenvalues as rows; and along the step the curvature is positive.
-            right = factors.even == (band.m % 2 == 0)
-            if np.all(np.isfinite(dx)) and right and (bend >= CURVATURE * size * float(dx @ dx)):
+            if np.all(np.isfinite(dx)) and convex(band, factors, point, dx):
                 return dx, new, shift, factors
         if shift == 0.0:
-            shift = max(FIRST_SHIFT * size, last / 3)
+            shift = max(LEAST_SHIFT, last / 3) if last else FIRST_SHIFT
         else:
-            shift *= 8 if last == 0 else 4
+            shift *= 8 if last else 100
     return None
+
+
+def convex(band, factors, point, dx):
+    """Whether the cost bends upwards along the constraints: (r, K^-1 r) > 0 for what Newton's step sees, and for two vectors taken by chance.
+
+    An odd number of directions that bend downwards is seen by the determinant; this sees pairs of them, where they matter most.
+    """
+    none = np.zeros(band.m)
+    for r in (-point.gradient, *band.probes):
+        for _ in range(2):
+            t, _ = factors.solve(r, none)
+            size = float(np.linalg.norm(r) * np.linalg.norm(t))
+            if float(r @ t) < -1e-9 * size:
+                return False
+            r = t
+    return True
 
 
 def acceptable(cost, violation, filter_):
     return all(violation < (1 - GAIN) * v or cost < c - LOSS * v for v, c in filter_)
 
 
-def search(point, dx, factors, filter_):
+def search(point, dx, lam, new, factors, filter_):
     """(point, part): where the step leads, as much of it as the filter accepts; None where nothing is accepted."""
     slope, here = float(point.gradient @ dx), point.violation
     noise = 10 * np.finfo(float).eps * max(1.0, abs(point.cost))
@@ -186,7 +198,7 @@ def search(point, dx, factors, filter_):
             if good(cost, off):
                 if not downhill:
                     filter_.append(((1 - GAIN) * here, point.cost - LOSS * here))
-                return look(point.program, trial), part
+                return look(point.program, trial, lam + part * (new - lam)), part
             # Along a curved constraint a full step is off by second order: correct it once.
             if attempt or part < 1.0 or not np.isfinite(off) or off < here:
                 break
@@ -201,7 +213,7 @@ def restore(band, point, ones, filter_):
         factors = band.factor(ones, point.J, 1.0, 0.0) or band.factor(ones, point.J, 1.0, 1e-10)
         if factors is None:
             return None
-        moved = shorter(point, factors.solve(np.zeros(band.n), -point.rows)[0], 0.0)
+        moved = shorter(point, factors.solve(np.zeros(band.n), -point.rows)[0], 0.0, np.zeros(band.m))
         if moved is None:
             return None
         point = moved
@@ -233,11 +245,11 @@ def feasible(program, x, *, tolerance=1e-11, max_iterations=50):
     return ended(point, lam, max_iterations, off <= tolerance * size, f"no solution was found in {max_iterations} iterations")
 
 
-def shorter(point, dx, small):
+def shorter(point, dx, small, lam=None):
     """Where the largest part of the step leads with which the rows do not grow; None where there is none."""
     part = 1.0
     while part > 1e-4:
-        moved = look(point.program, point.x + part * dx)
+        moved = look(point.program, point.x + part * dx, lam)._replace(H=None)
         if np.isfinite(moved.violation) and (moved.violation <= (1 - 0.1 * part) * point.violation or np.max(np.abs(moved.rows)) <= small):
             return moved
         part /= 2

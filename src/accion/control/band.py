@@ -55,10 +55,12 @@ class Factors:
         return (np.count_nonzero(self.diagonal < 0) + swaps) % 2 == 0
 
     def solve(self, top, bottom):
-        """(dx, dlam) with [[H + delta, J^T], [J, -gamma]] (dx, dlam) = (top, bottom)."""
+        """(dx, dlam) with [[H + delta, J^T], [J, -gamma]] (dx, dlam) = (top, bottom), vectors or columns of them."""
         band = self.band
-        b = np.empty(band.n + band.m)
-        b[band.where] = np.where(band.held, 0.0, np.concatenate([top, bottom]))
-        x, _ = dgbtrs(self.lu, band.width, band.width, b, self.pivots)
+        given = np.concatenate([top, bottom])
+        given[band.held] = 0.0
+        b = np.empty(given.shape, order="F")
+        b[band.where] = given
+        x, _ = dgbtrs(self.lu, band.width, band.width, b, self.pivots, overwrite_b=True)
         x = x[band.where]
         return x[: band.n], x[band.n :]

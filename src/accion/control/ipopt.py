@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from accion.control.sqp import Found, look, stationarity
+from accion.control.sqp import Found, Point, stationarity
 
 WORDS = {
     0: "a local minimum was found",
@@ -87,16 +87,9 @@ def solve(program, x, lam=None, *, tolerance=1e-9, max_iterations=1000, report=l
 
 
 def found(program, x, lam, bounds, iterations, status):
-    point = look(program, x) if program.recentre is None else look_here(program, x)
-    g = point.rows + program.row_lower
+    cost, g, *rest = program.slopes(x)
+    point = Point(program, x, cost, g - program.row_lower, *rest)
     off = float(np.max(np.maximum(np.maximum(program.row_lower - g, g - program.row_upper), 0.0), initial=0.0))
     shifted = point._replace(gradient=point.gradient - bounds[0] + bounds[1])
     message = WORDS.get(status, f"IPOPT ended with status {status}")
     return Found(x, lam, program, point.cost, off, stationarity(shifted, lam), iterations, status in (0, 1), message, bounds)
-
-
-def look_here(program, x):
-    from accion.control.sqp import Point
-
-    cost, g, gradient, J = program.slopes(x)
-    return Point(program, x, cost, g - program.row_lower, gradient, J)

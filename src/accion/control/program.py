@@ -176,17 +176,18 @@ class Program:
         return cost, g
 
     def slopes(self, x):
-        """(cost, rows, gradient of the cost, derivatives of the rows as entries of `jacobian_pattern`)."""
+        """(cost, rows, gradient of the cost, derivatives of the rows as entries of `jacobian_pattern`, size of the terms of the gradient)."""
         return self.total([F.evaluate(SLOPES, x) for F in self.moving])
 
     def total(self, parts):
-        (cost, g), gradient, entries = self.constant, np.zeros(self.n), []
+        (cost, g), gradient, terms, entries = self.constant, np.zeros(self.n), np.zeros(self.n), []
         for F, (c, rows, Dc, Drows) in zip(self.moving, parts, strict=True):
             cost = cost + float(np.sum(c))
             g = g + self.added(F, rows)
             gradient += np.bincount(F.columns.ravel(), Dc.ravel(), self.n)
+            terms += np.bincount(F.columns.ravel(), np.abs(Dc.ravel()), self.n)
             entries.append(Drows[F.rows >= 0].ravel())
-        return cost, g, gradient, np.concatenate(entries)
+        return cost, g, gradient, np.concatenate(entries), terms
 
     def all(self, x, weight, lam):
         """What `slopes` gives, and the second derivatives of weight * cost + lam.rows as entries of `hessian_pattern`."""
@@ -195,4 +196,4 @@ class Program:
 
     def hessian(self, x, weight, lam):
         """The second derivatives of weight * cost + lam.rows, as entries of `hessian_pattern`."""
-        return self.all(x, weight, lam)[4]
+        return self.all(x, weight, lam)[5]

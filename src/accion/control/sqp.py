@@ -41,6 +41,7 @@ class Point(NamedTuple):
     rows: np.ndarray
     gradient: np.ndarray
     J: np.ndarray
+    terms: np.ndarray  # the size of what adds up to the gradient
     H: Any = None  # the second derivatives of cost + lam.rows, where they were asked for
 
     @property
@@ -71,7 +72,7 @@ def stationarity(point, lam):
     """The largest entry of d(cost + lam.rows)/dx over free unknowns, against the size of the terms that cancel in it."""
     rows, columns = point.program.jacobian_pattern
     r = point.gradient + times_transposed(point.program, point.J, lam)
-    size = np.abs(point.gradient) + np.bincount(columns, np.abs(point.J * lam[rows]), point.program.n)
+    size = point.terms + np.bincount(columns, np.abs(point.J * lam[rows]), point.program.n)
     free = ~point.program.fixed
     return float(np.max(np.abs(r[free]), initial=0.0) / (1e-300 + max(np.max(size[free], initial=0.0), 1e-8)))
 
@@ -91,7 +92,7 @@ def solve(program, x, lam=None, *, tolerance=1e-9, max_iterations=200, report=la
         off, slope = float(np.max(np.abs(point.rows), initial=0.0)), stationarity(point, lam)
         report(iteration, point.cost, off, slope)
         if off <= tolerance and slope <= tolerance:
-            return ended(*polished(band, point, lam, shift), iteration, True, "a local minimum was found")
+            return ended(*polished(band, point, lam), iteration, True, "a local minimum was found")
         step = newton_step(band, point, lam, shift)
         if step is None:
             return ended(point, lam, iteration, False, "the linear system is singular: constraints may depend on each other")
@@ -117,14 +118,15 @@ def ended(point, lam, iterations, success, message):
     return Found(point.x, lam, point.program, point.cost, off, stationarity(point, lam), iterations, success, message)
 
 
-def polished(band, point, lam, shift):
+def polished(band, point, lam):
     """(point, lam) after one more full step, which takes them to rounding; as they were where it does not make them better."""
-    step = newton_step(band, point, lam, shift)
-    if step is None:
+    factors = band.factor(point.program.hessian(point.x, 1.0, lam) if point.H is None else point.H, point.J)
+    if factors is None:
         return point, lam
-    moved = look(point.program, point.x + step[0], step[1])
-    better = moved.violation < point.violation and stationarity(moved, step[1]) <= max(stationarity(point, lam), 1e-12)
-    return (moved, step[1]) if better else (point, lam)
+    dx, new = factors.solve(-point.gradient, -point.rows)
+    moved = look(point.program, point.x + dx, new)
+    better = moved.violation < point.violation and stationarity(moved, new) <= max(stationarity(point, lam), 1e-12)
+    return (moved, new) if better else (point, lam)
 
 
 def first_multipliers(band, point, ones):
@@ -145,7 +147,7 @@ def newton_step(band, point, lam, last):
             gamma = 1e-10
         elif factors.even == (band.m % 2 == 0):  # a minimum has as many negative eigenvalues as rows
             dx, new = factors.solve(-point.gradient, -point.rows)
-            if np.all(np.isfinite(dx)) and convex(band, factors, point, dx):
+            if np.all(np.isfinite(dx)) and convex(band, factors, point):
                 return dx, new, shift, factors
         if shift == 0.0:
             shift = max(LEAST_SHIFT, last / 3) if last else FIRST_SHIFT
@@ -154,19 +156,17 @@ def newton_step(band, point, lam, last):
     return None
 
 
-def convex(band, factors, point, dx):
+def convex(band, factors, point):
     """Whether the cost bends upwards along the constraints: (r, K^-1 r) > 0 for what Newton's step sees, and for two vectors taken by chance.
 
     An odd number of directions that bend downwards is seen by the determinant; this sees pairs of them, where they matter most.
     """
-    none = np.zeros(band.m)
-    for r in (-point.gradient, *band.probes):
-        for _ in range(2):
-            t, _ = factors.solve(r, none)
-            size = float(np.linalg.norm(r) * np.linalg.norm(t))
-            if float(r @ t) < -1e-9 * size:
-                return False
-            r = t
+    r, none = np.stack([-point.gradient, *band.probes], axis=1), np.zeros((band.m, 3))
+    for _ in range(2):
+        t, _ = factors.solve(r, none)
+        if np.any(np.sum(r * t, axis=0) < -1e-9 * np.linalg.norm(r, axis=0) * np.linalg.norm(t, axis=0)):
+            return False
+        r = t
     return True
 
 
@@ -190,15 +190,17 @@ def search(point, dx, lam, new, factors, filter_):
                 return cost <= point.cost + ARMIJO * part * slope + noise
             return off <= (1 - GAIN) * here or cost <= point.cost - LOSS * here + noise
 
-        trial = point.x + part * dx
+        trial, there = point.x + part * dx, lam + part * (new - lam)
         for attempt in range(2):
-            cost, g = point.program.values(trial)
+            # A full step is mostly good, and then its derivatives are needed: they are computed at once.
+            moved = look(point.program, trial, there) if part == 1.0 else None
+            cost, g = point.program.values(trial) if moved is None else (moved.cost, moved.rows + point.program.row_lower)
             rows = g - point.program.row_lower
             off = float(np.sum(np.abs(rows)))
             if good(cost, off):
                 if not downhill:
                     filter_.append(((1 - GAIN) * here, point.cost - LOSS * here))
-                return look(point.program, trial, lam + part * (new - lam)), part
+                return moved or look(point.program, trial, there), part
             # Along a curved constraint a full step is off by second order: correct it once.
             if attempt or part < 1.0 or not np.isfinite(off) or off < here:
                 break

@@ -1,14 +1,19 @@
-"""Two-point problems: all steps at once, by Newton's method on a banded system."""
+"""Two-point problems: all windows at once, by Newton's method on a banded system.
 
+A window is a step, or for a system of order r any r + 1 configurations that follow each other. As in the method of finite elements, each window adds
+its derivatives D_j Ld to the equations of its nodes, and their derivatives to the matrix.
+"""
+
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion import inputs, nodes
+from accion import higher, inputs, nodes, pullback, windows
 from accion.errors import ConnectFailed
-from accion.pullback import variation
+from accion.systems import Entropic, HigherOrderSystem, System
 from accion.trajectory import Trajectory, rows
 
 ITERATIONS = 100
@@ -16,58 +21,101 @@ HALVINGS = 12
 
 
 class Path(NamedTuple):
-    """The unknowns: configurations at all nodes, and the multipliers of nodes (holonomic) or steps (vakonomic)."""
+    """The unknowns: configurations at all nodes, and the multipliers of nodes (holonomic) or windows (vakonomic)."""
 
     q: Any
     lam: jax.Array
 
 
-def connect(system, method, *, qa, qb, duration, steps, t0=0.0, guess=None, params=None) -> Trajectory:
+class Ends(NamedTuple):
+    """What is given: configurations at the first and the last nodes, stacked; or one at each end with derivatives there, shape (r - 1, dim)."""
+
+    qa: Any
+    qb: Any
+    va: Any
+    vb: Any
+
+
+def connect(system, method, *, qa, qb, va=None, vb=None, duration, steps, t0=0.0, guess=None, params=None) -> Trajectory:
     """The discrete trajectory from `qa` at time t0 to `qb` at time t0 + duration: stationary for the whole discrete action.
 
         D2 Ld(q_{k-1}, q_k) + Fd^+ + D1 Ld(q_k, q_{k+1}) + Fd^- + h A^T lam_k = 0        at each inner node
 
     with phi(t_k, q_k) = 0 at the inner nodes (holonomic), or Phi = 0 sampled on each step and L + lam_k.Phi (vakonomic, 004 eq 8.1-8.3).
+
+    For a system of order r it is sum_j D_j Ld = 0 at q_r, ..., q_{N-r} (004 sections 8.3 and 8.4). Its ends are either `qa` and `qb` with r
+    configurations each, the first and the last ones of the trajectory, or one configuration each and the derivatives q', ..., q^(r-1) there, `va` and
+    `vb` of shape (r - 1, dim): then those of the polynomial through the first (last) r + 1 nodes are equal to them.
+
     All steps are solved at once, at a cost linear in their number. `guess` is a `Trajectory` or configurations at the steps + 1 times;
     without it, the straight line. There may be several solutions: it is the one that Newton's method reaches from the guess. Failure
     raises `ConnectFailed`.
     """
     system = inputs.check_system(system, method, params)
     system.check()
-    if not isinstance(system, inputs.System):
+    if isinstance(system, Entropic):
         raise ValueError("connect does not support thermal systems: heat has a direction of time, and entropy no second end. Use simulate.")
-    if system.nonholonomic is not None:
+    if isinstance(system, System) and system.nonholonomic is not None:
         raise ValueError(
             "a nonholonomic system has no two-point problem: its velocities have fewer degrees of freedom than qb, so two given ends "
             "are too many conditions. Simulate it from one end."
         )
-    if not isinstance(steps, int | np.integer) or steps < 2:
-        raise ValueError(f"steps must be a whole number >= 2; got {steps!r}.")
+    r = order(system)
+    if not isinstance(steps, int | np.integer) or steps < 2 * r:
+        raise ValueError(f"steps must be a whole number >= {2 * r}; got {steps!r}.")
     t0, duration = inputs.check_times(t0, duration, steps, 1)
     h = duration / steps
-    qa, qb = system.space.check(qa, "qa"), system.space.check(qb, "qb")
-    check_end(system, t0, qa, "qa")
-    check_end(system, t0 + duration, qb, "qb")
-    path = first_path(system, t0, h, qa, qb, steps, guess)
-    path, iterations = newton(system, method, t0, h, steps, path)
+    ends = check_ends(system, qa, qb, va, vb)
+    check_on_constraint(system, t0, first(ends.qa), "qa")
+    check_on_constraint(system, t0 + duration, last(ends.qb), "qb")
+    path = first_path(system, t0, h, ends, steps, guess)
+    path, iterations = newton(system, method, t0, h, steps, path, ends)
     return collect(system, method, t0, h, steps, path, iterations)
 
 
-def check_end(system, t, q, name):
-    if system.holonomic is not None:
+def order(system):
+    """How many steps a window has."""
+    return system.order if isinstance(system, HigherOrderSystem) else 1
+
+
+def first(q):
+    return jax.tree.map(lambda a: a[0], q)
+
+
+def last(q):
+    return jax.tree.map(lambda a: a[-1], q)
+
+
+def check_ends(system, qa, qb, va, vb):
+    r, n, space = order(system), system.space.dim, system.space
+    if (va is None) != (vb is None):
+        raise ValueError("give derivatives at both ends, va and vb, or at none.")
+    if va is not None and r == 1:
+        raise ValueError("va and vb belong to systems of order 2 or more; a system of order 1 is determined by qa and qb.")
+    if r == 1:
+        return Ends(inputs.stacked([space.check(qa, "qa")]), inputs.stacked([space.check(qb, "qb")]), None, None)
+    if va is None:
+        return Ends(inputs.check_configurations(space, qa, r, "qa"), inputs.check_configurations(space, qb, r, "qb"), None, None)
+    words = f"q', ..., q^(r-1) of a system of order r = {r}"
+    va, vb = (inputs.check_rows(v, r - 1, n, name, words) for v, name in ((va, "va"), (vb, "vb")))
+    return Ends(inputs.stacked([space.check(qa, "qa")]), inputs.stacked([space.check(qb, "qb")]), va, vb)
+
+
+def check_on_constraint(system, t, q, name):
+    if isinstance(system, System) and system.holonomic is not None:
         off = float(jnp.max(jnp.abs(system.holonomic(t, q, system.params))))
         if off > 1e-8:
             raise ValueError(f"{name} is off the constraint of {system.name} by {off:.3g}. Move it there: accion.project(system, {name}, v).")
 
 
-def first_path(system, t0, h, qa, qb, steps, guess):
+def first_path(system, t0, h, ends, steps, guess):
     space, m = system.space, system.multipliers
-    lam = jnp.zeros((steps if system.vakonomic is not None else steps + 1, m))
+    lam = jnp.zeros((steps + 1 - order(system) if system.vakonomic is not None else steps + 1, m))
     times = t0 + h * jnp.arange(steps + 1)
     if guess is None:
-        x = space.local(qa, qb)
-        q = jax.vmap(lambda s: space.retract(qa, s * x))(jnp.linspace(0, 1, steps + 1))
-        if system.holonomic is not None:
+        x = space.local(first(ends.qa), last(ends.qb))
+        q = jax.vmap(lambda s: space.retract(first(ends.qa), s * x))(jnp.linspace(0, 1, steps + 1))
+        if isinstance(system, System) and system.holonomic is not None:
             q, _ = jax.vmap(lambda t, q: nodes.project_at(system, t, q, jnp.zeros(space.dim)))(times, q)
     else:
         q = guess.q if isinstance(guess, Trajectory) else guess
@@ -79,95 +127,105 @@ def first_path(system, t0, h, qa, qb, steps, guess):
         message = "no path on the constraint was found between qa and qb to start from; pass one as guess=."
         raise ConnectFailed(message, residual=float("nan"), t=float(t0))
     # The ends are the given ones, whatever the guess says.
-    q = jax.tree.map(lambda a, first, final: a.at[0].set(first).at[-1].set(final), q, qa, qb)
+    q = jax.tree.map(lambda a, head, tail: a.at[: len(head)].set(head).at[len(a) - len(tail) :].set(tail), q, ends.qa, ends.qb)
     return Path(q, lam)
 
 
-# ---------------------------------------------------------------- the equations, block by block
+# ---------------------------------------------------------------- what each window and each node adds
 
 
-def block(system, method, h, t, q, e, lam):
-    """The equations that belong to the node in the middle of three, displaced by `e`, shape (3, dim), with the multipliers `lam`.
-
-    `t` is the time of the middle. Holonomic: the momentum balance there and phi. Vakonomic: the momentum balance and Phi of the step
-    that follows; lam holds the multipliers of the step before and of the one after.
-    """
-    space = system.space
-    before, here, after = (space.retract(qk, ek) for qk, ek in zip(q, e, strict=True))
-    x0, x1 = space.local(before, here), space.local(here, after)
-    constraint = system.constraint
-    lam0, lam1 = (None, None) if constraint is None else lam
-    balance = variation(system, method, t - h, h, before, x0, lam0)[1] + variation(system, method, t, h, here, x1, lam1)[0]
-    if constraint is None:
-        return balance
+def window(system, method, h, t, q, e, lam):
+    """D_1 Ld, ..., D_{r+1} Ld of a window that starts at time t, its configurations `q` displaced by `e`, (r + 1, dim); and Phi (vakonomic)."""
+    space, r = system.space, order(system)
+    moved = [space.retract(jax.tree.map(lambda a, i=i: a[i], q), e[i]) for i in range(r + 1)]
+    if isinstance(system, HigherOrderSystem):
+        d = windows.differences(space, moved)
+        G = windows.variation(system, method, t, h, moved[0], d, lam)
+        return G, windows.closure(system, method, t, h, moved[0], d, windows.still(d)) if system.vakonomic is not None else jnp.zeros(0)
+    x = space.local(*moved)
+    G = jnp.stack(pullback.variation(system, method, t, h, moved[0], x, lam if system.vakonomic is not None else None))
     if system.vakonomic is None:
-        balance = balance + h * constraint.reaction(system, t, here, None, lam1)
-        return jnp.concatenate([balance, constraint.value(system, t, here, None)])
-    return jnp.concatenate([balance, closure(system, method, t, h, here, x1)])
+        return G, jnp.zeros(0)
+    samples = method.samples(space, t, h, moved[0], x, jnp.zeros_like(x), jnp.zeros_like(x))
+    return G, system.constraint.closure(system, samples, t + h, moved[1])
 
 
-def closure(system, method, t, h, q, x):
-    zero = jnp.zeros_like(x)
-    return system.constraint.closure(system, method.samples(system.space, t, h, q, x, zero, zero), t + h, system.space.retract(q, x))
+def node(system, h, t, q, e, lam):
+    """The force of a holonomic constraint on a node displaced by `e`, and the constraint there."""
+    q = system.space.retract(q, e)
+    return h * system.constraint.reaction(system, t, q, None, lam), system.constraint.value(system, t, q, None)
 
 
-def triples(system, path):
-    """For each inner node: the three configurations around it, and the multipliers before and after."""
-    parts = jax.tree.map(lambda a: (a[:-2], a[1:-1], a[2:]), path.q, is_leaf=lambda a: isinstance(a, jax.Array))
-    q: Any = tuple(tuple(part[i] for part in parts) for i in range(3)) if isinstance(path.q, tuple) else parts
-    if system.vakonomic is not None:
-        return q, jnp.stack([path.lam[:-1], path.lam[1:]], axis=1)
-    return q, jnp.stack([path.lam[1:-1], path.lam[1:-1]], axis=1)
+def edge(system, h, q, e, c):
+    """The derivatives q', ..., q^(r-1) of the polynomial through the r + 1 configurations of a window, at c steps after the first."""
+    moved = [system.space.retract(jax.tree.map(lambda a, i=i: a[i], q), e[i]) for i in range(order(system) + 1)]
+    return windows.derivatives(windows.differences(system.space, moved), float(c), h)[:-1]
+
+
+def all_windows(system, path, steps):
+    """The configurations of each window, and its multipliers."""
+    count = steps + 1 - order(system)
+    q = jax.tree.map(lambda a: jnp.stack([a[i : i + count] for i in range(order(system) + 1)], axis=1), path.q)
+    return q, path.lam if system.vakonomic is not None else jnp.zeros((count, 0))
+
+
+def is_held(system):
+    return isinstance(system, System) and system.holonomic is not None
 
 
 @jax.jit(static_argnames=("method", "steps"))
-def equations(system, method, t0, h, steps, path):
-    """The residual: Phi of the first step (vakonomic), then a row for each inner node."""
-    q, lam = triples(system, path)
-    times = t0 + h * jnp.arange(1, steps)
-    zero = jnp.zeros((3, system.space.dim))
-    r = jax.vmap(lambda t, q, lam: block(system, method, h, t, q, zero, lam))(times, q, lam)
-    return first_closure(system, method, t0, h, path), r
-
-
-def first_closure(system, method, t0, h, path):
-    if system.vakonomic is None:
-        return jnp.zeros(0)
-    q0, q1 = (jax.tree.map(lambda a, k=k: a[k], path.q) for k in (0, 1))
-    return closure(system, method, t0, h, q0, system.space.local(q0, q1))
+def equations(system, method, t0, h, steps, path, ends):
+    """What is left of the equations: at each node, shape (steps + 1, dim), and of the constraints, one row for each window or node."""
+    r, n = order(system), system.space.dim
+    q, lam = all_windows(system, path, steps)
+    times, zero = t0 + h * jnp.arange(steps + 1), jnp.zeros((r + 1, n))
+    G, closed = jax.vmap(lambda t, q, lam: window(system, method, h, t, q, zero, lam))(times[: len(lam)], q, lam)
+    balance = jnp.zeros((steps + 1, n))
+    for i in range(r + 1):
+        balance = balance.at[i : i + len(G)].add(G[:, i])
+    if is_held(system):
+        force, closed = jax.vmap(lambda t, q, lam: node(system, h, t, q, zero[0], lam))(times, path.q, path.lam)
+        balance, closed = balance + force, closed.at[0].set(0.0).at[-1].set(0.0)
+    balance = balance.at[:r].set(0.0).at[steps + 1 - r :].set(0.0)
+    if ends.va is not None:
+        balance = balance.at[1:r].set(edge(system, h, first(q), zero, 0) - ends.va)
+        balance = balance.at[steps + 1 - r : steps].set((edge(system, h, last(q), zero, r) - ends.vb)[::-1])
+    return balance, closed
 
 
 @jax.jit(static_argnames=("method", "steps"))
-def derivatives(system, method, t0, h, steps, path):
-    """The derivatives of each row by the three displacements, shape (nodes, rows, 3, dim), and by the multipliers before and after."""
-    q, lam = triples(system, path)
-    times = t0 + h * jnp.arange(1, steps)
-    zero = jnp.zeros((3, system.space.dim))
-    De = jax.vmap(lambda t, q, lam: jax.jacfwd(lambda e: block(system, method, h, t, q, e, lam))(zero))(times, q, lam)
-    Dlam = jax.vmap(lambda t, q, lam: jax.jacfwd(lambda lam: block(system, method, h, t, q, zero, lam))(lam))(times, q, lam)
-    if system.vakonomic is None:
-        return De, Dlam, jnp.zeros((0, system.space.dim))
-    q0, q1 = (jax.tree.map(lambda a, k=k: a[k], path.q) for k in (0, 1))
-    space = system.space
-    first = jax.jacfwd(lambda e: closure(system, method, t0, h, q0, space.local(q0, space.retract(q1, e))))(jnp.zeros(space.dim))
-    return De, Dlam, first
+def derivatives(system, method, t0, h, steps, path, ends):
+    """The derivatives of what windows, nodes and ends add, by displacements and multipliers."""
+    r, n = order(system), system.space.dim
+    q, lam = all_windows(system, path, steps)
+    times, zero = t0 + h * jnp.arange(steps + 1), jnp.zeros((r + 1, n))
+    jacobian = lambda t, q, lam: jax.jacfwd(partial(window, system, method, h, t, q), (0, 1))(zero, lam)  # noqa: E731
+    of_windows, of_nodes, of_ends = jax.vmap(jacobian)(times[: len(lam)], q, lam), None, None
+    if is_held(system):
+        one = lambda t, q, lam: jax.jacfwd(partial(node, system, h, t, q), (0, 1))(zero[0], lam)  # noqa: E731
+        of_nodes = jax.vmap(one)(times, path.q, path.lam)
+    if ends.va is not None:
+        of_ends = [jax.jacfwd(lambda e, q=q, c=c: edge(system, h, q, e, c))(zero) for q, c in ((first(q), 0), (last(q), r))]
+    return of_windows, of_nodes, of_ends
 
 
-def newton(system, method, t0, h, steps, path):
+# ---------------------------------------------------------------- Newton's method
+
+
+def newton(system, method, t0, h, steps, path, ends):
     """The path that solves all equations, and how many iterations it took."""
-    error = residual_size(*equations(system, method, t0, h, steps, path))
+    problem = (system, method, t0, h, steps)
+    error = size(equations(*problem, path, ends))
     for i in range(ITERATIONS):
-        r = equations(system, method, t0, h, steps, path)
-        change = linear_step(system, r, derivatives(system, method, t0, h, steps, path), steps)
+        change = linear_step(system, equations(*problem, path, ends), derivatives(*problem, path, ends), steps)
         relative = float(jnp.max(jnp.abs(change[0])) / (1 + max(float(jnp.max(jnp.abs(leaf))) for leaf in jax.tree.leaves(path.q))))
-        path, error, scale = damped(system, method, t0, h, steps, path, change, error)
+        path, error, scale = damped(problem, path, ends, change, error)
         if scale == 1.0 and relative < 1e-9:
             return path, i + 1
         if scale == 0.0:
             break
-    _, inner = equations(system, method, t0, h, steps, path)
-    worst = int(np.argmax(np.max(np.abs(np.asarray(inner)), axis=1))) + 1
-    t = float(t0 + worst * h)
+    balance, _ = equations(*problem, path, ends)
+    t = float(t0 + int(np.argmax(np.max(np.abs(np.asarray(balance)), axis=1))) * h)
     raise ConnectFailed(
         f"no trajectory between qa and qb was found in {ITERATIONS} iterations: the equations are off by {error:.3g}, most at t = {t:.4g}. "
         "Pass a better guess= (a solution with a shorter duration or fewer steps), or check that one exists.",
@@ -176,97 +234,127 @@ def newton(system, method, t0, h, steps, path):
     )
 
 
-def residual_size(first, inner):
-    return float(max(np.max(np.abs(np.asarray(inner))), np.max(np.abs(np.asarray(first)), initial=0.0)))
+def size(residual):
+    return max(float(np.max(np.abs(np.asarray(part)), initial=0.0)) for part in residual)
 
 
-def damped(system, method, t0, h, steps, path, change, error):
+def damped(problem, path, ends, change, error):
     """The path after as much of the step as does not make the residual much larger; its residual and the part taken, 0 if none was good."""
-    scale = 1.0
+    system, scale = problem[0], 1.0
     for _ in range(HALVINGS):
         e, dlam = change
         q = jax.vmap(lambda q, e, s: system.space.retract(q, s * e), in_axes=(0, 0, None))(path.q, e, scale)
         new = Path(q, path.lam + scale * dlam)
-        size = residual_size(*equations(system, method, t0, h, steps, new))
+        left = size(equations(*problem, new, ends))
         # Far from a solution a full step may pass through larger residuals; near it, rounding lets them grow a little.
-        if np.isfinite(size) and size <= max(2.0 * error, 1e-9):
-            return new, size, scale
+        if np.isfinite(left) and left <= max(2.0 * error, 1e-9):
+            return new, left, scale
         scale /= 2
     return path, error, 0.0
+
+
+class Band:
+    """A banded matrix that is added to block by block; block (i, j) is at rows and columns i b and j b."""
+
+    def __init__(self, blocks, b, reach):
+        self.b, self.width = b, (reach + 1) * b - 1
+        self.entries = np.zeros((2 * self.width + 1, blocks * b))
+
+    def add(self, i, j, values, row=0, column=0):
+        """Add `values`, shape (blocks, rows, columns), in the blocks (i, j), arrays of numbers of blocks, from (row, column) of each on."""
+        rows = (i * self.b + row)[:, None, None] + np.arange(values.shape[1])[None, :, None]
+        columns = (j * self.b + column)[:, None, None] + np.arange(values.shape[2])[None, None, :]
+        np.add.at(self.entries, (self.width + rows - columns, np.broadcast_to(columns, np.broadcast_shapes(rows.shape, columns.shape))), values)
+
+    def solve(self, right):
+        from scipy.linalg import solve_banded
+
+        return solve_banded((self.width, self.width), self.entries, right, overwrite_ab=True, check_finite=False)
 
 
 def linear_step(system, residual, jacobians, steps):
     """The Newton correction: displacements of all nodes, shape (steps + 1, dim), and of all multipliers.
 
-    Unknowns in the order (lam_0), q_1, lam_1, q_2, lam_2, ... and equations likewise: a band, solved by LAPACK with pivoting.
+    A block for each node: its displacement, then the multipliers of the window that it begins (vakonomic) or its own (holonomic). What is
+    not unknown, the nodes at the ends and multipliers that do not exist, is held by an equation 1 x = 0. Solved by LAPACK with pivoting.
     """
-    from scipy.linalg import solve_banded
-
-    n, m = system.space.dim, system.multipliers
-    first, inner = (np.asarray(a) for a in residual)
-    De, Dlam, D_first = (np.asarray(a) for a in jacobians)
-    count, rows_per, _, _ = De.shape
-    b = n + m
-    lead = m if system.vakonomic is not None else 0
-    size = lead + count * b
-    width = 2 * b
-    band = np.zeros((2 * width + 1, size))
-
-    def put(row, column, values):
-        """Entries `values` at (row, column), arrays of the same shape."""
-        inside = (column >= 0) & (column < size)
-        np.add.at(band, (width + row[inside] - column[inside], column[inside]), values[inside])
-
-    node = lead + b * np.arange(count)
-    row = np.broadcast_to(node[:, None, None] + np.arange(rows_per)[None, :, None], (count, rows_per, n))
-    for j in range(3):
-        where = node + (j - 1) * b
-        column = where[:, None, None] + np.arange(n)[None, None, :]
-        # The ends do not move: the first node has none before it, the last none after.
-        keep = np.ones(count, dtype=bool)
-        keep[0 if j == 0 else -1] = j == 1
-        put(row[keep], np.broadcast_to(column, row.shape)[keep], De[:, :, j, :][keep])
+    r, n, m = order(system), system.space.dim, system.multipliers
+    balance, closed = (np.asarray(a) for a in residual)
+    of_windows, of_nodes, of_ends = jax.tree.map(np.asarray, jacobians)
+    band, right = Band(steps + 1, n + m, r), np.zeros((steps + 1, n + m))
+    (Ge, Glam), (Ce, _) = of_windows
+    k, inner = np.arange(len(Ge)), np.arange(steps + 1)
+    inner = (inner >= r) & (inner <= steps - r)
+    for i in range(r + 1):
+        mine = inner[k + i]
+        for j in range(r + 1):
+            band.add((k + i)[mine], (k + j)[mine], Ge[mine][:, i, :, j, :])
+        if Glam.shape[-1]:
+            band.add((k + i)[mine], k[mine], Glam[mine][:, i], column=n)
+            band.add(k, k + i, Ce[:, :, i, :], row=n)
+    free = len(Ge) if system.vakonomic is not None else steps + 1
+    held = (np.arange(steps + 1) >= free) | (~inner & is_held(system))
+    if of_nodes is not None:
+        (Fe, Flam), (Pe, _) = of_nodes
+        i = np.flatnonzero(inner)
+        band.add(i, i, Fe[i])
+        band.add(i, i, Flam[i], column=n)
+        band.add(i, i, Pe[i], row=n)
+    i = np.flatnonzero(held)
+    band.add(i, i, np.broadcast_to(np.eye(m), (len(i), m, m)), row=n, column=n)
+    fixed = [0, steps] if of_ends is not None else np.flatnonzero(~inner)
+    band.add(np.asarray(fixed), np.asarray(fixed), np.broadcast_to(np.eye(n), (len(fixed), n, n)))
+    if of_ends is not None:
+        for s in range(r - 1):
+            for j in range(r + 1):
+                band.add(np.array([1 + s]), np.array([j]), of_ends[0][s, :, j][None])
+                band.add(np.array([steps - 1 - s]), np.array([steps - r + j]), of_ends[1][s, :, j][None])
+    right[:, :n] = -balance
     if m:
-        row = np.broadcast_to(node[:, None, None] + np.arange(rows_per)[None, :, None], (count, rows_per, m))
-        after = np.broadcast_to(node[:, None, None] + n + np.arange(m)[None, None, :], row.shape)
-        if lead:
-            before = np.broadcast_to(node[:, None, None] - m + np.arange(m)[None, None, :], row.shape)
-            put(row, before, Dlam[:, :, 0, :])
-            put(row, after, Dlam[:, :, 1, :])
-            r, c = np.meshgrid(np.arange(m), lead + np.arange(n), indexing="ij")
-            put(r, c, D_first)
-        else:
-            put(row, after, Dlam.sum(axis=2))
-    x = solve_banded((width, width), band, -np.concatenate([first, inner.ravel()]), overwrite_ab=True, check_finite=False)
-    body = x[lead:].reshape(count, b)
-    e = np.zeros((steps + 1, n))
-    e[1:-1] = body[:, :n]
-    if system.vakonomic is not None:
-        dlam = np.concatenate([x[:lead].reshape(1, m), body[:, n:]])
-    else:
-        dlam = np.zeros((steps + 1, m))
-        dlam[1:-1] = body[:, n:]
-    return jnp.asarray(e), jnp.asarray(dlam)
+        right[: len(closed), n:] = -closed
+    x = band.solve(right.ravel()).reshape(steps + 1, n + m)
+    return jnp.asarray(x[:, :n]), jnp.asarray(x[:free, n:])
+
+
+# ---------------------------------------------------------------- the trajectory
 
 
 def collect(system, method, t0, h, steps, path, iterations):
-    space = system.space
     t = t0 + h * jnp.arange(steps + 1)
-
-    @jax.jit
-    def momenta(system, q, lam):
-        a, b = (jax.tree.map(lambda leaf, s=s: leaf[s], q) for s in (slice(None, -1), slice(1, None)))
-        x = jax.vmap(space.local)(a, b)
-        lam_step = lam if system.vakonomic is not None else None
-        minus, plus = jax.vmap(lambda t, q, x, lam: variation(system, method, t, h, q, x, lam), in_axes=(0, 0, 0, None if lam_step is None else 0))(
-            t[:-1], a, x, lam_step
-        )
-        return jnp.concatenate([-minus[:1], plus]), jnp.concatenate([x[:1], x]) / h
-
-    p, guess = momenta(system, path.q, path.lam)
-    lam = None
+    G, x = pieces(system, method, t0, h, steps, path)
+    done: Any = {"success": jnp.array(True), "steps_completed": jnp.array(steps), "iterations": jnp.full(steps + 1, iterations)}
+    done |= {"t": t, "q": path.q, "h": h, "system": system, "method": method}
+    if isinstance(system, HigherOrderSystem):
+        p, jets, lam = shown(system, t, path.q, h, steps, np.asarray(G), np.asarray(x))
+        return Trajectory(p=p, jets=jets, lam=lam if system.multipliers else None, **done)
+    p, guess, lam = jnp.concatenate([-G[:1, 0], G[:, 1]]), jnp.concatenate([x[:1], x]) / h, None
     if system.constraint is not None:
         _, p, lam = rows(nodes.node, False, system, t, path.q, p, guess)
-    count = jnp.full(steps + 1, iterations)
-    done = {"success": jnp.array(True), "steps_completed": jnp.array(steps), "iterations": count}
-    return Trajectory(t=t, q=path.q, p=p, lam=lam, h=h, system=system, method=method, guess=guess, **done)
+    return Trajectory(p=p, lam=lam, guess=guess, **done)
+
+
+@jax.jit(static_argnames=("method", "steps"))
+def pieces(system, method, t0, h, steps, path):
+    """D_j Ld of all windows, and all increments."""
+    q, lam = all_windows(system, path, steps)
+    times, zero = t0 + h * jnp.arange(len(lam)), jnp.zeros((order(system) + 1, system.space.dim))
+    G, _ = jax.vmap(lambda t, q, lam: window(system, method, h, t, q, zero, lam))(times, q, lam)
+    return G, jax.vmap(system.space.local)(jax.tree.map(lambda a: a[:-1], path.q), jax.tree.map(lambda a: a[1:], path.q))
+
+
+def shown(system, t, q, h, steps, G, x):
+    """(p, jets, lam) at each node of a trajectory of higher order, from the r nodes that begin there (near the end, the last r) and their momenta.
+
+    The momentum of a node is what the windows before add to it; at the first r nodes, minus what those from there on do.
+    """
+    r, space = system.order, system.space
+    start = np.minimum(np.arange(steps + 1), steps + 1 - r)
+    P = np.zeros((steps + 1, r, space.dim))
+    for k, s in enumerate(start):
+        for j in range(r):
+            i = s + j
+            P[k, j] = -sum(G[w, i - w] for w in range(s, i + 1)) if i < r else sum(G[w, i - w] for w in range(i - r, s))
+    d = np.stack([windows.differencing(r) @ x[min(s, steps - r) : min(s, steps - r) + r] for s in start])
+    # The last r nodes have no increment after them: their differences are those of the r - 1 before.
+    own = np.stack([windows.differencing(r - 1) @ x[s : s + r - 1] for s in start]) if r > 1 else np.zeros((steps + 1, 0, space.dim))
+    return rows(higher.seen, False, system, t, q, P, own, d[:, -1], np.full(steps + 1, float(h)), np.arange(steps + 1.0) - start)

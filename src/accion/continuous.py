@@ -10,10 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.integrate import solve_ivp
 
+from accion.higher import look as higher_look
 from accion.inputs import Start, check_first, check_start, check_system
 from accion.methods import Midpoint
 from accion.nodes import index_one, look, project_at, thermal_rates
-from accion.systems import System
+from accion.systems import Entropic, HigherOrderSystem, ThermalSystem
 from accion.thermal import check_temperatures
 
 PIECES = 40  # of the whole time at least, after each of which a constrained motion is put back on its constraint
@@ -28,9 +29,13 @@ def accelerations(system) -> Callable[..., Any]:
     On a group v is the velocity of the body, q' = q hat(v), and a its derivative; on a flat space ad* is zero.
     With holonomic or nonholonomic constraints it returns (a, lam), from the constraint differentiated in time (index 1). For a
     vakonomic system, whose multipliers are part of the state, it is (t, q, v, lam) -> (a, dlam/dt); for a thermal system
-    (t, q, v, S) -> (a, dS/dt), with dL/dS dS/dt = F_fr.v - P_H (001 Thm 3.9).
+    (t, q, v, S) -> (a, dS/dt), with dL/dS dS/dt = F_fr.v - P_H (001 Thm 3.9). For a system of order r it is (t, q, jets) -> q^(2r), `jets` being
+    (q', ..., q^(2r-1)), shape (2r - 1, dim); with a constraint (t, q, jets, lams) -> (q^(2r), lam^(r)), `lams` being (lam, ..., lam^(r-1)).
     """
-    if not isinstance(system, System):
+    if isinstance(system, HigherOrderSystem):
+        system.check()
+        return system.highest if system.vakonomic is not None else lambda t, q, jets: system.highest(t, q, jets)[0]
+    if isinstance(system, Entropic):
         return lambda t, q, v, S: thermal_accelerations(system, t, q, v, S)
     system.check()
     if system.vakonomic is not None:
@@ -52,7 +57,8 @@ def reference(system, *, q0, v0, ts, S0=None, lam0=None, rtol=1e-12, atol=1e-12,
 
     Integrated by an explicit Runge-Kutta method of order 8 with step control (SciPy's DOP853) to the tolerances `rtol`, `atol`. A
     constrained motion is projected onto its constraint many times on the way. For a vakonomic system `lam0` is needed, and (q, v, lam)
-    is returned; for a thermal system `S0`, and (q, v, S).
+    is returned; for a thermal system `S0`, and (q, v, S). For a system of order r, v and v0 are (q', ..., q^(2r-1)), lam and lam0
+    (lam, ..., lam^(r-1)).
     """
     system = check_system(system, Midpoint(), S0=S0)
     system.check()
@@ -61,9 +67,9 @@ def reference(system, *, q0, v0, ts, S0=None, lam0=None, rtol=1e-12, atol=1e-12,
     ts = jnp.asarray(ts, dtype=float)
     if ts.ndim != 1 or len(ts) < 2 or not bool(jnp.all(jnp.diff(ts) > 0)):
         raise ValueError(f"ts must be at least two increasing times, the first one that of q0; got {np.asarray(ts)}.")
-    check_first(system, first_look(system, ts[0], z0, start.v0), start)
+    check_first(system, first_look(system, ts[0], z0, start.v0, start.lam0), start)
     lam0 = jnp.zeros(0) if lam0 is None else start.lam0
-    if not isinstance(system, System):
+    if isinstance(system, Entropic):
         check_temperatures(system, first_temperature(system, ts[0], z0, start.v0))
     states = integrate(system, z0, start.v0, lam0, ts, rtol, atol, max_steps)
     if states is None:
@@ -71,27 +77,33 @@ def reference(system, *, q0, v0, ts, S0=None, lam0=None, rtol=1e-12, atol=1e-12,
             f"the continuous equations could not be integrated to t = {float(ts[-1]):g} with rtol = {rtol:g}: the solution may "
             "not exist that far, or max_steps is too small."
         )
-    z, v, lam = unflat(jnp.asarray(states), z0, system.space.dim)
+    z, v, lam = unflat(jnp.asarray(states), z0, start.v0.size)
     q, S = system.apart(z if system.space.flat else jax.jit(jax.vmap(system.step_space.project))(z))
     if S is not None:
         return q, v, S
+    if isinstance(system, HigherOrderSystem):
+        v, lam = v.reshape(len(ts), -1, system.space.dim), lam.reshape(len(ts), system.order, system.multipliers)
     return (q, v, lam) if system.vakonomic is not None else (q, v)
 
 
 def flat(z, v, lam):
     """The state of the continuous equations as one vector: configuration (on a group the entries of its matrix), velocity, multipliers."""
-    return np.concatenate([*(np.ravel(leaf) for leaf in jax.tree.leaves(z)), v, lam])
+    return np.concatenate([*(np.ravel(leaf) for leaf in jax.tree.leaves(z)), np.ravel(v), np.ravel(lam)])
 
 
 def unflat(y, z, n):
-    """(z, v, lam) of a state or of rows of them, `z` a configuration to take the shapes from and n the dimension of the space."""
+    """(z, v, lam) of a state or of rows of them, `z` a configuration to take the shapes from and n the length of v."""
     leaves, treedef = jax.tree.flatten(z)
     ends = np.cumsum([0, *(leaf.size for leaf in leaves)])
     parts = [y[..., a:b].reshape(*y.shape[:-1], *leaf.shape) for a, b, leaf in zip(ends[:-1], ends[1:], leaves, strict=True)]
     return jax.tree.unflatten(treedef, parts), y[..., ends[-1] : ends[-1] + n], y[..., ends[-1] + n :]
 
 
-first_look = jax.jit(look)
+@jax.jit
+def first_look(system, t, z, v, lam):
+    return higher_look(system, t, z, v, lam) if isinstance(system, HigherOrderSystem) else look(system, t, z, v)
+
+
 first_temperature = jax.jit(lambda system, t, z, v: system.temperature(t, z, v))
 
 
@@ -101,8 +113,10 @@ def compiled(treedef):
 
     def rates(numbers, t, y, z):
         system = jax.tree.unflatten(treedef, numbers)
+        if isinstance(system, HigherOrderSystem):
+            return higher_rates(system, t, y, z)
         q, v, lam = unflat(y, z, system.space.dim)
-        if not isinstance(system, System):
+        if isinstance(system, Entropic):
             a, dS = thermal_rates(system, t, q, v)
             dq, dlam = system.step_space.tangent(q, jnp.concatenate([v, dS])), lam
         else:
@@ -110,7 +124,7 @@ def compiled(treedef):
             dq, dlam = system.space.tangent(q, v), rate if rate is not None and system.vakonomic is not None else lam
         change = jnp.concatenate([*(jnp.ravel(leaf) for leaf in jax.tree.leaves(dq)), a, dlam])
         # Where a trial step leads out of the domain the step control must see an error, which it does not in NaN.
-        inside = jnp.isfinite(change) if isinstance(system, System) else jnp.isfinite(change) & jnp.all(system.temperature(t, q, v) > 0)
+        inside = jnp.isfinite(change) & jnp.all(system.temperature(t, q, v) > 0) if isinstance(system, ThermalSystem) else jnp.isfinite(change)
         return jnp.where(inside, change, OUTSIDE)
 
     def put_back(numbers, t, y, z):
@@ -120,6 +134,17 @@ def compiled(treedef):
         return jnp.concatenate([*(jnp.ravel(leaf) for leaf in jax.tree.leaves(q)), v, lam])
 
     return jax.jit(rates), jax.jit(put_back)
+
+
+def higher_rates(system, t, y, z):
+    """d/dt of (q, jets, lams) of a system of higher order."""
+    n, r = system.space.dim, system.order
+    q, v, lam = unflat(y, z, (2 * r - 1) * n)
+    jets, lams = v.reshape(-1, n), lam.reshape(r, system.multipliers)
+    top, last = system.highest(t, q, jets, lams)
+    dq = jax.tree.leaves(system.space.tangent(q, jets[0]))
+    change = jnp.concatenate([*(jnp.ravel(leaf) for leaf in dq), *jets[1:], top, *lams[1:], last])
+    return jnp.where(jnp.isfinite(change), change, OUTSIDE)
 
 
 def entropy_tolerance(system, t, z, v, atol, size):
@@ -136,7 +161,7 @@ def integrate(system, z0, v0, lam0, ts, rtol, atol, max_steps):
     pieces = 1 if system.constraint is None else max(2, -(-PIECES // (len(ts) - 1)))
     y, step, count = flat(z0, v0, lam0), None, 0
     rows = [y]
-    if not isinstance(system, System):
+    if isinstance(system, Entropic):
         atol = entropy_tolerance(system, ts[0], z0, v0, atol, len(y))
     for a, b in pairwise(np.asarray(ts)):
         for t, end in pairwise(np.linspace(a, b, pieces + 1)):

@@ -7,12 +7,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from accion.discrete_higher import DiscreteHigher
 from accion.inputs import check_method
 from accion.methods import Method
 from accion.nodes import matrix, node
 from accion.pullback import action, gradient, variation, work
 from accion.step import increments
-from accion.systems import DiscreteThermalSystem, System, ThermalSystem
+from accion.systems import DiscreteThermalSystem, HigherOrderSystem, System, ThermalSystem
 from accion.thermal import discretised
 
 
@@ -196,8 +197,11 @@ class DiscreteThermal:
 def discrete(system, method) -> Any:
     """The discrete Lagrangian, its derivatives, forces, Legendre transforms and flows, as functions of (t, h, q0, q1).
 
-    Of a thermal system they are functions of (t, h, q0, q1, S0, S1); see `DiscreteThermal`.
+    Of a thermal system they are functions of (t, h, q0, q1, S0, S1), see `DiscreteThermal`; of a system of order r of r + 1 or 2r configurations,
+    see `DiscreteHigher`.
     """
     check_method(system, method)
     system.check()
+    if isinstance(system, HigherOrderSystem):
+        return DiscreteHigher(system, method)
     return Discrete(system, method) if isinstance(system, System) else DiscreteThermal(system, method)

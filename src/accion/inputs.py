@@ -9,13 +9,16 @@ from jax.core import Tracer
 
 from accion.methods import EnergyConsistent, GeneralizedAlpha, Method
 from accion.spaces import Product, check_vector
-from accion.systems import DiscreteThermalSystem, System, ThermalSystem
+from accion.systems import DiscreteThermalSystem, Entropic, HigherOrderSystem, System, ThermalSystem
 from accion.systems.mechanical import check_mass
 from accion.systems.tree import join, split
 
 
 class Start(NamedTuple):
-    """Where a simulation starts: q0 and one of v0, p0, q1; with v0, a vakonomic system also lam0; a thermal system S0."""
+    """Where a simulation starts: q0 and one of v0, p0, q1; with v0, a vakonomic system also lam0; a thermal system S0.
+
+    Of a system of order r, v0 is (q', ..., q^(2r-1)), lam0 is (lam, ..., lam^(r-1)), and q1 the 2r - 1 configurations that follow.
+    """
 
     q0: Any
     v0: Any = None
@@ -33,12 +36,12 @@ def is_traced(tree):
 def check_system(system, method, params=None, S0=None):
     """The system with `params` and as many entropies as `S0`, its numbers as arrays of definite type: a float and a numpy float must not
     compile twice."""
-    if not isinstance(system, System | ThermalSystem | DiscreteThermalSystem):
+    if not isinstance(system, System | HigherOrderSystem | Entropic):
         raise ValueError(f"the first argument must be a System; got {system!r}.")
     check_method(system, method)
     if params is not None:
         system = system.with_params(params)
-    if not isinstance(system, System):
+    if isinstance(system, Entropic):
         system = system.with_entropies(S0)
     for leaf in jax.tree.leaves(system):
         if not is_traced(leaf) and not np.issubdtype(np.asarray(leaf).dtype, np.number):
@@ -57,6 +60,11 @@ def check_method(system, method):
     if not isinstance(method, Method):
         given = f"the class {method.__name__}: write {method.__name__}()" if isinstance(method, type) else repr(method)
         raise ValueError(f"the second argument must be a method, such as Midpoint(); got {given}.")
+    if isinstance(system, HigherOrderSystem) and method.nodes is None:
+        raise ValueError(
+            f"{type(method).__name__} does not support systems of higher order, whose windows are sampled at fractions of a step; "
+            "try Midpoint() or Trapezoid()."
+        )
     if isinstance(method, GeneralizedAlpha) and (isinstance(system, ThermalSystem) or system.vakonomic is not None):
         raise ValueError(
             f"GeneralizedAlpha does not support {'thermal' if isinstance(system, ThermalSystem) else 'vakonomic'} systems; try Midpoint()."
@@ -105,11 +113,14 @@ def check_given(system, start):
     if len(given) != 1:
         words = " and ".join(given) or "none of them"
         raise ValueError(f"give one of v0 (a velocity), p0 (momenta) or q1 (the second configuration); got {words}.")
-    if isinstance(system, System) != (start.S0 is None):
+    if isinstance(system, Entropic) == (start.S0 is None):
         words = (
-            "S0 belongs to thermal systems" if isinstance(system, System) else "a thermal system needs S0, its entropy (or entropies) at the start"
+            "a thermal system needs S0, its entropy (or entropies) at the start" if isinstance(system, Entropic) else "S0 belongs to thermal systems"
         )
         raise ValueError(f"{words}; got {start.S0!r}.")
+    if isinstance(system, HigherOrderSystem) and start.p0 is not None:
+        count = 2 * system.order - 1
+        raise ValueError(f"a system of order {system.order} starts from v0, its derivatives up to order {count}, or from q1; not from p0.")
     if isinstance(system, DiscreteThermalSystem) and start.q1 is None:
         raise ValueError(f"{system.name} is given in discrete time: it starts from q0, S0 and q1, the second configuration.")
     if system.vakonomic is None and start.lam0 is not None:
@@ -122,12 +133,53 @@ def check_given(system, start):
 
 def checker(system, name):
     """The function (value, name) that checks one part of a start."""
+    if isinstance(system, HigherOrderSystem) and name != "q0":
+        return lambda value, name: check_higher(system, value, name)
     if name in ("q0", "q1"):
         return system.space.check
     if name == "S0":
         return lambda value, name: check_entropy(system, value, name)
     length, kind = (system.multipliers, "multiplier") if name == "lam0" else (system.space.dim, "degree of freedom")
     return lambda value, name: check_vector(value, length, name, kind)
+
+
+def check_higher(system, value, name):
+    """The v0, lam0 or q1 of a system of higher order, as float64."""
+    r, n = system.order, system.space.dim
+    if name == "q1":
+        return check_configurations(system.space, value, 2 * r - 1, name)
+    rows, length, words = (2 * r - 1, n, "q', ..., q^(2r-1)") if name == "v0" else (r, system.multipliers, "lam, ..., lam^(r-1)")
+    return check_rows(value, rows, length, name, f"{words} of a system of order r = {r}")
+
+
+def check_rows(value, rows, length, name, words):
+    """`value` as a float64 array of shape (rows, length), finite; one row may come without its axis."""
+    try:
+        array = jnp.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be an array of real numbers, shape ({rows}, {length}): {words}; got {value!r}.") from error
+    if rows == 1 and array.shape == (length,):
+        array = array[None]
+    if array.shape != (rows, length):
+        raise ValueError(f"{name} must have shape ({rows}, {length}), a row for each of {words}; got shape {array.shape}.")
+    if not is_traced(array) and not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} must be finite; got {np.asarray(array)}.")
+    return array
+
+
+def check_configurations(space, value, count, name):
+    """`count` configurations, given one after the other or stacked along a leading axis, as one stack."""
+    if isinstance(space, Product) and isinstance(value, tuple):
+        value = [jax.tree.map(lambda a, i=i: a[i], value) for i in range(len(value[0]))]
+    if isinstance(value, str) or (np.ndim(value) == 0 and not isinstance(value, list | tuple)) or len(value) != count:
+        given = f"{len(value)} of them" if isinstance(value, list | tuple) or np.ndim(value) else repr(value)
+        raise ValueError(f"{name} must be {count} configurations, one after the other; got {given}.")
+    return stacked([space.check(value[i], f"{name}[{i}]") for i in range(count)])
+
+
+def stacked(configurations):
+    """Configurations along a leading axis."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *configurations)
 
 
 def check_entropy(system, S, name):
@@ -152,6 +204,9 @@ def check_first(system, known, start):
     check_regular(system, one(known.hessian, 2))
     if known.value is None:
         return
+    if isinstance(system, HigherOrderSystem):
+        check_higher_constraint(system, one(known.value, 2), start)
+        return
     for what, value, size in (("value", one(known.value, 1), "q0"), ("hidden", one(known.hidden, 1), "v0")):
         scale = 1 + max(float(np.max(np.abs(leaf))) for leaf in jax.tree.leaves((start.q0, start.v0)))
         # Nonholonomic constraints are equations on velocities only; a start from q1 makes its own velocity.
@@ -161,6 +216,18 @@ def check_first(system, known, start):
                 "Move it there: q0, v0 = accion.project(system, q0, v0)."
             )
     check_rank(system, one(known.matrix, 2))
+
+
+def check_higher_constraint(system, rates, start):
+    """Raise ValueError where Phi or one of its derivatives along the motion, the rows of `rates`, is not zero at the start."""
+    scale = 1 + max(float(np.max(np.abs(leaf))) for leaf in jax.tree.leaves((start.q0, start.v0)))
+    for k, row in enumerate(rates):
+        if np.max(np.abs(row)) > 1e-8 * scale:
+            what = "Phi" if k == 0 else "dPhi/dt" if k == 1 else f"d^{k}Phi/dt^{k}"
+            raise ValueError(
+                f"v0 is off the constraint of {system.name}: {what} = {np.asarray(row)}. Phi and its first {system.order - 1} derivatives "
+                f"must be zero at the start; choose q^({system.order + k}) so that this one is."
+            )
 
 
 def check_rank(system, A):

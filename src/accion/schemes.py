@@ -7,11 +7,12 @@ from typing import Any
 import jax.numpy as jnp
 
 from accion import newton
+from accion.higher import HigherOrder
 from accion.methods import GeneralizedAlpha, Sample
 from accion.nodes import index_one, inertia_and_force
 from accion.products import written_out
 from accion.step import End, Mechanical, Scheme, State, Variational
-from accion.systems import System
+from accion.systems import HigherOrderSystem, System
 from accion.thermal import Thermal
 
 
@@ -78,4 +79,4 @@ def scheme_of(system, method) -> Scheme:
     """The scheme that steps `system` by `method`."""
     if isinstance(system, System):
         return (AlphaScheme if isinstance(method, GeneralizedAlpha) else Variational)(system, method)
-    return Thermal(system, method)
+    return (HigherOrder if isinstance(system, HigherOrderSystem) else Thermal)(system, method)

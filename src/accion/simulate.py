@@ -9,13 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion import inputs, newton, nodes
+from accion import higher, inputs, newton, nodes
 from accion.errors import StepFailed
 from accion.inputs import Start
 from accion.progress import progress_bar
 from accion.schemes import scheme_of
 from accion.step import stepper
-from accion.systems import System, ThermalSystem
+from accion.systems import Entropic, HigherOrderSystem, ThermalSystem
 from accion.thermal import check_hypotheses, hypotheses
 from accion.trajectory import Trajectory, rows, warn_of_second_law
 
@@ -36,6 +36,8 @@ class Saved(NamedTuple):
 
 def begin(system, method, t0, h, start):
     """The state before the first step and what is known there: momenta matched to v0, or given, or those with which the step leads to q1."""
+    if isinstance(system, HigherOrderSystem):
+        return higher.begin(system, method, t0, h, start)
     q0, v0, p0, q1, lam0, S0 = start
     scheme, z0 = scheme_of(system, method), system.together(q0, S0)
     lam = jnp.zeros(system.multipliers) if lam0 is None else lam0
@@ -57,7 +59,7 @@ def first_state(scheme, t0, h, z0, p0, x, lam):
     system = scheme.system
     state = scheme.start(t0, h, z0, p0, x, lam)
     known = nodes.look(system, t0, z0, x[: system.space.dim] / h)
-    return state, known, None if isinstance(system, System) else hypotheses(system, scheme.method, t0, h, state)
+    return state, known, hypotheses(system, scheme.method, t0, h, state) if isinstance(system, Entropic) else None
 
 
 def saver(system, method, t0, h, first, save_every, every_step):
@@ -129,7 +131,17 @@ def collect(system, method, first, last, saved, t0, h, save_every, steps, axis, 
     numbers = {"t": t, "q": q, "p": p, "iterations": iterations, "guess": x[..., : system.space.dim] / h}
     if S is not None:
         numbers |= {"S": S, "supplied": kept, "laws": scheme.laws(last)}
+    if isinstance(system, HigherOrderSystem):
+        numbers |= shown(system, numbers, kept, h, axis, np)
     return jax.tree.map(jnp.asarray, numbers | {"success": last.completed == steps, "steps_completed": last.completed})
+
+
+def shown(system, numbers, kept, h, axis, np):
+    """What a trajectory shows of a system of higher order: momenta, derivatives and multipliers at each row."""
+    P = numbers["p"]
+    every, none = np.broadcast_to(h, P.shape[: axis + 1]), np.zeros(P.shape[: axis + 1])
+    p, jets, lam = rows(higher.seen, axis == 1, system, numbers["t"], numbers["q"], P, *kept, every, none)
+    return {"p": p, "jets": jets, "lam": lam if system.multipliers else None, "guess": None}
 
 
 class Compiled(NamedTuple):

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion import methods
-from accion.systems import DiscreteThermalSystem, System
+from accion.systems import DiscreteThermalSystem, Entropic
 from accion.systems.system import unit_of, word_of
 from accion.systems.tree import is_number
 from accion.thermal import Laws
@@ -33,7 +33,12 @@ def to_dataset(trajectory):
     per_run = dims[:-1]
     units = np.array(system.units)
     fields = {
-        "p": ((*dims, "coordinate"), trajectory.p, "momentum", joined([f"J s/{u}" if u else "" for u in units])),
+        "p": (
+            (*dims, "coordinate") if trajectory.jets is None else (*dims, "derivative", "coordinate"),
+            trajectory.p,
+            "momentum",
+            joined([f"J s/{u}" if u else "" for u in units]),
+        ),
         "iterations": (dims, trajectory.iterations, "iterations of Newton's method", "1"),
         "success": (per_run, trajectory.success, "whether every step was solved", "1"),
         "steps_completed": (per_run, trajectory.steps_completed, "steps that were solved", "1"),
@@ -41,6 +46,8 @@ def to_dataset(trajectory):
     if not isinstance(system, DiscreteThermalSystem):
         fields["v"] = ((*dims, "coordinate"), trajectory.v, "velocity", joined([f"{u}/s" if u else "" for u in units]))
         fields["energy"] = (dims, trajectory.energy(), "energy", "J" if all(units) or trajectory.S is not None else "")
+    if trajectory.jets is not None:
+        fields["jets"] = ((*dims, "derivative", "coordinate"), trajectory.jets, "q', q'', ..., of the order of the system", "")
     if trajectory.lam is not None:
         fields["lam"] = ((*dims, "multiplier"), trajectory.lam, "multiplier, the constraint force", "")
     if trajectory.S is not None:
@@ -158,7 +165,7 @@ def check_same(dataset, system, path):
     for name, now in (("space", repr(system.space)), ("params", params_text(system))):
         if dataset.attrs[name] != now:
             raise ValueError(f"{path} was made with another system: its {name} is {dataset.attrs[name]}, that of the given one is {now}.")
-    if ("S" in dataset) != (not isinstance(system, System)):
+    if ("S" in dataset) != isinstance(system, Entropic):
         raise ValueError(f"{path} was made with another system: {'a thermal one' if 'S' in dataset else 'one without entropies'}.")
     if "S" in dataset and system.entropies is not None and list(system.entropies) != json.loads(dataset.attrs["entropies"]):
         raise ValueError(
@@ -186,7 +193,7 @@ def read(path, system):
     q = tuple(jnp.asarray(dataset[f"q_{i}"].values) for i in range(factors)) if factors else jnp.asarray(dataset["q"].values)
     names = [name for name in ("p", "v", "energy", "T", "iterations", "success", "steps_completed") if name in dataset]
     first = {"t": jnp.asarray(dataset["time"].values), "q": q, "h": jnp.asarray(dataset.attrs["h"]), "method": stored_method(dataset.attrs["method"])}
-    for name in ("lam", "S", "supplied"):
+    for name in ("lam", "jets", "S", "supplied"):
         if name in dataset:
             first[name] = jnp.asarray(dataset[name].values)
     if "S" in dataset:

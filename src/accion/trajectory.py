@@ -25,7 +25,8 @@ class Trajectory:
 
     `t`, `q`, `p`: times, configurations and momenta; `lam`: multipliers, the constraint forces at those times (None where there is no
     constraint); `S`: entropies, `supplied`: the energy that came from outside since the start, `laws`: the extremes of every step (of a thermal
-    system, None for others); `iterations`: of Newton's method, the most in any step since the last saved one;
+    system, None for others); `jets`: the derivatives (q', ..., q^(r)) of a system of order r, shape (times, r, dim), whose `p` are the r momenta of
+    Jacobi and Ostrogradsky, of the same shape (None for others); `iterations`: of Newton's method, the most in any step since the last saved one;
     `success`; `steps_completed`: how many steps were solved (after them every entry is NaN); `h`, `system`, `method`: what was run.
     """
 
@@ -41,6 +42,7 @@ class Trajectory:
     S: Any = None
     supplied: Any = None
     laws: Any = None
+    jets: Any = None
     method: Method | None = field(default=None, metadata={"static": True})
     guess: Any = None  # of v, for the inverse Legendre transform
     stored: Any = None  # v and energy of a trajectory that was loaded
@@ -73,6 +75,8 @@ class Trajectory:
     @property
     def v(self):
         """Velocities: the inverse Legendre transform of (q, p), shape (times, dim); computed once."""
+        if self.jets is not None:
+            return self.jets[..., 0, :]
         if self.stored is not None and "v" in self.stored:
             return self.stored["v"]
         if "_v" in self.__dict__:
@@ -84,9 +88,11 @@ class Trajectory:
         return v
 
     def energy(self):
-        """E = p.v - L(t, q, v) at each saved time."""
+        """E = p.v - L(t, q, v) at each saved time; of a system of order r, sum_s p_s.q^(s+1) - L."""
         if self.stored is not None and "energy" in self.stored:
             return self.stored["energy"]
+        if self.jets is not None:
+            return self.each(energy_of, self.q, self.jets, self.p)
         more = () if self.lam is None else (self.lam,)
         return self.each(energy, self.z, self.v, *more)
 
@@ -133,8 +139,13 @@ class Trajectory:
     def momentum(self, X):
         """The momentum map p.X(q) of a vector field `X(q) -> (dim,)` on the configuration space, at each saved time.
 
+        Of a system of order r it is sum_s p_s.X_s, with X_s the change of q^(s) along X; kept to the order of the method (what the discrete motion
+        keeps exactly is Theta^+, applied to X at the nodes).
+
         The field of a one-parameter action is `Symmetry.from_action(action, space).X`.
         """
+        if self.jets is not None:
+            return self.each(partial(prolonged, X), self.q, self.jets, self.p)
         pairing = jax.vmap(lambda q, p: p @ X(q))
         return (jax.vmap(pairing) if self.is_ensemble else pairing)(self.q, self.p)
 
@@ -165,6 +176,14 @@ def velocity(system, t, z, p, guess, lam=None):
 
 def energy(system, t, z, v, lam=None):
     return system.energy(t, z, v, lam)
+
+
+def energy_of(system, t, q, jets, p):
+    return system.energy_of(t, q, jets, p)
+
+
+def prolonged(X, system, t, q, jets, p):
+    return system.momentum_map(X, q, jets, p)
 
 
 def temperature(system, t, z, v):

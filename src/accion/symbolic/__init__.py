@@ -6,7 +6,7 @@ SymPy takes as long to import as JAX, so it is imported when one of these is cal
 from typing import Any
 
 from accion.errors import Untranslatable as Untranslatable
-from accion.systems import ThermalSystem
+from accion.systems import HigherOrderSystem, ThermalSystem
 
 
 def symbolic(system, *, seconds=10.0) -> Any:
@@ -14,10 +14,13 @@ def symbolic(system, *, seconds=10.0) -> Any:
 
     The functions of the system are traced and carried out on symbols named after `coordinates` and after the keys of `params`; what is
     returned is an `accion.symbolic.equations.Equations`. `seconds` limits the time that simplification may take in all; what is beyond
-    it is left as it comes. Of a `ThermalSystem` it is an `accion.symbolic.thermal.ThermalEquations`.
+    it is left as it comes. Of a `ThermalSystem` it is an `accion.symbolic.thermal.ThermalEquations`, of a `HigherOrderSystem` on a flat space an
+    `accion.symbolic.higher.HigherOrderEquations`.
     """
-    from accion.symbolic import equations, thermal
+    from accion.symbolic import equations, higher, thermal
 
+    if isinstance(system, HigherOrderSystem):
+        return higher.of_system(system, seconds)
     return (thermal if isinstance(system, ThermalSystem) else equations).derive(system, seconds)
 
 

@@ -1,12 +1,13 @@
 """Lagrangians with higher derivatives: L(t, q, q', ..., q^(r))."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
+from accion.spaces import Product
 from accion.symbolic.calculus import derivative
 from accion.symbolic.render import Readable, Sheet
 from accion.symbolic.tidy import Tidy
@@ -25,6 +26,8 @@ class HigherOrderEquations(Readable):
     order: int
     inner_L: Any
     tidy: Tidy
+    m: int = 0  # of the coordinates, the last m are multipliers: L is L + lam.Phi, and their equations are Phi = 0
+    name: str = ""
 
     @cached_property
     def jets(self):
@@ -54,7 +57,7 @@ class HigherOrderEquations(Readable):
 
     @cached_property
     def equations(self) -> Any:
-        """One for each coordinate, of order 2r."""
+        """One for each coordinate, of order 2r; then the constraints."""
         rows = [
             self.alternating([derivative(self.inner_L, level[i]) for level in self.jets[: self.order + 1]]) for i in range(len(self.variables.words))
         ]
@@ -62,7 +65,7 @@ class HigherOrderEquations(Readable):
 
     @cached_property
     def inner_momenta(self):
-        n, r = len(self.variables.words), self.order
+        n, r = len(self.variables.words) - self.m, self.order
         return tuple(
             tuple(self.alternating([derivative(self.inner_L, level[j]) for level in self.jets[i + 1 : r + 1]]) for j in range(n)) for i in range(r)
         )
@@ -75,24 +78,44 @@ class HigherOrderEquations(Readable):
     @cached_property
     def energy(self):
         """E = sum_i p_i q^(i+1) - L, conserved where L does not depend on time."""
-        terms = [p * x for level, jet in zip(self.inner_momenta, self.jets[1:], strict=False) for p, x in zip(level, jet, strict=True)]
+        terms = [p * x for level, jet in zip(self.inner_momenta, self.jets[1:], strict=False) for p, x in zip(level, jet, strict=False)]
         return self.show(self.tidy(sp.Add(*terms) - self.inner_L))
 
     @cached_property
     def hessian(self) -> Any:
-        """d2L/dq^(r)dq^(r): the equations are regular where it is."""
-        top = self.jets[self.order]
+        """d2L/dq^(r)dq^(r), with constraints that of L + lam.Phi, bordered by dPhi/dq^(r): the equations are regular where it is."""
+        n = len(self.variables.words) - self.m
+        top = self.jets[self.order][:n] + self.jets[0][n:]
         return self.show(sp.Matrix(len(top), len(top), lambda i, j: self.tidy(derivative(self.inner_L, top[i], top[j]))))
 
     @property
     def sheet(self):
         names = self.variables.words
         momenta = [
-            sp.Eq(sp.Symbol(f"p_{i}_{name}"), p, evaluate=False) for i, level in enumerate(self.momenta) for name, p in zip(names, level, strict=True)
+            sp.Eq(sp.Symbol(f"p_{i}_{name}"), p, evaluate=False)
+            for i, level in enumerate(self.momenta)
+            for name, p in zip(names, level, strict=False)
         ]
         groups = [("Lagrangian", [sp.Eq(sp.Symbol("L"), self.L, evaluate=False)]), ("equations of motion", list(self.equations))]
         groups += [("momenta", momenta), ("energy", [sp.Eq(sp.Symbol("E"), self.energy, evaluate=False)])]
-        return Sheet(f"a system of order {self.order}", tuple(groups), self.tidy.complete)
+        return Sheet(self.name or f"a system of order {self.order}", tuple(groups), self.tidy.complete)
+
+
+def of_system(system, seconds):
+    """The equations of a `HigherOrderSystem`; with a constraint those of L + lam.Phi, lam_1, lam_2, ... being further coordinates."""
+    if not system.space.flat or isinstance(system.space, Product):
+        raise ValueError(f"equations of higher order are written on Euclidean(n) and Torus(n) only; {system.name} lives on {system.space}.")
+    system.check()
+    n, m = system.space.dim, system.multipliers
+    names = (*system.names, *(("lam",) if m == 1 else (f"lam_{i + 1}" for i in range(m))))
+
+    def extended(t, *jets_and_params):
+        q, *jets = jets_and_params[:-1]
+        moved = system.with_params(jets_and_params[-1])
+        return moved.L(t, q[:n], [jet[:n] for jet in jets], q[n:])
+
+    found = derive(extended if m else system.lagrangian, names, system.params, system.order, seconds)
+    return replace(found, m=m, name=system.name)
 
 
 def derive(lagrangian, coordinates, params, order, seconds):

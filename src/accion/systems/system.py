@@ -252,7 +252,8 @@ def evaluate(name, f, *arguments):
         first = (str(error).splitlines() or [""])[0]
         raise ValueError(
             f"{name} could not be evaluated ({type(error).__name__}: {first}). Its arguments are "
-            "(t, q, v, params) (holonomic and variational: (t, q, params); of a ThermalSystem: (t, q, v, S, params)); "
+            "(t, q, v, params) (holonomic and variational: (t, q, params); of a ThermalSystem: (t, q, v, S, params); of a HigherOrderSystem: "
+            "(t, q, v, a, ..., params), as many derivatives as its `order`); "
             "it must use jax.numpy, not numpy or math, and jnp.where, not `if`, on "
             "them; a number of params that counts or indexes must be kept out of params."
         ) from error

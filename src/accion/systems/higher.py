@@ -1,0 +1,256 @@
+"""Systems whose Lagrangian depends on accelerations and higher derivatives: L(t, q, q', ..., q^(r))."""
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion import newton
+from accion.spaces import Space
+from accion.systems.system import check_returns, evaluate, relative_rank, unit_of, word_of
+from accion.systems.tree import join, split
+
+FUNCTIONS = ("lagrangian", "vakonomic")
+
+
+@jax.tree_util.register_pytree_node_class
+@dataclass(frozen=True)
+class HigherOrderSystem:
+    """A system of order r: its Lagrangian is a function of t, q and the derivatives q', ..., q^(r) (004 chapter 5). Its motion satisfies
+
+        sum_l (-1)^l d^l/dt^l dL/dq^(l) = 0,        of order 2r in q
+
+    `lagrangian(t, q, v, a, ..., params)` returns a scalar and takes `order` derivatives, each of shape (space.dim,). On a group v is the velocity of
+    the body, and a, ... are its derivatives. `vakonomic(t, q, v, a, ..., params)` returns m equations Phi = 0 on the same derivatives: the motion is
+    then the free one of L + lam.Phi (004 section 5.2). `params`, `coordinates` and `name` are as those of a `System`.
+
+    In its methods the derivatives are the rows of one array, `jets` = (q', q'', ...), and so are multipliers and theirs, `lams` = (lam, lam', ...).
+    """
+
+    lagrangian: Callable[..., Any]
+    space: Space
+    params: Any = None
+    _: KW_ONLY
+    order: int = 2
+    vakonomic: Callable[..., Any] | None = None
+    coordinates: tuple[str, ...] | None = None
+    name: str | None = None
+
+    def __post_init__(self):
+        if not isinstance(self.space, Space):
+            raise ValueError(f"space must be a Space, such as Euclidean(2) or SO3(); got {self.space!r}.")
+        if isinstance(self.order, bool) or not isinstance(self.order, int | np.integer) or self.order < 1:
+            raise ValueError(f"order must be a whole number, 1 or more: that of the highest derivative in the Lagrangian; got {self.order!r}.")
+        for field in FUNCTIONS:
+            f = getattr(self, field)
+            if not callable(f) and (field == "lagrangian" or f is not None):
+                raise ValueError(f"{field} must be a function {field}({self.arguments}); got {f!r}.")
+        coordinates = self.space.coordinates() if self.coordinates is None else tuple(self.coordinates)
+        if len(coordinates) != self.space.dim or not all(isinstance(name, str) for name in coordinates):
+            raise ValueError(f"coordinates must be {self.space.dim} names, one for each degree of freedom; got {self.coordinates!r}.")
+        object.__setattr__(self, "coordinates", coordinates)
+        object.__setattr__(self, "name", self.name or "system")
+
+    def tree_flatten(self):
+        numbers, frame = split((self.params, *(getattr(self, field) for field in FUNCTIONS)))
+        return numbers, (frame, self.space, self.order, self.coordinates, self.name)
+
+    @classmethod
+    def tree_unflatten(cls, aux, numbers):
+        frame, space, order, coordinates, name = aux
+        params, *functions = join(numbers, frame)
+        self = object.__new__(cls)
+        # Not through the constructor: while JAX transforms a system its numbers may be anything.
+        self.__dict__.update(zip(FUNCTIONS, functions, strict=True), params=params, space=space, order=order, coordinates=coordinates, name=name)
+        return self
+
+    @property
+    def arguments(self):
+        """The arguments of its functions, for messages."""
+        words = ["t", "q", "v", "a", *(f"q^({k})" for k in range(3, self.order + 1))]
+        return ", ".join([*words[: self.order + 2], "params"])
+
+    def with_params(self, params):
+        """The same system with other parameters."""
+        return replace(self, params=params)
+
+    @property
+    def names(self):
+        """The coordinates without their units."""
+        return tuple(map(word_of, self.coordinates or ()))
+
+    @property
+    def units(self):
+        """The unit of each coordinate, "" where none was given."""
+        return tuple(map(unit_of, self.coordinates or ()))
+
+    @property
+    def step_space(self):
+        """Where a step moves: the configuration space."""
+        return self.space
+
+    @property
+    def constraint(self):
+        """None: constraints of higher order are in the Lagrangian, L + lam.Phi."""
+
+    def together(self, q, S):
+        """What a step moves: q."""
+        return q
+
+    def apart(self, z):
+        """(q, S) of what a step moves; there is no entropy."""
+        return z, None
+
+    @property
+    def multipliers(self):
+        """How many multipliers there are."""
+        if self.vakonomic is None:
+            return 0
+        out = evaluate("vakonomic", HigherOrderSystem.Phi, self, *self.somewhere())
+        return check_returns("vakonomic", out, None, "m equations, shape (m,)").shape[0]
+
+    def somewhere(self):
+        return jnp.zeros(()), self.space.identity(), jnp.zeros((self.order, self.space.dim))
+
+    def check(self):
+        """Raise ValueError unless the functions return what they should; nothing is computed."""
+        out = evaluate("lagrangian", HigherOrderSystem.L, self, *self.somewhere())
+        check_returns("lagrangian", out, (), f"a scalar; its arguments are ({self.arguments})")
+        if self.multipliers > self.space.dim:
+            raise ValueError(f"{self.name} has more constraints than coordinates: {self.multipliers} and {self.space.dim}.")
+
+    # ------------------------------------------------------------ the functions, at a point
+
+    def L(self, t, q, jets, lam=None):
+        """The Lagrangian; with `lam`, L + lam.Phi."""
+        value = self.lagrangian(t, q, *(jets[i] for i in range(self.order)), self.params)
+        return value if lam is None or self.vakonomic is None else value + jnp.sum(lam * self.Phi(t, q, jets))
+
+    def Phi(self, t, q, jets):
+        """The constraint, shape (m,)."""
+        f: Any = self.vakonomic
+        return jnp.zeros(0) if f is None else f(t, q, *(jets[i] for i in range(self.order)), self.params)
+
+    def slopes(self, t, q, jets, lams):
+        """The derivatives of L + lam.Phi by q (on a group by displacements of the body), q', q'', ..., one row for each."""
+        L = lambda e, jets: self.L(t, self.space.displace(q, e), jets, lams[0])  # noqa: E731
+        by_q, by_jets = jax.grad(L, (0, 1))(jnp.zeros(self.space.dim), jets)
+        return jnp.concatenate([by_q[None], by_jets])
+
+    def rate(self, f):
+        """d/dt of `f(t, q, jets, lams)` along a motion, a function of the same; each row of jets and lams changes by the next one, the last not."""
+
+        def along(t, q, jets, lams):
+            moved = lambda t, e, jets, lams: f(t, self.space.displace(q, e), jets, lams)  # noqa: E731
+            point = (jnp.asarray(t, float), jnp.zeros(self.space.dim), jets, lams)
+            return jax.jvp(moved, point, (jnp.ones(()), jets[0], shifted(jets), shifted(lams)))[1]
+
+        return along
+
+    def hessian(self, t, q, jets, lam=None):
+        """d2L/dq^(r)dq^(r), with `lam` of L + lam.Phi, shape (dim, dim)."""
+        below = jets[: self.order - 1]
+        return jax.hessian(lambda top: self.L(t, q, jnp.concatenate([below, top[None]]), lam))(jets[self.order - 1])
+
+    def regularity(self, t, q, jets, lam=None):
+        """The matrix that must not be singular: d2L/dq^(r)dq^(r) or, with a constraint, the bordered
+
+            [[d2(L + lam.Phi)/dq^(r)2, dPhi/dq^(r)^T], [dPhi/dq^(r), 0]]
+
+        (004 section 5.1 prints the derivatives by q^(l-1) in place of q^(r).)
+        """
+        H = self.hessian(t, q, jets, lam)
+        if self.vakonomic is None:
+            return H
+        C = jax.jacfwd(lambda jets: self.Phi(t, q, jets))(jets)[:, self.order - 1]
+        return jnp.block([[H, C.T], [C, jnp.zeros((len(C), len(C)))]])
+
+    def momenta(self, t, q, jets, lams=None):
+        """The Jacobi-Ostrogradsky momenta p_0, ..., p_{r-1}, shape (r, dim), from `jets` = (q', ..., q^(2r-1)), shape (2r - 1, dim).
+
+            p_s = sum_k (-1)^k d^k/dt^k dL/dq^(s+1+k),    that is p_{r-1} = dL/dq^(r),  p_s = dL/dq^(s+1) - d/dt p_{s+1}
+
+        With a constraint they are those of L + lam.Phi, and `lams` = (lam, ..., lam^(r-1)), shape (r, m).
+        """
+        r = self.order
+        lams = jnp.zeros((r, self.multipliers)) if lams is None else lams
+        f, p = self.slopes, jnp.zeros((r, self.space.dim))
+        for k in range(r):
+            p = p.at[: r - k].add((-1) ** k * f(t, q, jets, lams)[1 + k : r + 1])
+            f = self.rate(f)
+        return p
+
+    def energy(self, t, q, jets, lams=None):
+        """E = sum_s p_s.q^(s+1) - L, conserved where L does not depend on time; `jets` and `lams` as for `momenta`."""
+        return self.energy_of(t, q, jets, self.momenta(t, q, jets, lams))
+
+    def energy_of(self, t, q, jets, p):
+        """The same from momenta and (q', ..., q^(r))."""
+        return jnp.sum(p * jets[: self.order]) - self.L(t, q, jets)
+
+    def momentum_map(self, X, q, jets, p):
+        """sum_s p_s.X_s for a field X(q): X_0 = X, X_1 = dX/dt + [v, X] is how it changes v, and X_{s+1} = dX_s/dt for the others."""
+        field = lambda t, q, jets, lams: X(q)  # noqa: E731
+        found = [X(q)]
+        for s in range(1, self.order):
+            before = self.rate(field)
+            turned = lambda t, q, jets, lams, f=before: f(t, q, jets, lams) + self.space.ad(jets[0], X(q))  # noqa: E731
+            field = turned if s == 1 else before
+            found.append(field(0.0, q, jets, jnp.zeros((1, 0))))
+        return jnp.sum(p * jnp.stack(found))
+
+    def momentum_rates(self, t, q, jets, p, lam):
+        """dp_s/dt along a motion, shape (r, dim): dL/dq + ad*_v p_0 for p_0, dL/dq^(s) - p_{s-1} for the others."""
+        slopes = self.slopes(t, q, jets, lam[None])[: self.order]
+        return slopes + jnp.concatenate([self.space.coad(jets[0], p[0])[None], -p[:-1]])
+
+    def highest(self, t, q, jets, lams=None):
+        """(q^(2r), lam^(r)) of the motion through (q, q', ..., q^(2r-1)) with multipliers (lam, ..., lam^(r-1)).
+
+        From d/dt p_0 = dL/dq + ad*_v p_0, linear in both, and d^r/dt^r Phi = 0.
+        """
+        r, n, m = self.order, self.space.dim, self.multipliers
+        lam = jnp.zeros((r, m)) if lams is None else lams
+        p0 = self.momenta(t, q, jets, lam)[0]
+        # With q^(2r) = 0 and lam^(r) = 0 at first: what is left of the equations, which are linear in them.
+        jets, lam = jnp.concatenate([jets, jnp.zeros((1, n))]), jnp.concatenate([lam, jnp.zeros((1, m))])
+        rest = -self.slopes(t, q, jets, lam)[0] - self.space.coad(jets[0], p0)
+        f = self.slopes
+        for k in range(r):
+            f = self.rate(f)
+            rest = rest + (-1) ** k * f(t, q, jets, lam)[1 + k]
+        K = self.regularity(t, q, jets, lam[0])
+        right = (-1) ** r * rest
+        if m:
+            right = jnp.concatenate([right, -self.constraint_rates(t, q, jets, r)[-1]])
+        found = newton.solve(K, right)
+        return found[:n], found[n:]
+
+    def constraint_rates(self, t, q, jets, count):
+        """Phi and its first `count` derivatives along a motion, shape (count + 1, m); `jets` has `order + count` rows or more."""
+        f = lambda t, q, jets, lams: self.Phi(t, q, jets)  # noqa: E731
+        rows = []
+        for _ in range(count + 1):
+            rows.append(f(t, q, jets, jnp.zeros((1, 0))))
+            f = self.rate(f)
+        return jnp.stack(rows)
+
+    def check_regular(self, K):
+        """Raise ValueError where the matrix of `regularity` is not finite, or singular."""
+        words = f"d2L/dq^({self.order})2" + ("" if self.vakonomic is None else f", bordered by dPhi/dq^({self.order}),")
+        if not np.all(np.isfinite(K)):
+            raise ValueError(f"the Lagrangian of {self.name} is not finite at the initial data: {words} = {np.asarray(K).tolist()}.")
+        rank, _ = relative_rank(K)
+        if rank < len(K):
+            raise ValueError(
+                f"the Lagrangian of {self.name} is singular: {words} has rank {rank} of {len(K)} at the initial data, so no motion follows "
+                f"from it. Let L depend on every component of q^({self.order}), or lower `order`."
+            )
+
+
+def shifted(rows):
+    """What the rows change by: each by the next, the last by nothing."""
+    return jnp.concatenate([rows[1:], jnp.zeros_like(rows[:1])])

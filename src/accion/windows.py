@@ -1,0 +1,109 @@
+"""The pullback for Lagrangians of any order: a window of r + 1 configurations instead of the two ends of a step (004 section 8.3).
+
+A window is given by its first configuration and by the forward differences (x_1, x_2 - x_1, x_3 - 2 x_2 + x_1, ...) of its r increments: derivatives
+up to the highest keep all their digits that way. The velocity along it is the polynomial of degree r - 1 whose mean over step i is x_i/h; the
+others are its derivatives. A method samples the middle interval of the window, at c = (r - 1)/2 + c_i steps after its first node; for r = 1 this is
+the pullback of a step. Derivatives D_j are by displacements e_0, ..., e_r of the nodes.
+"""
+
+from functools import lru_cache
+from itertools import pairwise
+from math import comb, floor
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion.methods import Sample
+
+
+@lru_cache(maxsize=256)
+def weights(count, c):
+    """W with h^(s+1) v^(s)(c) = sum_i W[s, i] d_i, shape (count, count): derivatives of the velocity at c from the differences of `count` increments.
+
+    The position is sum_i binomial(c, i + 1) d_i. W is upper triangular: a derivative takes no difference lower than its own.
+    """
+    W = np.zeros((count, count))
+    for i in range(count):
+        p = np.poly1d([1.0])
+        for j in range(i + 1):
+            p = p * np.poly1d([1.0, -j]) / (j + 1)
+        for s in range(i + 1):
+            W[s, i] = p.deriv(s + 1)(c)
+    return W
+
+
+@lru_cache(maxsize=64)
+def summation(count):
+    """S with x = S d, from forward differences to increments, shape (count, count)."""
+    return np.array([[float(comb(i, j)) for j in range(count)] for i in range(count)])
+
+
+@lru_cache(maxsize=64)
+def differencing(count):
+    """Its inverse, d = D x."""
+    return np.array([[(-1.0) ** (i - j) * comb(i, j) if j <= i else 0.0 for j in range(count)] for i in range(count)])
+
+
+def combine(weights, rows):
+    """The products of a small matrix of numbers with `rows`, without terms that are zero."""
+    return jnp.stack([sum(w * row for w, row in zip(line, rows, strict=True) if w != 0) + jnp.zeros_like(rows[0]) for line in weights])
+
+
+def differences(space, nodes):
+    """The forward differences of the increments between configurations, shape (len(nodes) - 1, dim)."""
+    x = jnp.stack([space.local(a, b) for a, b in pairwise(nodes)])
+    return combine(differencing(len(x)), x)
+
+
+def derivatives(d, c, h):
+    """v, a, ... at c steps after the first node, from the differences `d` of increments, shape like d."""
+    count = len(d)
+    scale = jnp.stack([1 / h ** (s + 1) for s in range(count)])
+    return combine(weights(count, float(c)), d) * scale[:, None]
+
+
+def configuration(space, q, x, e, c):
+    """The configuration at c steps after the node q, where increments `x` follow; nodes displaced by `e`, and `x` with them."""
+    j = min(floor(c), len(x))
+    for i in range(j):
+        q = space.retract(q, x[i][0])
+    q = space.displace(q, e[j])
+    return q if c == j else space.retract(q, (c - j) * x[j][1])
+
+
+def samples(space, method, t, h, q, d, e):
+    """The samples (w_i, t_i, q_i, (v_i, a_i, ...)) of the window from `q` with differences `d`, shape (r, dim).
+
+    Its nodes are displaced by `e`, shape (r + 1, dim).
+    """
+    r = len(d)
+    x = combine(summation(r), d)
+    y = jnp.stack([space.relative(x[i], e[i], e[i + 1]) for i in range(r)])
+    # In the value y = x, and nothing is lost: the differences are as accurate as they were.
+    moved = d + combine(differencing(r), y - x)
+    found = []
+    for w, c in method.nodes:
+        c = (r - 1) / 2 + c
+        found.append(Sample(w, t + c * h, configuration(space, q, list(zip(x, y, strict=True)), e, c), derivatives(moved, c, h)))
+    return found
+
+
+def still(d):
+    """No displacement of the nodes."""
+    return jnp.zeros((len(d) + 1, d.shape[1]))
+
+
+def action(system, method, t, h, q, d, e, lam=None):
+    """Ld = h sum_i w_i L(t_i, q_i, v_i, a_i, ...) of a window; with `lam`, of L + lam.Phi."""
+    return h * sum(s.w * system.L(s.t, s.q, s.v, lam) for s in samples(system.space, method, t, h, q, d, e))
+
+
+def closure(system, method, t, h, q, d, e):
+    """The discrete constraint sum_i w_i Phi(t_i, q_i, v_i, a_i, ...) of a window, shape (m,)."""
+    return sum(s.w * system.Phi(s.t, s.q, s.v) for s in samples(system.space, method, t, h, q, d, e))
+
+
+def variation(system, method, t, h, q, d, lam=None):
+    """(D_1 Ld, ..., D_{r+1} Ld), shape (r + 1, dim)."""
+    return jax.grad(lambda e: action(system, method, t, h, q, d, e, lam))(still(d))

@@ -1,7 +1,9 @@
 """The linear systems of a program: symmetric, indefinite, and banded once unknowns and rows are ordered in time."""
 
 import numpy as np
-from scipy.linalg.lapack import dgbtrf, dgbtrs
+from scipy.linalg import get_lapack_funcs
+
+dgbtrf, dgbtrs = get_lapack_funcs(("gbtrf", "gbtrs"), dtype=np.float64)
 
 
 class Band:

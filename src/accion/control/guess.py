@@ -79,7 +79,9 @@ def guess_of(problem, given, steps):
     elif isinstance(given, Trajectory):
         t = np.asarray(given.t)
         found = resampled(space, t, given.q, np.zeros((2, problem.count)), t[[0, -1]], float(t[-1] - t[0]), steps, float(t[0]))
-    elif isinstance(given, tuple | list) and len(given) == 2:
+    elif isinstance(given, tuple | list):
+        if len(given) != 2:
+            raise ValueError(f"guess must be (q, u), a Solution or a Trajectory; got a sequence of {len(given)}.")
         found = Guess(given[0], given[1], sum(problem.durations) / 2)
     else:
         found = given.resample(steps)

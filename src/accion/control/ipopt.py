@@ -4,6 +4,7 @@ import numpy as np
 
 from accion.control.sqp import Found, Point, stationarity
 
+INFINITY = 2e19  # what IPOPT takes for it
 WORDS = {
     0: "a local minimum was found",
     1: "a local minimum was found, to the acceptable tolerance of IPOPT",
@@ -72,9 +73,9 @@ def solve(program, x, lam=None, *, tolerance=1e-9, max_iterations=1000, report=l
         report(iteration, cost, off, slope)
         return True
 
+    finite = lambda a: np.clip(a, -INFINITY, INFINITY)  # noqa: E731
     problem = ipyopt.Problem(
-        program.n, np.where(np.isfinite(program.lower), program.lower, -2e19), np.where(np.isfinite(program.upper), program.upper, 2e19),
-        program.m, np.where(np.isfinite(program.row_lower), program.row_lower, -2e19), np.where(np.isfinite(program.row_upper), program.row_upper, 2e19),
+        program.n, finite(program.lower), finite(program.upper), program.m, finite(program.row_lower), finite(program.row_upper),
         program.jacobian_pattern, (i[low], j[low]), lambda x: value(x)[0], gradient, rows, jacobian, hessian, watch,
         ipopt_options={"print_level": 0, "sb": "yes", "tol": tolerance, "max_iter": int(max_iterations), **(options or {})},
     )  # fmt: skip

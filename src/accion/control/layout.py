@@ -26,9 +26,9 @@ class Layout:
         problem, space = self.problem, self.problem.system.space
         lower, upper = np.full(self.size, -np.inf), np.full(self.size, np.inf)
         lower[self.e], upper[self.e] = problem.q_bounds
-        lower[self.u], upper[self.u] = problem.u_bounds
-        lower[self.v], upper[self.v] = problem.v_bounds
-        lower[self.T], upper[self.T] = problem.durations
+        for block, bounds in ((self.u, problem.u_bounds), (self.v, problem.v_bounds), (self.T, problem.durations)):
+            if block.size:
+                lower[block], upper[block] = bounds
         nodes = ((0, 0), (-1, 1)) if problem.boundary == "velocities" else ((0, 0), (1, 0), (-2, 1), (-1, 1))
         for node, which in nodes:
             end = problem.ends[which]

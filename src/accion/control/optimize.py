@@ -5,7 +5,7 @@ from rich.console import Console
 
 from accion import inputs
 from accion.control import direct, ipopt, sqp, vakonomic
-from accion.control.collect import solution_of
+from accion.control.collect import Refined, solution_of
 from accion.control.guess import guess_of, shaken
 from accion.control.layout import base_of, local_all
 from accion.control.problem import ControlProblem
@@ -31,7 +31,8 @@ def optimize(
     guess:        where to start: (q, u) at nodes and steps, a `Solution` on any mesh, a `Trajectory`; without it the line between the ends
     starts:       how many times to start, the first time from the guess and then from random waves around it of the size `spread`; the
                   best is returned, with all local optima that were found in `optima`
-    solver:       "sqp", an own method on the banded system, for problems with equations only; "ipopt" for all others; None chooses. `options` are IPOPT's.
+    solver:       "sqp", an own method on the banded system, for problems with equations only; "ipopt" for all others, `options` are its own; None
+                  chooses
 
     Failure raises `OptimizeFailed`, which names the constraint and the time where it is worst; with throw=False the failed solution is returned.
     """
@@ -116,8 +117,8 @@ def failure(problem, found):
     words = "; ".join(f"{program.row_label(int(i))} is off by {off[i]:.3g}" for i in worst)
     if words:
         return (
-            f"no controls were found for {problem.name}: {found.message}. Worst: {words}. Give it a longer duration, wider bounds or another guess: "
-            "as it is, the ends may not be reachable."
+            f"no controls were found for {problem.name}: {found.message}. Worst: {words}. The end may not be reachable in the duration of "
+            f"{problem.longest:g} with these bounds; or the guess is too symmetric or too far: try starts=10, or a guess of your own."
         )
     return (
         f"no optimum was found for {problem.name}: {found.message} after {found.iterations} iterations (cost {found.cost:.6g}, slope "
@@ -166,22 +167,16 @@ def refine(solution, *, tolerance=1e-4, max_steps=10_000, progress=False):
 
     Returns a `Refined`: the last solution, the cost extrapolated to h = 0 (Richardson) with its error, and the costs of all meshes.
     """
-    from accion.control.collect import Refined
-
     order = solution.method.order or 1
-    steps, costs = [solution.steps], [solution.cost]
-    while True:
+    steps, costs, correction = [solution.steps], [solution.cost], float("inf")
+    while abs(correction) > tolerance * max(abs(solution.cost), 1e-300):
         finer = 2 * solution.steps
         if finer > max_steps:
-            raise OptimizeFailed(
-                f"the error of the cost is still {error:.3g} with {solution.steps} steps; raise max_steps or the tolerance.", solution=solution
-            )  # fmt: skip
-        solution = optimize(
-            solution.problem, solution.method, finer, guess=solution, formulation=solution.formulation, solver=solution.solver, progress=progress
-        )
+            words = f"the error of the cost is still {abs(correction):.3g} with {solution.steps} steps; raise max_steps or the tolerance."
+            raise OptimizeFailed(words, solution=solution)
+        same = {"formulation": solution.formulation, "solver": solution.solver, "progress": progress}
+        solution = optimize(solution.problem, solution.method, finer, guess=solution, **same)
         steps.append(finer)
         costs.append(solution.cost)
         correction = (costs[-1] - costs[-2]) / (2**order - 1)
-        error = abs(correction)
-        if error <= tolerance * max(abs(solution.cost), 1e-300):
-            return Refined(solution, solution.cost + correction, error, tuple(steps), tuple(costs))
+    return Refined(solution, solution.cost + correction, abs(correction), tuple(steps), tuple(costs))

@@ -47,7 +47,8 @@ class Hamiltonian:
 
     def primary(self, u, args):
         """dH/du, which is zero on W1 (004 section 7.1)."""
-        return jax.grad(lambda u: self.H(args[0], *args[1:4], u, *args[4:]))(u)
+        system, t, q, v, p0, p1 = args
+        return jax.grad(lambda u: self.H(system, t, q, v, u, p0, p1))(u)
 
     def control(self, system, t, q, v, p1, guess):
         """The control on W1, where dH/du = (M^-1 B)^T p1 - dC/du = 0: a is affine in u. NaN where none is found from `guess`."""
@@ -100,7 +101,7 @@ class Shot:
         e0, v0, p0, p1, e1, v1, r0, r1, _ = parts(x, *([n] * 8))
         start = (space.retract(base0, e0), v0, p0, p1, jnp.zeros(()))
         q, v, a, b, cost = flow(partial(self.hamiltonian.rates, system, guess), t0 + k * h, start, h, pieces)
-        gap = space.local(space.retract(base1, e1), q if space.flat else space.project(q))
+        gap = space.local(space.retract(base1, e1), q)
         return cost, jnp.concatenate([gap, v - v1, a - r0, b - r1])
 
 
@@ -115,9 +116,10 @@ class Transversal:
         space, n = system.space, system.space.dim
         e, v, p0, p1, _ = parts(x, *([n] * 4))
         q = space.retract(data, e)
-        if self.terminal is None:
+        last = self.terminal
+        if last is None:
             return jnp.zeros(()), jnp.concatenate([p0, p1])
-        terminal = lambda d, v: self.terminal(t, space.displace(q, d), v, system.params)  # noqa: E731
+        terminal = lambda d, v: last(t, space.displace(q, d), v, system.params)  # noqa: E731
         dq, dv = jax.grad(terminal, (0, 1))(jnp.zeros(n), v)
         return terminal(jnp.zeros(n), v), jnp.concatenate([p0 + dq, p1 + dv])
 

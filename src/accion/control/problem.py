@@ -1,7 +1,7 @@
 """What is to be controlled, from where to where, and at what cost."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, NamedTuple
 
 import jax
@@ -45,7 +45,7 @@ class End(NamedTuple):
     """One end: the configuration and velocity there, and which components of them are fixed."""
 
     q: Any
-    v: np.ndarray
+    v: Any
     q_fixed: np.ndarray
     v_fixed: np.ndarray
 
@@ -67,6 +67,7 @@ class ControlProblem:
 
     system: System
     cost: Callable[..., Any]
+    _: KW_ONLY
     actuated: Any = None
     actuation: Callable[..., Any] | None = None
     start: Any = None
@@ -81,6 +82,13 @@ class ControlProblem:
     boundary: str = "velocities"
     controls: Any = None
     name: str | None = None
+    B: Any = field(init=False, repr=False)  # the actuation, a function
+    count: int = field(init=False, repr=False)  # of controls
+    durations: Any = field(init=False, repr=False)  # (least, most)
+    ends: Any = field(init=False, repr=False)
+    u_bounds: Any = field(init=False, repr=False)
+    q_bounds: Any = field(init=False, repr=False)
+    v_bounds: Any = field(init=False, repr=False)
 
     def __post_init__(self):
         set_ = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731
@@ -239,7 +247,9 @@ def named_bounds(problem, given, where):
     if not isinstance(given, dict):
         raise ValueError(f'{where} must be a dictionary such as {{"{system.names[0]}": (-2.0, 2.0)}}; got {given!r}.')
     if where == "state_bounds" and not system.space.flat:
-        raise ValueError("state_bounds are for coordinates of a flat space; on a group say what is allowed by path={name: g(t, q, v, u, params) <= 0}.")
+        raise ValueError(
+            "state_bounds are for coordinates of a flat space; on a group say what is allowed by path={name: g(t, q, v, u, params) <= 0}."
+        )
     for key, pair in given.items():
         i = coordinate_number(system, key, where)
         (lower[i],), (upper[i],) = pair_of(pair, 1, f"{where}[{key!r}]", (str(key),))

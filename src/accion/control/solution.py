@@ -172,9 +172,10 @@ def replayed(B, system, q0, v0, t, ramps):
         t, h, before, after = data
 
         def rates(now, y):
+            q, v = y
             u = before + (now - t) / h * (after - before)
-            a = index_one(replace(system, force=Push(system.force, B, u)), now, *y, None)[0]
-            return space.tangent(*y), a
+            a = index_one(replace(system, force=Push(system.force, B, u)), now, q, v, None)[0]
+            return space.tangent(q, v), a
 
         q, v = flow(rates, t, state, h, REPLAY_PIECES)
         state = (q if space.flat else space.project(q), v)

@@ -229,11 +229,11 @@ def feasible(program, x, *, tolerance=1e-11, max_iterations=50):
     band = Band(program)
     point = look(program, np.where(program.fixed, program.lower, x))
     none = np.zeros(len(program.hessian_pattern[0]))
-    lam, last = np.zeros(program.m), np.inf
+    lam, last, size = np.zeros(program.m), np.inf, 1.0
     for iteration in range(max_iterations):
         off = float(np.max(np.abs(point.rows), initial=0.0))
         size = 1.0 + float(np.max(np.abs(point.x)))
-        if off <= tolerance * size and off >= 0.5 * last or off == 0.0:  # as far as rounding lets it
+        if (off <= tolerance * size and off >= 0.5 * last) or off == 0.0:  # as far as rounding lets it
             return ended(point, lam, iteration, True, "the equations are satisfied")
         factors = band.factor(none, point.J, 1.0)
         if factors is None or not np.isfinite(off):

@@ -50,7 +50,9 @@ def elimination(problem):
     if problem.path or np.any(limited(problem)):
         raise ValueError('the vakonomic formulation does not support path constraints and velocity bounds; try formulation="direct".')
     if not isinstance(problem.B, Selected):
-        raise ValueError('the vakonomic formulation needs actuated=[...], controls that act on coordinates (004 section 7.1); try formulation="direct".')
+        raise ValueError(
+            'the vakonomic formulation needs actuated=[...], controls that act on coordinates (004 section 7.1); try formulation="direct".'
+        )
     B = np.asarray(problem.B(0.0, None, None))
     tuples = lambda A: tuple(map(tuple, A.tolist()))  # noqa: E731
     return Eliminated(tuples(np.linalg.pinv(B)), tuples(null_space(B.T).T if B.shape[1] < B.shape[0] else np.zeros((0, B.shape[0]))))
@@ -120,7 +122,9 @@ def transcribe(problem, method, steps, q):
     nodes = np.arange(steps + 1)
     inner = np.full((steps + 1, 1), True)
     inner[[0, -1]] = ends
-    wanted = [rows.block(np.broadcast_to(inner, (steps + 1, free)), nodes + 0.3, lambda k, j: f"the unactuated equation {j} of {system.name} {when(k)}")]
+    wanted = [
+        rows.block(np.broadcast_to(inner, (steps + 1, free)), nodes + 0.3, lambda k, j: f"the unactuated equation {j} of {system.name} {when(k)}")
+    ]
     if bounded:
         limits = np.broadcast_to(inner, (steps + 1, problem.count))
         wanted.append(rows.block(limits, nodes + 0.4, lambda k, j: f"{problem.controls[j]} {when(k)}", *problem.u_bounds))

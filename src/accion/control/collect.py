@@ -150,18 +150,28 @@ def whole_multipliers(problem, mu, t, q, v, u):
     rest, inverse = np.array(eliminated.rest).reshape(-1, problem.system.space.dim), np.array(eliminated.inverse)
     lam = mu @ rest
     inner = slice(None) if len(u) == len(t) else slice(1, -1)
-    slopes_u = jax.vmap(lambda t, q, v, u: jax.grad(lambda u: problem.cost(t, q, v, u, problem.system.params))(u))
-    lam[inner] -= np.asarray(slopes_u(t[inner], jax.tree.map(lambda a: a[inner], q), v[inner], u)) @ inverse
+    slopes = slopes_by_controls(problem.cost, problem.system, t[inner], jax.tree.map(lambda a: a[inner], q), v[inner], u)
+    lam[inner] -= np.asarray(slopes) @ inverse
     return lam
+
+
+@partial(jax.jit, static_argnums=0)
+def slopes_by_controls(cost, system, t, q, v, u):
+    """dC/du at each node."""
+    return jax.vmap(lambda t, q, v, u: jax.grad(lambda u: cost(t, q, v, u, system.params))(u))(t, q, v, u)
 
 
 def differenced(problem, lam, t, q, v, u):
     """Costates from the multipliers: p1 = -M lam, and p0 = -p1' - dH/dv (at p0 = 0) by differences."""
     if len(u) != len(t):
         u = np.concatenate([u[:1], u, u[-1:]])
-    hamiltonian, system = Hamiltonian(problem.cost, problem.B), problem.system
-    zero = np.zeros_like(lam)
-    p1 = np.asarray(costates_at(system, t, q, v, lam, zero))[:, 1]
-    rest = jax.vmap(lambda t, q, v, u, p1: jax.grad(lambda v: hamiltonian.H(system, t, q, v, u, jnp.zeros_like(v), p1))(v))
-    p0 = -np.gradient(p1, t, axis=0, edge_order=2) - np.asarray(rest(t, q, v, u, p1))
+    p1 = np.asarray(costates_at(problem.system, t, q, v, lam, np.zeros_like(lam)))[:, 1]
+    rest = slopes_by_velocities(Hamiltonian(problem.cost, problem.B), problem.system, t, q, v, u, p1)
+    p0 = -np.gradient(p1, t, axis=0, edge_order=2) - np.asarray(rest)
     return np.stack([p0, p1], axis=1)
+
+
+@partial(jax.jit, static_argnums=0)
+def slopes_by_velocities(hamiltonian, system, t, q, v, u, p1):
+    """dH/dv at p0 = 0 at each node."""
+    return jax.vmap(lambda t, q, v, u, p1: jax.grad(lambda v: hamiltonian.H(system, t, q, v, u, jnp.zeros_like(v), p1))(v))(t, q, v, u, p1)

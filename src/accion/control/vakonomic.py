@@ -21,7 +21,7 @@ from scipy.linalg import null_space
 from accion.control.direct import Transcription, assemble, limited, parts
 from accion.control.layout import base_of, displaced, layout_of
 from accion.control.problem import Selected
-from accion.control.program import Family
+from accion.control.program import VALUES, Family
 from accion.control.rows import Rows
 from accion.pullback import variation
 
@@ -166,17 +166,19 @@ def base_now(program):
 
 def controls_of(problem, method, layout, q, v):
     """The controls at the nodes: shape (N + 1, controls), or (N - 1, controls) where the ends are two configurations each."""
-    eliminated, system, n = elimination(problem), problem.system, problem.system.space.dim
-    steps = layout.steps
-    args = (system, np.float64(problem.t0), np.float64(problem.longest), np.float64(steps))
-    zero = np.zeros(n)
+    eliminated, n = elimination(problem), problem.system.space.dim
+    args = (problem.system, np.float64(problem.t0), np.float64(problem.longest), np.float64(layout.steps))
     windows, first, last = window_data(q)
-    found = [jax.vmap(lambda d: Window(method, problem.cost, eliminated, True)(args, d, jnp.zeros(3 * n))[1])(windows)]
+
+    def rows_of(f, data, x):
+        count = len(jax.tree.leaves(data)[0])
+        return Family(f, args, data, np.tile(np.arange(len(x)), (count, 1)), np.zeros((count, 1), dtype=int)).evaluate(VALUES, x)[1]
+
+    found = [rows_of(Window(method, problem.cost, eliminated, True), windows, np.zeros(3 * n))]
     if problem.boundary == "velocities":
-        one = lambda data: jax.tree.map(lambda a: a[0], data)  # noqa: E731
         ends = [
-            HalfWindow(method, problem.cost, None, eliminated, True, late)(args, one(data), np.concatenate([zero, zero, end]))[1]
+            rows_of(HalfWindow(method, problem.cost, problem.terminal, eliminated, True, late), data, np.append(np.zeros(2 * n), end))
             for data, end, late in ((first, v[0], False), (last, v[1], True))
         ]
-        found = [ends[0][None], found[0], ends[1][None]]
-    return np.asarray(jnp.concatenate(found))[:, len(eliminated.rest) :]
+        found = [ends[0], *found, ends[1]]
+    return np.concatenate(found)[:, len(eliminated.rest) :]

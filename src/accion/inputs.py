@@ -134,7 +134,7 @@ def check_given(system, start):
 def checker(system, name):
     """The function (value, name) that checks one part of a start."""
     if isinstance(system, HigherOrderSystem) and name != "q0":
-        return lambda value, name: check_higher(system, value, name)
+        return lambda value, words: check_higher(system, name, value, words)
     if name in ("q0", "q1"):
         return system.space.check
     if name == "S0":
@@ -143,12 +143,12 @@ def checker(system, name):
     return lambda value, name: check_vector(value, length, name, kind)
 
 
-def check_higher(system, value, name):
-    """The v0, lam0 or q1 of a system of higher order, as float64."""
+def check_higher(system, part, value, name):
+    """The v0, lam0 or q1 of a system of higher order, as float64; `name` is what the user knows it by."""
     r, n = system.order, system.space.dim
-    if name == "q1":
+    if part == "q1":
         return check_configurations(system.space, value, 2 * r - 1, name)
-    rows, length, words = (2 * r - 1, n, "q', ..., q^(2r-1)") if name == "v0" else (r, system.multipliers, "lam, ..., lam^(r-1)")
+    rows, length, words = (2 * r - 1, n, "q', ..., q^(2r-1)") if part == "v0" else (r, system.multipliers, "lam, ..., lam^(r-1)")
     return check_rows(value, rows, length, name, f"{words} of a system of order r = {r}")
 
 

@@ -34,6 +34,7 @@ from accion.gallery import (
     skate,
     sleigh,
     slotted_disk,
+    splines,
     spring_in_gas,
     square_formation,
     swarm,
@@ -85,6 +86,7 @@ ENTRIES = {
         square_formation.entry,
         attraction_region.entry,
         swarm.entry,
+        splines.entry,
     )
 }
 

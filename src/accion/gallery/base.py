@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import Any
 
@@ -10,8 +10,10 @@ import jax
 import numpy as np
 
 from accion.continuous import accelerations
+from accion.control import ControlProblem, optimize
 from accion.methods import Method
-from accion.systems import System, ThermalSystem
+from accion.simulate import simulate
+from accion.systems import HigherOrderSystem, System, ThermalSystem
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Entry:
     title: str
     source: str
     text: str
-    system: System | ThermalSystem
+    system: System | ThermalSystem | HigherOrderSystem
     method: Method
     start: dict[str, Any]  # q0, v0 and, for a thermal system, S0
     h: float
@@ -54,6 +56,19 @@ class Entry:
     positions: Callable[..., Any] | None = None  # q -> points of the plane, for the animation
     printed: Any = None  # a smaller system whose equations are shown, where those of `system` fill no page
     card: bool = False  # whether the report shows what `audit` finds
+    problem: ControlProblem | None = None  # where the motion is not simulated but the best of many
+    search: dict[str, Any] = field(default_factory=dict)  # how it is looked for: arguments of `optimize`
+
+
+def run(entry, method=None, *, h=None, steps=None, params=None):
+    """What the entry is about: the `Trajectory` from its start, or the `Solution` of its control problem; its own numbers where none are given."""
+    method, steps = method or entry.method, entry.steps if steps is None else steps
+    if entry.problem is None:
+        return simulate(entry.system, method, **entry.start, h=entry.h if h is None else h, steps=steps, params=params)
+    if h is not None:
+        raise ValueError(f"{entry.name} is to be controlled in {entry.problem.longest:g} s: choose the number of steps, not their length.")
+    problem = entry.problem if params is None else replace(entry.problem, system=entry.system.with_params(params))
+    return optimize(problem, method, steps, **entry.search)
 
 
 def equations_of(entry):

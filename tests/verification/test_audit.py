@@ -5,7 +5,7 @@ from contextlib import nullcontext
 import pytest
 
 import accion as ac
-from tests.verification import constrained, measure, thermal
+from tests.verification import constrained, control, measure, thermal
 from tests.verification.problems import CASES
 
 # `make audit` measures every pair. Here every method is measured on the double pendulum and, where its steps can be explicit, on the quartic;
@@ -71,3 +71,17 @@ def test_the_measurements_can_fail():
     energy, drift, _ = measure.long_run(broken, ac.Midpoint(), steps=10_000)
     assert energy > 0.1
     assert abs(drift) > 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("formulation", ["direct", "vakonomic"])
+def test_audit_of_optimal_control(formulation):
+    """`make audit` measures other methods too."""
+    row = control.measure(ac.Midpoint(), formulation)
+    assert abs(row.cost - 2) < 0.1
+    assert abs(row.control - 2) < 0.35
+    assert abs(row.costate - 2) < 0.35
+    assert row.replay > 1.5
+    assert row.iterations[0] <= 20
+    assert max(row.iterations[1:]) <= 8
+    assert row.violation < 1e-11

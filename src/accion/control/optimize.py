@@ -162,6 +162,14 @@ def distinct(solutions):
     return kept
 
 
+def halved(solution):
+    """`solution` on a mesh of half the steps."""
+    if solution.steps % 2 or solution.steps < 8:
+        raise ValueError(f"half of {solution.steps} steps is no mesh: an even number, 8 or more, is needed.")
+    same = {"formulation": solution.formulation, "solver": solution.solver}
+    return optimize(solution.problem, solution.method, solution.steps // 2, guess=solution, **same)
+
+
 def refine(solution, *, tolerance=1e-4, max_steps=10_000, progress=False):
     """`solution` on finer and finer meshes, each of twice the steps, until the estimated relative error of the cost is below `tolerance`.
 

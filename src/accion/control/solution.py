@@ -25,7 +25,7 @@ class Solution:
 
     t, q, v, p:    times, configurations, velocities and momenta at the nodes; `u` the controls at the times `t_u` (the middles of the steps, on
                    each of which the control is constant; the nodes, with formulation="vakonomic")
-    cost:          of the discrete problem; see `extrapolated` for a better value and its error
+    cost:          of the discrete problem; `richardson` gives a better value and its error
     costates:      (times, 2, dim): (p0, p1) of (q, v), minus the derivatives of the least cost that is left (004 chapter 7)
     multipliers:   of the momentum balances, (times, dim); `lam` the constraint forces
     iterations, success, message:  of the solver, in words; `violation` and `stationarity` say how far off the equations are
@@ -134,6 +134,14 @@ class Solution:
         between = lambda a: np.stack([np.interp(t, self.t, column) for column in np.asarray(a).reshape(len(self.t), -1).T], axis=1)  # noqa: E731
         costates = between(self.costates).reshape(count + 1, 2, -1)
         return pontryagin.extremal(problem, t, sparse.q, between(self.v), sparse.u, costates, duration=self.duration)
+
+    def richardson(self):
+        """(cost, error): the cost extrapolated to h = 0 from this mesh and one of half the steps, and an estimate of the error of `cost`."""
+        from accion.control.optimize import halved  # what solves makes solutions
+
+        order = self.method.order or 1
+        correction = (self.cost - halved(self).cost) / (2**order - 1)
+        return self.cost + correction, abs(correction)
 
     def plot(self, axes=None):
         """Coordinates, velocities and controls over time, with their bounds; returns the matplotlib figure."""

@@ -14,6 +14,7 @@ from accion.control.band import Band
 LEAST_PART = 1e-8
 GAIN, LOSS = 1e-5, 1e-5  # what a step must gain in violation, or in cost for each unit of violation
 ARMIJO = 1e-4
+UNSEEN = 1e-11  # of the cost
 FIRST_SHIFT, LEAST_SHIFT, LARGEST_SHIFT = 1e-4, 1e-12, 1e12  # of the Hessian
 
 
@@ -80,12 +81,15 @@ def stationarity(point, lam):
 def solve(program, x, lam=None, *, tolerance=1e-9, max_iterations=200, report=lambda *_: None):
     """The local minimum that is reached from `x`."""
     band = Band(program)
-    point = look(program, np.where(program.fixed, program.lower, x), np.zeros(program.m))._replace(H=None)
+    start = look(program, np.where(program.fixed, program.lower, x), np.zeros(program.m))
+    point = start._replace(H=None)
     if not (np.isfinite(point.cost) and np.all(np.isfinite(point.rows))):
         return ended(point, np.zeros(program.m), 0, False, "the cost or a constraint is not finite at the first guess")
     ones = np.zeros(len(program.hessian_pattern[0]))
-    if lam is None:
+    if lam is None and np.any(point.gradient[~program.fixed]):
         lam = first_multipliers(band, point, ones)
+    elif lam is None:
+        lam, point = np.zeros(program.m), start
     filter_: list[tuple[float, float]] = [(1e4 * max(1.0, point.violation), -np.inf)]
     shift = 0.0
     for iteration in range(max_iterations):
@@ -119,7 +123,9 @@ def ended(point, lam, iterations, success, message):
 
 
 def polished(band, point, lam):
-    """(point, lam) after one more full step, which takes them to rounding; as they were where it does not make them better."""
+    """(point, lam) after one more full step, where the rows that are left would be seen in the cost; as they were where it is not better."""
+    if abs(float(lam @ point.rows)) <= UNSEEN * abs(point.cost):
+        return point, lam
     factors = band.factor(point.program.hessian(point.x, 1.0, lam) if point.H is None else point.H, point.J)
     if factors is None:
         return point, lam

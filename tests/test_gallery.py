@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import accion as ac
 from accion import report
 from accion.cli import app
-from accion.gallery import ENTRIES, caldirola_particle, damped_spring, find
+from accion.gallery import ENTRIES, block_move, caldirola_particle, damped_spring, find
 from accion.gallery.base import Check, compare
 from accion.plot import new_figure
 
@@ -177,6 +177,23 @@ def test_run_a_thermal_system():
     assert done.exit_code == 0, done.output
     assert "S [J/K]" in done.output
     assert "T [K]" in done.output
+
+
+def test_run_a_control_problem(tmp_path):
+    """It is optimised and not simulated, with other parameters too, and saved as a solution."""
+    out = tmp_path / "out"
+    done = run(app, ["run", "block_move", "--steps", "20", "--set", "m=2", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    problem = replace(block_move.problem, system=block_move.system.with_params({"m": 2.0}))
+    found = ac.control.load(out / "control.zarr", problem)
+    direct = ac.optimize(problem, ac.Midpoint(), 20)
+    np.testing.assert_array_equal(found.u, direct.u)
+    assert found.cost == pytest.approx(24.0, rel=0.01)  # m^2 times 6
+    assert f"cost {direct.cost:.9g} on 20 steps" in done.output
+    assert (out / "control.png").stat().st_size > 5000
+    wrong = run(app, ["run", "block_move", "--h", "0.1"])
+    assert wrong.exit_code == 1
+    assert "choose the number of steps" in " ".join(wrong.output.split())
 
 
 def test_run_with_alpha():

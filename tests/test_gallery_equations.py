@@ -13,6 +13,7 @@ from accion.cli import app
 from accion.gallery import ENTRIES
 from accion.gallery.base import equations_of
 from tests.textbook import TEXTBOOK
+from tests.textbook_controlled import CONTROLLED_PAGES
 from tests.textbook_formation import FORMATION_PAGES
 from tests.textbook_groups import GROUP_PAGES
 from tests.textbook_heat import HEAT_PAGES
@@ -23,7 +24,7 @@ from tests.textbook_thermal import THERMAL_PAGES
 LETTERS = {"lam": "lambda", "gravity": "g", "ma": "m_a", "mb": "m_b", "mA": "m_A", "mB": "m_B", "slope": "alpha"}
 LETTERS |= {"T0": "T_0", "S0": "S_0", "U0": "U_0"}
 SAMPLES = 5
-PAGES = TEXTBOOK | GROUP_PAGES | THERMAL_PAGES | HEAT_PAGES | FORMATION_PAGES | HIGHER_PAGES
+PAGES = TEXTBOOK | GROUP_PAGES | THERMAL_PAGES | HEAT_PAGES | FORMATION_PAGES | CONTROLLED_PAGES | HIGHER_PAGES
 
 
 @pytest.fixture(scope="module")

@@ -55,16 +55,16 @@ def list_systems():
 def run(
     name: Annotated[str, typer.Argument(help="A system of the gallery; see `accion list`.")],
     method: Annotated[str | None, typer.Option(help=f"One of {CHOICE}.")] = None,
-    h: Annotated[float | None, typer.Option(help="The time step [s].")] = None,
+    h: Annotated[float | None, typer.Option(help="The time step [s]; not where the duration is given by a control problem.")] = None,
     steps: Annotated[int | None, typer.Option(help="How many steps.")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="param=value; may be repeated.")] = None,
-    out: Annotated[Path | None, typer.Option(help="A new folder for the trajectory (Zarr) and its figure.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A new folder for the trajectory, or the optimal control, (Zarr) and its figure.")] = None,
     animate: Annotated[float | None, typer.Option(help="Also a moving picture (GIF) of so many seconds, in the folder of --out.")] = None,
 ):
-    """Simulate one system of the gallery."""
-    from accion.errors import StepFailed
+    """Simulate one system of the gallery, or find its optimal control where it has a control problem."""
+    from accion.errors import OptimizeFailed, StepFailed
     from accion.gallery import find
-    from accion.simulate import simulate
+    from accion.gallery.base import run as run_entry
 
     try:
         entry = find(name)
@@ -77,14 +77,17 @@ def run(
         if out is not None:
             out.mkdir(parents=True)
         begin = time.perf_counter()
-        h, steps = entry.h if h is None else h, entry.steps if steps is None else steps
-        traj = simulate(entry.system, scheme, **entry.start, h=h, steps=steps, params=params)
-        describe(traj, time.perf_counter() - begin)
+        found = run_entry(entry, scheme, h=h, steps=steps, params=params)
+        seconds = time.perf_counter() - begin
+        if entry.problem is None:
+            describe(found, seconds)
+        else:
+            describe_control(found, seconds)
         if out is not None:
-            write(traj, out)
+            write(found, out, "trajectory" if entry.problem is None else "control")
         if out is not None and animate is not None:
-            traj.animate(entry.positions, out / "motion.gif", fps=15, seconds=animate)
-    except (ValueError, OSError, StepFailed) as error:
+            found.animate(entry.positions, out / "motion.gif", fps=15, seconds=animate)
+    except (ValueError, OSError, StepFailed, OptimizeFailed) as error:
         fail(error)
 
 
@@ -234,15 +237,20 @@ def parse_number(text):
         raise ValueError(f"expected a number, got {text!r}.") from error
 
 
-def describe(traj, seconds):
-    """What a person wants to know first of a run."""
+def ends_of(traj):
+    """A table of the coordinates at both ends."""
     from accion.plot.figures import shown
 
-    E = traj.energy()
     table = Table(f"{traj.system.name}, {traj.method}", "start", f"t = {float(traj.t[-1]):g} s")
     values, names = shown(traj, len(traj), 1)
     for name, first, last in zip(names, values[0, 0], values[0, -1], strict=True):
         table.add_row(escape(name), f"{first:.9g}", f"{last:.9g}")
+    return table
+
+
+def describe(traj, seconds):
+    """What a person wants to know first of a run."""
+    E, table = traj.energy(), ends_of(traj)
     if traj.S is not None:
         frame = traj.system.frame
         thermal = zip(frame.names, frame.temperatures, np.atleast_2d(traj.S.T), np.atleast_2d(traj.temperature().T), strict=True)
@@ -258,9 +266,24 @@ def describe(traj, seconds):
     )
 
 
-def write(traj, out):
+def describe_control(solution, seconds):
+    """What a person wants to know first of an optimal control."""
+    table = ends_of(solution.trajectory)
+    for name, first, last in zip(solution.problem.controls, solution.u[0], solution.u[-1], strict=True):
+        table.add_row(escape(name), f"{first:.9g}", f"{last:.9g}")
+    console.print(table)
+    if len(solution.optima) > 1:
+        console.print(f"costs of the local optima: {', '.join(f'{s.cost:.6g}' for s in solution.optima)}", highlight=False)
+    console.print(
+        f"cost {solution.cost:.9g} on {solution.steps} steps; {solution.message} in {solution.iterations} iterations of {solution.solver}; "
+        f"with these controls the continuous equations miss the end by {solution.replay_error:.2g}; {seconds:.2f} s with compilation.",
+        highlight=False,
+    )
+
+
+def write(found, out, name):
     from accion.plot import save_figure
 
-    traj.save(out / "trajectory.zarr")
-    save_figure(traj.plot(), out / "trajectory.png")
-    console.print(f"written: {out}/trajectory.zarr, {out}/trajectory.png", highlight=False)
+    found.save(out / f"{name}.zarr")
+    save_figure(found.plot(), out / f"{name}.png")
+    console.print(f"written: {out}/{name}.zarr, {out}/{name}.png", highlight=False)

@@ -6,8 +6,10 @@ from accion.gallery import (
     attraction_region,
     atwood,
     bath_oscillator,
+    block_move,
     caldirola_oscillator,
     caldirola_particle,
+    cart_pole,
     crank_pulley,
     damped_spring,
     damped_top,
@@ -20,6 +22,7 @@ from accion.gallery import (
     heavy_top,
     heavy_top_se3,
     henon_heiles,
+    kelly_cart_pole,
     kepler,
     magnetic_particle,
     pendulum,
@@ -87,6 +90,9 @@ ENTRIES = {
         attraction_region.entry,
         swarm.entry,
         splines.entry,
+        block_move.entry,
+        cart_pole.entry,
+        kelly_cart_pole.entry,
     )
 }
 

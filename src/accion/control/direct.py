@@ -165,7 +165,7 @@ def inequalities(problem, f, rows, steps, when):
         name = lambda k, j: f"the velocity of {system.names[j]} {when(k + 0.5)}"  # noqa: E731
         found += [rows.block(wanted, middle, name, *problem.v_bounds) for _ in samples]
     for words, g in problem.path.items():
-        size = jnp.size(jax.eval_shape(lambda g=g: jnp.atleast_1d(g(0.0, q, zero, jnp.zeros(problem.count), system.params))))
+        size = jax.eval_shape(lambda g=g: jnp.atleast_1d(g(0.0, q, zero, jnp.zeros(problem.count), system.params))).size
         name = lambda k, j, words=words: f"{words} {when(k + 0.5)}"  # noqa: E731
         found += [rows.block(np.full((steps, size), True), middle, name, -np.inf, 0.0) for _ in samples]
     return found

@@ -152,7 +152,7 @@ class Extremal(NamedTuple):
     @property
     def symplectic(self):
         """Whether W1 is symplectic along the solution (004 Prop 7.1.2): det d2H/du2 is nowhere zero."""
-        return bool(np.all(np.abs(np.linalg.det(self.regularity)) > 1e-12 * np.max(np.abs(self.regularity)) ** self.regularity.shape[1]))
+        return bool(np.all(regular(self.regularity)))
 
     @property
     def minimal(self):
@@ -160,11 +160,28 @@ class Extremal(NamedTuple):
         return bool(np.all(np.linalg.eigvalsh(self.regularity) < 0))
 
 
+def regular(bend):
+    """Where d2H/du2, shape (times, controls, controls), is not singular."""
+    return np.abs(np.linalg.det(bend)) > 1e-12 * np.max(np.abs(bend)) ** bend.shape[1]
+
+
+@partial(jax.jit, static_argnums=0)
+def bends(cost, system, t, q, v, u):
+    """d2H/du2 at each time, which is -d2C/du2: accelerations are affine in u."""
+    return -jax.vmap(lambda t, q, v, u: jax.hessian(cost, 3)(t, q, v, u, system.params))(t, q, v, u)
+
+
 def extremal(problem, t, q, v, u, costates, *, duration, pieces=PIECES):
     """The extremal near a discrete solution: times, configurations, velocities and costates (p0, p1) at the nodes, controls u at the steps."""
     system = problem.system
     if system.constraint is not None:
         raise ValueError("the necessary conditions are for systems without constraints: costates of constrained ones are not unique.")
+    found = regular(np.asarray(bends(problem.cost, system, t[:-1], jax.tree.map(lambda a: a[:-1], q), v[:-1], u)))
+    if not np.all(found):
+        raise OptimizeFailed(
+            f"d2H/du2 is singular at t = {t[np.argmin(found)]:.4g}: dH/du = 0 does not determine the controls, and W1 is not symplectic (004 Prop "
+            "7.1.2). Add a term to the cost that grows with all controls, such as 1e-3 * u @ u."
+        )
     hamiltonian = Hamiltonian(problem.cost, problem.B)
     program, layout = shooting(problem, hamiltonian, q, u, duration, pieces)
     x = np.zeros(program.n)

@@ -125,9 +125,9 @@ class Solution:
         problem = self.problem
         if problem.path or problem.boundary != "velocities":
             raise ValueError("Pontryagin's conditions are solved for problems with velocities at the ends and without path constraints.")
-        active = np.isclose(self.u, problem.u_bounds[0], atol=1e-6) | np.isclose(self.u, problem.u_bounds[1], atol=1e-6)
-        if np.any(active):
-            raise ValueError("controls are on their bounds: the smooth form of Pontryagin's conditions does not hold there.")
+        for words, values, bounds in self.bounded():
+            if any(np.any(np.isclose(values, side, atol=1e-6)) for side in bounds):
+                raise ValueError(f"{words} are on their bounds: the smooth form of Pontryagin's conditions does not hold there.")
         count = max(pontryagin.INTERVALS, min(self.steps, 256)) if intervals is None else int(intervals)
         sparse = self.resample(count)
         t = problem.t0 + self.duration * np.linspace(0, 1, count + 1)
@@ -142,6 +142,17 @@ class Solution:
         order = self.method.order or 1
         correction = (self.cost - halved(self).cost) / (2**order - 1)
         return self.cost + correction, abs(correction)
+
+    def bounded(self):
+        """(words, values, bounds) of what has bounds: controls, velocities of the steps and, on a flat space, coordinates between the ends."""
+        problem, space = self.problem, self.problem.system.space
+        before, after = (jax.tree.map(lambda a, s=s: np.asarray(a)[s], self.q) for s in (slice(None, -1), slice(1, None)))
+        d = np.asarray(jax.vmap(space.local)(before, after))
+        found = [("controls", self.u, problem.u_bounds), ("velocities", d * self.steps / self.duration, problem.v_bounds)]
+        if space.flat:
+            q = np.concatenate([np.reshape(leaf, (len(self.t), -1)) for leaf in jax.tree.leaves(self.q)], axis=1)
+            found.append(("coordinates", q[1:-1], problem.q_bounds))
+        return found
 
     def plot(self, axes=None):
         """Coordinates, velocities and controls over time, with their bounds; returns the matplotlib figure."""

@@ -147,7 +147,16 @@ def test_a_cubic_spline_between_nodes_is_found_to_roundoff():
     t = np.linspace(0, 2, 41)
     exact = book.cubic(t, *START)
     found = ac.connect(CUBIC, MID, qa=exact[:2], qb=list(exact[-2:]), duration=2.0, steps=40)
+    np.testing.assert_allclose(found.q, exact, atol=1e-13)
+
+
+def test_a_quintic_spline_of_many_steps_is_found_to_roundoff():
+    """The condition of the matrix is 300^6; the ends do not move at all."""
+    system = ac.HigherOrderSystem(lambda t, q, v, a, j, params: 0.5 * j[0] ** 2, ac.Euclidean(1), order=3, name="quintic")
+    exact = np.polynomial.Polynomial([0.1, 0.3, 0.7, -0.5, 0.9, 0.4])(np.linspace(0, 1, 301))[:, None]
+    found = ac.connect(system, MID, qa=exact[:3], qb=exact[-3:], duration=1.0, steps=300)
     np.testing.assert_allclose(found.q, exact, atol=1e-10)
+    np.testing.assert_array_equal(found.q[:3], exact[:3])
 
 
 def tension_error(n, run):
@@ -223,8 +232,8 @@ def test_two_points_and_marching_agree(r, method):
     """The equations are the same, and so is what is shown of each node but the last r - 1, which have no r nodes after them."""
     run = ac.simulate(BENT[r], method, q0=[0.3], v0=JETS[: 2 * r - 1], h=0.1, steps=15)
     found = ac.connect(BENT[r], method, qa=run.q[:r], qb=run.q[-r:], duration=1.5, steps=15)
-    np.testing.assert_allclose(found.q, run.q, atol=1e-10)
-    np.testing.assert_allclose(found.p[: 1 - r], run.p[: 1 - r], atol=1e-6)
+    np.testing.assert_allclose(found.q, run.q, atol=1e-12)
+    np.testing.assert_allclose(found.p[: 1 - r], run.p[: 1 - r], atol=1e-8)
     np.testing.assert_allclose(found.p[-1], run.p[-1], atol=0.1)
     d = ac.discrete(BENT[r], method)
     left = jax.jit(d.euler_lagrange)(0.3, 0.1, *run.q[3 : 4 + 2 * r])

@@ -21,9 +21,13 @@ HALVINGS = 12
 
 
 class Path(NamedTuple):
-    """The unknowns: configurations at all nodes, and the multipliers of nodes (holonomic) or windows (vakonomic)."""
+    """The unknowns: configurations at all nodes, and the multipliers of nodes (holonomic) or windows (vakonomic).
+
+    The increments between nodes are kept besides, as in a step: from the configurations they would lose the digits that q has in front of them.
+    """
 
     q: Any
+    x: jax.Array
     lam: jax.Array
 
 
@@ -128,26 +132,34 @@ def first_path(system, t0, h, ends, steps, guess):
         raise ConnectFailed(message, residual=float("nan"), t=float(t0))
     # The ends are the given ones, whatever the guess says.
     q = jax.tree.map(lambda a, head, tail: a.at[: len(head)].set(head).at[len(a) - len(tail) :].set(tail), q, ends.qa, ends.qb)
-    return Path(q, lam)
+    return Path(q, all_increments(space, q), lam)
+
+
+def all_increments(space, q):
+    return jax.vmap(space.local)(jax.tree.map(lambda a: a[:-1], q), jax.tree.map(lambda a: a[1:], q))
 
 
 # ---------------------------------------------------------------- what each window and each node adds
 
 
-def window(system, method, h, t, q, e, lam):
-    """D_1 Ld, ..., D_{r+1} Ld of a window that starts at time t, its configurations `q` displaced by `e`, (r + 1, dim); and Phi (vakonomic)."""
-    space, r = system.space, order(system)
-    moved = [space.retract(jax.tree.map(lambda a, i=i: a[i], q), e[i]) for i in range(r + 1)]
+def window(system, method, h, t, q, x, e, lam):
+    """D_1 Ld, ..., D_{r+1} Ld of a window that starts at (t, q) with increments `x`, its nodes displaced by `e`, (r + 1, dim); and Phi."""
+    space = system.space
+    q, x = space.displace(q, e[0]), displaced(space, x, e)
     if isinstance(system, HigherOrderSystem):
-        d = windows.differences(space, moved)
-        G = windows.variation(system, method, t, h, moved[0], d, lam)
-        return G, windows.closure(system, method, t, h, moved[0], d, windows.still(d)) if system.vakonomic is not None else jnp.zeros(0)
-    x = space.local(*moved)
-    G = jnp.stack(pullback.variation(system, method, t, h, moved[0], x, lam if system.vakonomic is not None else None))
+        d = windows.combine(windows.differencing(len(x)), x)
+        G = windows.variation(system, method, t, h, q, d, lam)
+        return G, windows.closure(system, method, t, h, q, d, windows.still(d)) if system.vakonomic is not None else jnp.zeros(0)
+    G = jnp.stack(pullback.variation(system, method, t, h, q, x[0], lam if system.vakonomic is not None else None))
     if system.vakonomic is None:
         return G, jnp.zeros(0)
-    samples = method.samples(space, t, h, moved[0], x, jnp.zeros_like(x), jnp.zeros_like(x))
-    return G, system.constraint.closure(system, samples, t + h, moved[1])
+    samples = method.samples(space, t, h, q, x[0], jnp.zeros_like(x[0]), jnp.zeros_like(x[0]))
+    return G, system.constraint.closure(system, samples, t + h, space.retract(q, x[0]))
+
+
+def displaced(space, x, e):
+    """Increments after their nodes are displaced by `e`, to first order."""
+    return jnp.stack([space.relative(x[i], e[i], e[i + 1]) for i in range(len(x))])
 
 
 def node(system, h, t, q, e, lam):
@@ -156,17 +168,17 @@ def node(system, h, t, q, e, lam):
     return h * system.constraint.reaction(system, t, q, None, lam), system.constraint.value(system, t, q, None)
 
 
-def edge(system, h, q, e, c):
+def edge(system, h, x, e, c):
     """The derivatives q', ..., q^(r-1) of the polynomial through the r + 1 configurations of a window, at c steps after the first."""
-    moved = [system.space.retract(jax.tree.map(lambda a, i=i: a[i], q), e[i]) for i in range(order(system) + 1)]
-    return windows.derivatives(windows.differences(system.space, moved), float(c), h)[:-1]
+    d = windows.combine(windows.differencing(len(x)), displaced(system.space, x, e))
+    return windows.derivatives(d, float(c), h)[:-1]
 
 
 def all_windows(system, path, steps):
-    """The configurations of each window, and its multipliers."""
+    """The first configuration of each window, its increments, and its multipliers."""
     count = steps + 1 - order(system)
-    q = jax.tree.map(lambda a: jnp.stack([a[i : i + count] for i in range(order(system) + 1)], axis=1), path.q)
-    return q, path.lam if system.vakonomic is not None else jnp.zeros((count, 0))
+    q, x = jax.tree.map(lambda a: a[:count], path.q), jnp.stack([path.x[i : i + count] for i in range(order(system))], axis=1)
+    return q, x, path.lam if system.vakonomic is not None else jnp.zeros((count, 0))
 
 
 def is_held(system):
@@ -177,9 +189,9 @@ def is_held(system):
 def equations(system, method, t0, h, steps, path, ends):
     """What is left of the equations: at each node, shape (steps + 1, dim), and of the constraints, one row for each window or node."""
     r, n = order(system), system.space.dim
-    q, lam = all_windows(system, path, steps)
+    q, x, lam = all_windows(system, path, steps)
     times, zero = t0 + h * jnp.arange(steps + 1), jnp.zeros((r + 1, n))
-    G, closed = jax.vmap(lambda t, q, lam: window(system, method, h, t, q, zero, lam))(times[: len(lam)], q, lam)
+    G, closed = jax.vmap(lambda t, q, x, lam: window(system, method, h, t, q, x, zero, lam))(times[: len(lam)], q, x, lam)
     balance = jnp.zeros((steps + 1, n))
     for i in range(r + 1):
         balance = balance.at[i : i + len(G)].add(G[:, i])
@@ -188,8 +200,8 @@ def equations(system, method, t0, h, steps, path, ends):
         balance, closed = balance + force, closed.at[0].set(0.0).at[-1].set(0.0)
     balance = balance.at[:r].set(0.0).at[steps + 1 - r :].set(0.0)
     if ends.va is not None:
-        balance = balance.at[1:r].set(edge(system, h, first(q), zero, 0) - ends.va)
-        balance = balance.at[steps + 1 - r : steps].set((edge(system, h, last(q), zero, r) - ends.vb)[::-1])
+        balance = balance.at[1:r].set(edge(system, h, x[0], zero, 0) - ends.va)
+        balance = balance.at[steps + 1 - r : steps].set((edge(system, h, x[-1], zero, r) - ends.vb)[::-1])
     return balance, closed
 
 
@@ -197,15 +209,15 @@ def equations(system, method, t0, h, steps, path, ends):
 def derivatives(system, method, t0, h, steps, path, ends):
     """The derivatives of what windows, nodes and ends add, by displacements and multipliers."""
     r, n = order(system), system.space.dim
-    q, lam = all_windows(system, path, steps)
+    q, x, lam = all_windows(system, path, steps)
     times, zero = t0 + h * jnp.arange(steps + 1), jnp.zeros((r + 1, n))
-    jacobian = lambda t, q, lam: jax.jacfwd(partial(window, system, method, h, t, q), (0, 1))(zero, lam)  # noqa: E731
-    of_windows, of_nodes, of_ends = jax.vmap(jacobian)(times[: len(lam)], q, lam), None, None
+    jacobian = lambda t, q, x, lam: jax.jacfwd(partial(window, system, method, h, t, q, x), (0, 1))(zero, lam)  # noqa: E731
+    of_windows, of_nodes, of_ends = jax.vmap(jacobian)(times[: len(lam)], q, x, lam), None, None
     if is_held(system):
         one = lambda t, q, lam: jax.jacfwd(partial(node, system, h, t, q), (0, 1))(zero[0], lam)  # noqa: E731
         of_nodes = jax.vmap(one)(times, path.q, path.lam)
     if ends.va is not None:
-        of_ends = [jax.jacfwd(lambda e, q=q, c=c: edge(system, h, q, e, c))(zero) for q, c in ((first(q), 0), (last(q), r))]
+        of_ends = [jax.jacfwd(lambda e, x=x, c=c: edge(system, h, x, e, c))(zero) for x, c in ((x[0], 0), (x[-1], r))]
     return of_windows, of_nodes, of_ends
 
 
@@ -243,14 +255,20 @@ def damped(problem, path, ends, change, error):
     system, scale = problem[0], 1.0
     for _ in range(HALVINGS):
         e, dlam = change
-        q = jax.vmap(lambda q, e, s: system.space.retract(q, s * e), in_axes=(0, 0, None))(path.q, e, scale)
-        new = Path(q, path.lam + scale * dlam)
+        new = moved(system.space, path, scale * e, scale * dlam)
         left = size(equations(*problem, new, ends))
         # Far from a solution a full step may pass through larger residuals; near it, rounding lets them grow a little.
         if np.isfinite(left) and left <= max(2.0 * error, 1e-9):
             return new, left, scale
         scale /= 2
     return path, error, 0.0
+
+
+@jax.jit(static_argnums=0)
+def moved(space, path, e, dlam):
+    """The path after displacements of its nodes. Where increments add up they take theirs, without loss."""
+    q = jax.vmap(space.retract)(path.q, e)
+    return Path(q, path.x + (e[1:] - e[:-1]) if space.flat else all_increments(space, q), path.lam + dlam)
 
 
 class Band:
@@ -269,6 +287,14 @@ class Band:
     def solve(self, right):
         from scipy.linalg import solve_banded
 
+        # Each equation in its own unit: pivoting compares them.
+        row = np.arange(len(right))[None] + np.arange(2 * self.width + 1)[:, None] - self.width
+        inside = (row >= 0) & (row < len(right))
+        scale = np.zeros(len(right))
+        np.maximum.at(scale, row[inside], np.abs(self.entries[inside]))
+        scale = np.where(scale > 0, scale, 1.0)
+        self.entries[inside] /= scale[row[inside]]
+        right = right / scale
         return solve_banded((self.width, self.width), self.entries, right, overwrite_ab=True, check_finite=False)
 
 
@@ -276,24 +302,27 @@ def linear_step(system, residual, jacobians, steps):
     """The Newton correction: displacements of all nodes, shape (steps + 1, dim), and of all multipliers.
 
     A block for each node: its displacement, then the multipliers of the window that it begins (vakonomic) or its own (holonomic). What is
-    not unknown, the nodes at the ends and multipliers that do not exist, is held by an equation 1 x = 0. Solved by LAPACK with pivoting.
+    not unknown, the nodes at the ends and multipliers that do not exist, has an equation 1 x = 0 and is in no other. Solved by LAPACK with pivoting.
     """
     r, n, m = order(system), system.space.dim, system.multipliers
     balance, closed = (np.asarray(a) for a in residual)
     of_windows, of_nodes, of_ends = jax.tree.map(np.asarray, jacobians)
     band, right = Band(steps + 1, n + m, r), np.zeros((steps + 1, n + m))
     (Ge, Glam), (Ce, _) = of_windows
-    k, inner = np.arange(len(Ge)), np.arange(steps + 1)
-    inner = (inner >= r) & (inner <= steps - r)
+    k, node = np.arange(len(Ge)), np.arange(steps + 1)
+    inner = (node >= r) & (node <= steps - r)
+    fixed = ~inner if of_ends is None else (node == 0) | (node == steps)
     for i in range(r + 1):
         mine = inner[k + i]
         for j in range(r + 1):
-            band.add((k + i)[mine], (k + j)[mine], Ge[mine][:, i, :, j, :])
+            both = mine & ~fixed[k + j]
+            band.add((k + i)[both], (k + j)[both], Ge[both][:, i, :, j, :])
         if Glam.shape[-1]:
             band.add((k + i)[mine], k[mine], Glam[mine][:, i], column=n)
-            band.add(k, k + i, Ce[:, :, i, :], row=n)
-    free = len(Ge) if system.vakonomic is not None else steps + 1
-    held = (np.arange(steps + 1) >= free) | (~inner & is_held(system))
+            free = ~fixed[k + i]
+            band.add(k[free], (k + i)[free], Ce[free][:, :, i, :], row=n)
+    multiplied = len(Ge) if system.vakonomic is not None else steps + 1
+    held = (node >= multiplied) | (~inner & is_held(system))
     if of_nodes is not None:
         (Fe, Flam), (Pe, _) = of_nodes
         i = np.flatnonzero(inner)
@@ -302,18 +331,18 @@ def linear_step(system, residual, jacobians, steps):
         band.add(i, i, Pe[i], row=n)
     i = np.flatnonzero(held)
     band.add(i, i, np.broadcast_to(np.eye(m), (len(i), m, m)), row=n, column=n)
-    fixed = [0, steps] if of_ends is not None else np.flatnonzero(~inner)
-    band.add(np.asarray(fixed), np.asarray(fixed), np.broadcast_to(np.eye(n), (len(fixed), n, n)))
+    i = np.flatnonzero(fixed)
+    band.add(i, i, np.broadcast_to(np.eye(n), (len(i), n, n)))
     if of_ends is not None:
         for s in range(r - 1):
-            for j in range(r + 1):
+            for j in range(1, r + 1):
                 band.add(np.array([1 + s]), np.array([j]), of_ends[0][s, :, j][None])
-                band.add(np.array([steps - 1 - s]), np.array([steps - r + j]), of_ends[1][s, :, j][None])
+                band.add(np.array([steps - 1 - s]), np.array([steps - j]), of_ends[1][s, :, r - j][None])
     right[:, :n] = -balance
     if m:
         right[: len(closed), n:] = -closed
     x = band.solve(right.ravel()).reshape(steps + 1, n + m)
-    return jnp.asarray(x[:, :n]), jnp.asarray(x[:free, n:])
+    return jnp.asarray(x[:, :n]), jnp.asarray(x[:multiplied, n:])
 
 
 # ---------------------------------------------------------------- the trajectory
@@ -321,7 +350,7 @@ def linear_step(system, residual, jacobians, steps):
 
 def collect(system, method, t0, h, steps, path, iterations):
     t = t0 + h * jnp.arange(steps + 1)
-    G, x = pieces(system, method, t0, h, steps, path)
+    G, x = pieces(system, method, t0, h, steps, path), path.x
     done: Any = {"success": jnp.array(True), "steps_completed": jnp.array(steps), "iterations": jnp.full(steps + 1, iterations)}
     done |= {"t": t, "q": path.q, "h": h, "system": system, "method": method}
     if isinstance(system, HigherOrderSystem):
@@ -335,11 +364,10 @@ def collect(system, method, t0, h, steps, path, iterations):
 
 @jax.jit(static_argnames=("method", "steps"))
 def pieces(system, method, t0, h, steps, path):
-    """D_j Ld of all windows, and all increments."""
-    q, lam = all_windows(system, path, steps)
+    """D_j Ld of all windows."""
+    q, x, lam = all_windows(system, path, steps)
     times, zero = t0 + h * jnp.arange(len(lam)), jnp.zeros((order(system) + 1, system.space.dim))
-    G, _ = jax.vmap(lambda t, q, lam: window(system, method, h, t, q, zero, lam))(times, q, lam)
-    return G, jax.vmap(system.space.local)(jax.tree.map(lambda a: a[:-1], path.q), jax.tree.map(lambda a: a[1:], path.q))
+    return jax.vmap(lambda t, q, x, lam: window(system, method, h, t, q, x, zero, lam)[0])(times, q, x, lam)
 
 
 def shown(system, t, q, h, steps, G, x):

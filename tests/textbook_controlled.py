@@ -3,6 +3,7 @@
 import sympy as sp
 
 from tests.textbook import Textbook
+from tests.textbook_groups import Page, numbers, rigid
 
 T = sp.Symbol("t")
 
@@ -30,4 +31,23 @@ def cart_pole():
     return Textbook(T, (x, theta), L, (u, 0))
 
 
-CONTROLLED_PAGES = {"block_move": block_move, "cart_pole": cart_pole, "kelly_cart_pole": cart_pole}
+def skate_parking():
+    """A force along the blade and a torque; no velocity across the blade."""
+    m, J, drive, turn = sp.symbols("m J drive turn")
+    x, y, phi = functions("x", "y", "phi")
+    L = m * squared_speed((x, y)) / 2 + J * phi.diff(T) ** 2 / 2
+    across = x.diff(T) * sp.sin(phi) - y.diff(T) * sp.cos(phi)
+    return Textbook(T, (x, y, phi), L, (drive * sp.cos(phi), drive * sp.sin(phi), turn), nonholonomic=(across,))
+
+
+def satellite_attitude():
+    return Page(rigid(sp.diag(*numbers("I")), sp.Matrix(sp.symbols("u1:4"))))
+
+
+CONTROLLED_PAGES = {
+    "block_move": block_move,
+    "cart_pole": cart_pole,
+    "kelly_cart_pole": cart_pole,
+    "skate_parking": skate_parking,
+    "satellite_attitude": satellite_attitude,
+}

@@ -34,7 +34,9 @@ from accion.gallery import (
     rolling_disk_se2,
     rotating_slot,
     satellite,
+    satellite_attitude,
     skate,
+    skate_parking,
     sleigh,
     slotted_disk,
     splines,
@@ -93,6 +95,8 @@ ENTRIES = {
         block_move.entry,
         cart_pole.entry,
         kelly_cart_pole.entry,
+        skate_parking.entry,
+        satellite_attitude.entry,
     )
 }
 

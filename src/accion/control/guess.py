@@ -1,6 +1,6 @@
 """Where a solver starts from: a line, a solution on another mesh, or chance."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +16,13 @@ class Guess(NamedTuple):
     q: Any
     u: np.ndarray
     duration: float
+
+
+@runtime_checkable
+class Resampled(Protocol):
+    """What knows itself on another mesh: a `Solution`."""
+
+    def resample(self, steps: int) -> Guess: ...
 
 
 def line(problem, steps):
@@ -83,8 +90,10 @@ def guess_of(problem, given, steps):
         if len(given) != 2:
             raise ValueError(f"guess must be (q, u), a Solution or a Trajectory; got a sequence of {len(given)}.")
         found = Guess(given[0], given[1], sum(problem.durations) / 2)
-    else:
+    elif isinstance(given, Resampled):
         found = given.resample(steps)
+    else:
+        raise ValueError(f"guess must be (q, u), a Solution or a Trajectory; got {given!r}.")
     q = jax.tree.map(lambda a: np.asarray(a, dtype=float), found.q)
     u = np.asarray(found.u, dtype=float)
     if any(len(leaf) != steps + 1 for leaf in jax.tree.leaves(q)) or u.shape != (steps, problem.count):

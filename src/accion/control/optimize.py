@@ -37,6 +37,7 @@ def optimize(
     Failure raises `OptimizeFailed`, which names the constraint and the time where it is worst; with throw=False the failed solution is returned.
     """
     check(problem, method, steps, formulation, solver, starts)
+    check_numbers(tolerance, spread, max_iterations)
     first = guess_of(problem, guess, steps)
     rng = np.random.default_rng(seed)
     guesses = [first, *(shaken(problem, first, spread, rng) for _ in range(starts - 1))]
@@ -61,6 +62,14 @@ def check(problem, method, steps, formulation, solver, starts):
     for name, value, known in (("formulation", formulation, FORMULATIONS), ("solver", solver, SOLVERS | {None: None})):
         if value not in known:
             raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}.")
+
+
+def check_numbers(tolerance, spread, max_iterations):
+    for name, value in (("tolerance", tolerance), ("spread", spread)):
+        if not inputs.is_finite_number(value) or value <= 0:
+            raise ValueError(f"{name} must be a positive number; got {value!r}.")
+    if max_iterations is not None and (not isinstance(max_iterations, int | np.integer) or max_iterations < 1):
+        raise ValueError(f"max_iterations must be a whole number >= 1; got {max_iterations!r}.")
 
 
 def printer(progress):

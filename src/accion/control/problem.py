@@ -280,6 +280,7 @@ def check_ends(problem):
         if problem.boundary == "velocities":
             check_inside(system, name, end.v, end.v_fixed, problem.v_bounds, "velocity of ")
         check_on_constraint(problem, name, end, t)
+        check_path(problem, name, end, t)
         B = np.asarray(problem.B(t, end.q, system.params), dtype=float)
         if not np.all(np.isfinite(B)) or np.linalg.matrix_rank(B, tol=1e-10 * max(1.0, float(np.max(np.abs(B))))) < problem.count:
             raise ValueError(
@@ -294,6 +295,18 @@ def check_inside(system, name, values, fixed, bounds, what):
             f"the {name} is out of bounds: {what}{system.names[i]} = {values[i]:g} is not within {bounds[0][i]:g} .. {bounds[1][i]:g}. "
             "Change the bounds or the end."
         )
+
+
+def check_path(problem, name, end, t):
+    """Raise ValueError where an end that is fixed breaks a path constraint that no control can mend."""
+    if problem.free_time or problem.boundary != "velocities" or not (np.all(end.q_fixed) and np.all(end.v_fixed)):
+        return
+    u = 0.1 + jnp.arange(problem.count)  # nothing special, so that what depends on u is seen to
+    for words, g in problem.path.items():
+        value = lambda u, g=g: jnp.atleast_1d(g(jnp.asarray(float(t)), end.q, jnp.asarray(end.v), u, problem.system.params))  # noqa: E731
+        off = np.where(np.any(np.asarray(jax.jacfwd(value)(u)) != 0, axis=1), 0.0, np.asarray(value(u)))
+        if np.max(off) > 1e-9:
+            raise ValueError(f"the {name} is out of bounds: {words} is {np.max(off):.3g} there, and must be <= 0. Change it or the {name}.")
 
 
 def check_on_constraint(problem, name, end, t):

@@ -1,0 +1,247 @@
+"""Optimal control: bad input is named, failure says where, progress is shown."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import accion as ac
+from accion.methods import GeneralizedAlpha
+from tests import textbook_control as book
+
+MIDPOINT = ac.Midpoint()
+REST = ([0, 0], [0, 0])
+
+
+def not_scalar(t, q, v, u, p):
+    return u
+
+
+def gentle(t, q, v, u, p):
+    return jnp.sqrt(q[0] - 0.5) + 0.5 * u @ u
+
+
+def flat_actuation(t, q, p):
+    return jnp.ones(2)
+
+
+def doubled(t, q, p):
+    return jnp.array([[1.0, 2.0], [0.0, 0.0]])
+
+
+def nowhere(t, q, p):
+    return jnp.sin(q[:, None]) * jnp.ones((2, 1)) * 0.0
+
+
+def heat_lagrangian(t, q, v, S, p):
+    return 0.5 * v @ v - jnp.exp(S)
+
+
+def rolling(t, q, v, p):
+    return jnp.array([v[0] - v[1]])
+
+
+def half(t, q, v, u, p):
+    return q[0] - 0.5
+
+
+def always_pushed(t, q, v, u, p):
+    return 0.01 - u[0] ** 2
+
+
+hot = ac.ThermalSystem(heat_lagrangian, ac.Euclidean(2), name="hot block")
+vakonomic = ac.System(book.block_lagrangian, ac.Euclidean(2), {"m": 1.0}, vakonomic=rolling)
+
+# What is wrong in a problem of a cart-pole, and what is said.
+WRONG = {
+    "no control": ({"actuated": None}, "actuated="),
+    "empty control": ({"actuated": []}, "there is no control"),
+    "both": ({"actuation": doubled}, "one of the two"),
+    "unknown coordinate": ({"actuated": ["y"]}, "'y' is no coordinate of cart-pole. Try one of: x, theta"),
+    "number of a coordinate": ({"actuated": [2]}, "2 is no coordinate"),
+    "switch for a coordinate": ({"actuated": [True]}, "True is no coordinate"),
+    "actuation that is no function": ({"actuated": None, "actuation": np.eye(2)}, "actuation must be a function"),
+    "actuation that is a vector": ({"actuated": None, "actuation": flat_actuation}, r"matrix of shape \(2, controls\)"),
+    "singular actuation": ({"actuated": None, "actuation": doubled}, "the actuation is singular at the start"),
+    "actuation that vanishes": ({"actuated": None, "actuation": nowhere}, "the actuation is singular"),
+    "the same coordinate twice": ({"actuated": ["x", "x"]}, "the actuation is singular"),
+    "start out of bounds": ({"state_bounds": {"x": (1, 2)}}, "the start is out of bounds: x = 0 is not within 1 .. 2"),
+    "end out of bounds": ({"end": ([3, 0], [0, 0]), "state_bounds": {"x": (-2, 2)}}, "the end is out of bounds: x = 3"),
+    "velocity out of bounds": ({"end": ([0, 0], [5, 0]), "velocity_bounds": {"x": (-2, 2)}}, "velocity of x = 5"),
+    "bounds the wrong way round": ({"control_bounds": (1, -1)}, "lower must not be above upper"),
+    "bounds that are NaN": ({"control_bounds": (np.nan, 1)}, "lower must not be above upper"),
+    "one bound": ({"control_bounds": 3.0}, r"must be \(lower, upper\)"),
+    "too many bounds": ({"control_bounds": ([-1, -1], [1, 1])}, "control_bounds must be"),
+    "state bounds the wrong way round": ({"state_bounds": {"x": (2, -2)}}, r"state_bounds\['x'\]: lower"),
+    "bounds of an unknown coordinate": ({"velocity_bounds": {"z": (-1, 1)}}, "velocity_bounds: 'z' is no coordinate"),
+    "bounds without names": ({"state_bounds": (-1, 1)}, "must be a dictionary"),
+    "start of the wrong length": ({"start": ([0, 0, 0], [0, 0])}, r"start\[0\] must have 2 components"),
+    "velocity of the wrong length": ({"end": ([0, 0], [0])}, r"end\[1\] must have 2 components"),
+    "start without a velocity": ({"start": [0, np.pi, 0, 0]}, r"start must be \(q, v\)"),
+    "no end": ({"end": None}, r"end must be \(q, v\)"),
+    "NaN in the end": ({"end": ([0, np.nan], [0, 0])}, r"end\[0\] must be finite"),
+    "words in the end": ({"end": (["a", 0], [0, 0])}, r"end\[0\] must be numbers"),
+    "no duration": ({"duration": None}, "duration must be"),
+    "negative duration": ({"duration": -1.0}, "duration must be a positive number"),
+    "durations the wrong way round": ({"duration": (3, 1)}, "duration must be a positive number"),
+    "infinite duration": ({"duration": np.inf}, "duration must be a positive number"),
+    "boundary": ({"boundary": "momenta"}, "boundary must be"),
+    "free configurations": ({"boundary": "configurations", "start": ([0, None], [0, 0])}, "given whole"),
+    "cost that is no function": ({"cost": 1.0}, "cost must be a function"),
+    "cost that is a vector": ({"cost": not_scalar}, "cost must return a scalar"),
+    "terminal that is no function": ({"terminal": 1.0}, "terminal must be a function"),
+    "terminal with other arguments": ({"terminal": book.half_square}, "terminal"),
+    "names of controls": ({"controls": ("a", "b")}, "controls must be 1 names"),
+    "a thermal system": ({"system": hot}, "without entropies"),
+    "a vakonomic system": ({"system": vakonomic}, "no forces to control it by"),
+    "no system": ({"system": 3}, "ControlProblem is for a System"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_problem_is_named(name):
+    changes, words = WRONG[name]
+    given = {"system": book.cart_pole, "cost": book.half_square, "actuated": ["x"], "start": ([0, np.pi], [0, 0]), "end": REST, "duration": 2.0}
+    with pytest.raises(ValueError, match=words):
+        ac.ControlProblem(**(given | changes))
+
+
+# What is wrong in a call for a block, and what is said.
+CALLS = {
+    "steps": ({"steps": 3}, "steps must be a whole number >= 4"),
+    "steps that are no number": ({"steps": 10.0}, "steps must be a whole number"),
+    "starts": ({"starts": 0}, "starts must be a whole number >= 1"),
+    "formulation": ({"formulation": "indirect"}, "formulation must be one of 'direct', 'vakonomic'"),
+    "solver": ({"solver": "snopt"}, "solver must be one of 'sqp', 'ipopt', None"),
+    "a class": ({"method": ac.Midpoint}, r"write Midpoint\(\)"),
+    "GeneralizedAlpha": ({"method": GeneralizedAlpha(0.8)}, "GeneralizedAlpha is not variational; try Midpoint"),
+    "EnergyConsistent": ({"method": ac.EnergyConsistent(MIDPOINT)}, "EnergyConsistent is for a ThermalSystem"),
+    "short guess": ({"guess": (np.zeros((5, 1)), np.zeros((8, 1)))}, "guess must have 9 configurations"),
+    "guess of other controls": ({"guess": (np.zeros((9, 1)), np.zeros((8, 2)))}, r"controls of shape \(8, 1\)"),
+    "guess of other coordinates": ({"guess": (np.zeros((9, 2)), np.zeros((8, 1)))}, "guess"),
+    "guess that is NaN": ({"guess": (np.full((9, 1), np.nan), np.zeros((8, 1)))}, "guess must be finite"),
+    "guess of three": ({"guess": (1, 2, 3)}, "guess must be"),
+    "guess of another kind": ({"guess": 3.0}, "guess must be"),
+    "tolerance": ({"tolerance": -1.0}, "tolerance"),
+    "iterations": ({"max_iterations": 0}, "max_iterations"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_wrong_call_is_named(name):
+    changes, words = CALLS[name]
+    with pytest.raises(ValueError, match=words):
+        ac.optimize(**({"problem": book.block(), "method": MIDPOINT, "steps": 8} | changes))
+
+
+def test_what_is_not_a_problem():
+    with pytest.raises(ValueError, match="needs a ControlProblem"):
+        ac.optimize(book.block_system, MIDPOINT, 8)  # pyright: ignore
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"duration": (0.5, 1.0)}, "free duration"),
+        ({"velocity_bounds": {"x": (-2, 2)}}, "velocity bounds"),
+        ({"path": {"wall": book.wall}, "end": ([0.1], [0.0])}, "path constraints"),
+        ({"actuated": None, "actuation": lambda t, q, p: jnp.ones((1, 1))}, "needs actuated"),
+    ],
+)
+def test_what_the_vakonomic_formulation_does_not_do(changes, words):
+    with pytest.raises(ValueError, match=f"{words}.*try formulation=.direct"):
+        ac.optimize(book.block(**changes), MIDPOINT, 8, formulation="vakonomic")
+
+
+def test_vakonomic_and_constraints():
+    problem = ac.ControlProblem(book.bob_system, book.half_square, actuated=[0], start=([0, -1], [0, 0]), end=([1, 0], None), duration=1.0)
+    with pytest.raises(ValueError, match="does not support constrained systems"):
+        ac.optimize(problem, MIDPOINT, 8, formulation="vakonomic")
+
+
+def test_sqp_is_for_equations():
+    with pytest.raises(ValueError, match='use "ipopt"'):
+        ac.optimize(book.block(control_bounds=(-9, 9)), MIDPOINT, 8, solver="sqp")
+
+
+@pytest.mark.parametrize(("start", "words"), [(([0, -1.1], [0, 0]), "off the constraint of bob on a rope by 0.21"), (([0, -1], [0, 1]), "by 2")])
+def test_a_start_off_the_constraint(start, words):
+    with pytest.raises(ValueError, match=words):
+        ac.ControlProblem(book.bob_system, book.half_square, actuation=book.tangent, start=start, end=([1, 0], None), duration=1.0)
+
+
+def test_bounds_of_coordinates_on_a_group():
+    with pytest.raises(ValueError, match="on a group say what is allowed by path"):
+        ac.ControlProblem(
+            book.satellite(), book.half_square, actuated=[0], start=(np.eye(3), np.zeros(3)), end=(np.eye(3), None), duration=1.0,
+            state_bounds={0: (-1, 1)},
+        )  # fmt: skip
+
+
+def test_an_end_beyond_a_path_constraint():
+    """No control helps there: q = 1 at the end, and q <= 1/2 is asked for."""
+    with pytest.raises(ValueError, match="the end is out of bounds: wall"):
+        book.block(path={"wall": half})
+    book.block(path={"pushed": always_pushed})  # the controls can see to that
+
+
+# ---------------------------------------------------------------- failure
+
+
+def test_too_short_a_duration_is_said_to_be():
+    with pytest.raises(ac.OptimizeFailed, match=r"momentum balance of x at t = .* off by .*not be reachable in the duration of 1 ") as caught:
+        ac.optimize(book.block(control_bounds=(-1, 1)), MIDPOINT, 16)
+    assert caught.value.solution.success is False
+    assert caught.value.found.violation > 0.1
+
+
+def test_failure_can_be_had_as_a_solution():
+    s = ac.optimize(book.block(control_bounds=(-1, 1)), MIDPOINT, 16, throw=False)
+    assert not s.success
+    assert "infeasible" in s.message
+    assert s.violation > 0.1
+    s = ac.optimize(book.block(control_bounds=(-1, 1)), MIDPOINT, 16, throw=False, starts=2)
+    assert not s.success
+    with pytest.raises(ac.OptimizeFailed, match="none of 2 starts succeeded"):
+        ac.optimize(book.block(control_bounds=(-1, 1)), MIDPOINT, 16, starts=2)
+
+
+def test_too_few_iterations():
+    with pytest.raises(ac.OptimizeFailed, match="in 2 iterations"):
+        ac.optimize(book.swing_up(), MIDPOINT, 16, max_iterations=2)
+    s = ac.optimize(book.swing_up(), MIDPOINT, 16, max_iterations=2, throw=False)
+    assert (s.success, s.iterations) == (False, 2)
+    s = ac.optimize(book.block(control_bounds=(-5, 5)), MIDPOINT, 16, max_iterations=2, throw=False)
+    assert (s.success, s.iterations) == (False, 2)
+
+
+@pytest.mark.parametrize("solver", ["sqp", "ipopt"])
+def test_a_cost_that_is_nan_at_the_guess(solver):
+    with pytest.raises(ac.OptimizeFailed, match="not finite"):
+        ac.optimize(book.block(cost=gentle), MIDPOINT, 8, solver=solver)
+
+
+def test_nothing_to_do():
+    """At rest where it should be: no control, no cost."""
+    s = ac.optimize(book.block(end=([0.0], [0.0])), MIDPOINT, 8)
+    assert s.success
+    assert_allclose(s.u, 0, atol=1e-12)
+    assert s.cost == 0
+
+
+# ---------------------------------------------------------------- progress
+
+
+def test_progress_is_shown(capsys):
+    ac.optimize(book.block(), MIDPOINT, 16, progress=True)
+    lines = capsys.readouterr().out.strip().splitlines()
+    assert lines[0].split() == ["iteration", "cost", "violation", "slope"]
+    assert [int(line.split()[0]) for line in lines[1:]] == list(range(len(lines) - 1))
+    assert_allclose(float(lines[-1].split()[1]), 6 / (1 - 1 / 16**2), rtol=1e-6)
+    ac.optimize(book.block(control_bounds=(-5, 5)), MIDPOINT, 16, progress=True)
+    assert len(capsys.readouterr().out.splitlines()) > 4
+    ac.optimize(book.block(), MIDPOINT, 16, progress=True, starts=2)
+    captured = capsys.readouterr()
+    assert "starts" in captured.out + captured.err
+    ac.optimize(book.block(), MIDPOINT, 16)
+    assert capsys.readouterr().out == ""

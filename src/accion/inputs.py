@@ -76,7 +76,7 @@ def check_method(system, method):
 def check_mechanical(system, what):
     """Raise ValueError unless `system` is a System, which is all that `what` knows of."""
     if not isinstance(system, System):
-        raise ValueError(f"{what} is for a System, without entropies; got {system!r}.")
+        raise ValueError(f"{what} is for a System, without entropies and higher derivatives; got {system!r}.")
 
 
 def check_times(t0, h, steps, save_every):

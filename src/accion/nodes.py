@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from accion import newton
-from accion.systems import Vakonomic
+from accion.systems import HigherOrderSystem, Vakonomic
 from accion.systems.system import legendre_units
 
 
@@ -118,6 +118,8 @@ def project(system, q, v):
 
     See `project_at` for another time.
     """
+    if isinstance(system, HigherOrderSystem):
+        raise ValueError("project is for a System: data of higher order are derivatives, of which the highest follow from Phi = 0 and its rates.")
     return project_at(system, 0.0, q, v)
 
 

@@ -32,9 +32,9 @@ class Order:
 def order(system, method, *, q0, v0, S0=None, t0=0.0, duration, h, exact=None, q1=None) -> Order:
     """The order of `method` on `system`, from errors at t0 + duration for each step in `h` (three or more).
 
-    The error is the largest component of (q, v), of a thermal system of (q, v, S), against `exact` at the end, or else against the
-    continuous trajectory integrated to 1e-13. Errors within a factor 30 of the smallest one that roundoff lets be seen are not used. `q1(h)`,
-    where given, starts the runs from q0 and q1(h) instead of from matched momenta.
+    The error is the largest component of (q, v), of a thermal system of (q, v, S), of one of order r of (q, q', ..., q^(r)), against
+    `exact` at the end, or else against the continuous trajectory integrated to 1e-13. Errors within a factor 30 of the smallest one that
+    roundoff lets be seen are not used. `q1(h)`, where given, starts the runs from q0 and q1(h) instead of from matched momenta.
     """
     h = np.sort(np.asarray(h, dtype=float))[::-1]
     if h.ndim != 1 or len(h) < 3:
@@ -50,7 +50,8 @@ def order(system, method, *, q0, v0, S0=None, t0=0.0, duration, h, exact=None, q
     for step, count in zip(h, steps, strict=True):
         start = {"v0": v0} if q1 is None else {"q1": q1(step)}
         traj = simulate(system, method, q0=q0, **start, S0=S0, t0=t0, h=float(step), steps=int(count), save_every=int(count))
-        parts = [space.local(exact[0], last(traj.q)), traj.v[-1] - exact[1]]
+        rates = traj.v[-1] - exact[1] if traj.jets is None else traj.jets[-1] - exact[1][: system.order]
+        parts = [space.local(exact[0], last(traj.q)), rates]
         if S0 is not None:
             parts.append(traj.S[-1] - exact[2])
         errors.append(float(max(jnp.max(jnp.abs(part)) for part in parts)))

@@ -44,10 +44,33 @@ def satellite_attitude():
     return Page(rigid(sp.diag(*numbers("I")), sp.Matrix(sp.symbols("u1:4"))))
 
 
+def two_links():
+    """(angles, kinetic energy, centres of mass): theta1 from the vertical downwards, theta2 of the second link against the first."""
+    m1, m2, l1, c1, c2, I1, I2 = sp.symbols("m1 m2 l1 c1 c2 I1 I2")
+    theta1, theta2 = functions("theta1", "theta2")
+    down = lambda angle: (sp.sin(angle), -sp.cos(angle))  # noqa: E731
+    first = tuple(c1 * x for x in down(theta1))
+    second = tuple(l1 * x + c2 * y for x, y in zip(down(theta1), down(theta1 + theta2), strict=True))
+    turning = (I1 * theta1.diff(T) ** 2 + I2 * (theta1 + theta2).diff(T) ** 2) / 2
+    return (theta1, theta2), turning + (m1 * squared_speed(first) + m2 * squared_speed(second)) / 2, m1 * first[1] + m2 * second[1]
+
+
+def two_link_arm():
+    q, kinetic, _ = two_links()
+    return Textbook(T, q, kinetic, sp.symbols("u1 u2"))
+
+
+def acrobot():
+    q, kinetic, height = two_links()
+    return Textbook(T, q, kinetic - sp.Symbol("g") * height, (0, sp.Symbol("u")))
+
+
 CONTROLLED_PAGES = {
     "block_move": block_move,
     "cart_pole": cart_pole,
     "kelly_cart_pole": cart_pole,
     "skate_parking": skate_parking,
     "satellite_attitude": satellite_attitude,
+    "two_link_arm": two_link_arm,
+    "acrobot": acrobot,
 }

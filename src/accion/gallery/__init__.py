@@ -1,6 +1,7 @@
 """The systems of the documents, one file each: physics, numbers, figure, reference check."""
 
 from accion.gallery import (
+    acrobot,
     adiabatic_piston,
     andrews,
     attraction_region,
@@ -44,6 +45,7 @@ from accion.gallery import (
     square_formation,
     swarm,
     two_bodies,
+    two_link_arm,
     two_masses,
     underwater,
 )
@@ -97,6 +99,8 @@ ENTRIES = {
         kelly_cart_pole.entry,
         skate_parking.entry,
         satellite_attitude.entry,
+        two_link_arm.entry,
+        acrobot.entry,
     )
 }
 

@@ -153,7 +153,7 @@ def window(system, method, h, t, q, x, e, lam):
     G = jnp.stack(pullback.variation(system, method, t, h, q, x[0], lam if system.vakonomic is not None else None))
     if system.vakonomic is None:
         return G, jnp.zeros(0)
-    samples = method.samples(space, t, h, q, x[0], jnp.zeros_like(x[0]), jnp.zeros_like(x[0]))
+    samples = method.samples(space, t, h, q, x[0])
     return G, system.constraint.closure(system, samples, t + h, space.retract(q, x[0]))
 
 

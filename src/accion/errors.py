@@ -28,7 +28,7 @@ class ConnectFailed(RuntimeError):
 
 
 class OptimizeFailed(RuntimeError):
-    """A control problem that was not solved. Attributes: `found`, where the solver ended; `solution`, the controls there, None where there are none."""
+    """A control problem that was not solved. Attributes: `found`, where the solver ended; `solution`, the controls there, or None."""
 
     def __init__(self, message, *, found: Any = None, solution: Any = None):
         RuntimeError.__init__(self, message)

@@ -97,10 +97,9 @@ def balance(method, unknowns, args):
     if constraint is None:
         return p + variation(system, method, t, h, q, unknowns)[0]
     x, lam = unknowns[:n], unknowns[n:]
-    zero = jnp.zeros_like(x)
     v = (last + x) / (2 * h)
     momentum = p + variation(system, method, t, h, q, x, lam)[0] + h * constraint.reaction(system, t, q, v, lam)
-    samples = method.samples(system.space, t, h, q, x, zero, zero)
+    samples = method.samples(system.space, t, h, q, x)
     return jnp.concatenate([momentum, constraint.closure(system, samples, t + h, system.space.retract(q, x))])
 
 

@@ -86,7 +86,7 @@ class Sampled(Discretised):
         return variation(self.system.whole, self.method, t, h, z, x)
 
     def samples(self, t, h, z, x):
-        return self.method.samples(self.system.step_space, t, h, z, x, jnp.zeros_like(x), jnp.zeros_like(x))
+        return self.method.samples(self.system.step_space, t, h, z, x)
 
     def rho(self, t, h, z, x):
         return sampled(self.system.rho, self.samples(t, h, z, x))

@@ -52,8 +52,7 @@ class Step:
         q0, q1 = space.retract(base0, e0), space.retract(base1, e1)
         d = space.local(q0, q1)
         minus, plus = variation(replace(system, force=Push(system.force, self.B, u)), self.method, t, h, q0, d)
-        zero = jnp.zeros(n)
-        samples = self.method.samples(space, t, h, q0, d, zero, zero)
+        samples = self.method.samples(space, t, h, q0, d)
         cost = h * sum(s.w * self.cost(s.t, s.q, s.v, u, system.params) for s in samples)
         rows = [minus, plus]
         if constraint is not None:
@@ -157,7 +156,7 @@ def inequalities(problem, f, rows, steps, when):
     """Rows of bounded velocities and of path constraints, at each sample of a step."""
     system, n = problem.system, problem.system.space.dim
     zero, q = jnp.zeros(n), system.space.identity()
-    samples = f.method.samples(system.space, 0.0, 1.0, q, zero, zero, zero)
+    samples = f.method.samples(system.space, 0.0, 1.0, q, zero)
     middle = np.arange(steps) + 0.6
     found = []
     if f.bounded_velocity:

@@ -21,5 +21,5 @@ class Adjoint(Method):
         object.__setattr__(self, "symmetric", self.method.symmetric)
         object.__setattr__(self, "nodes", None if nodes is None else tuple((w, 1 - c) for w, c in nodes))
 
-    def samples(self, space, t, h, q0, x, e0, e1):
+    def samples(self, space, t, h, q0, x, e0=None, e1=None):
         return self.method.samples(space, t + h, -h, space.retract(q0, x), -x, e1, e0)

@@ -28,8 +28,8 @@ class Method(ABC):
     nodes: Any
 
     @abstractmethod
-    def samples(self, space, t, h, q0, x, e0, e1) -> list[Sample]:
-        """The samples of the step from retract(q0, e0) to retract(retract(q0, x), e1).
+    def samples(self, space, t, h, q0, x, e0=None, e1=None) -> list[Sample]:
+        """The samples of the step from retract(q0, e0) to retract(retract(q0, x), e1); without e0 and e1, from q0 to retract(q0, x).
 
         `x`, `e0` and `e1` have shape (dim,). The displacements are zero in the value and serve to differentiate: D1 is the
         derivative with respect to `e0`, D2 with respect to `e1`.

@@ -30,5 +30,5 @@ class EnergyConsistent(Method):
         for name in ("order", "symmetric", "nodes"):
             object.__setattr__(self, name, getattr(self.method, name))
 
-    def samples(self, space, t, h, q0, x, e0, e1):
+    def samples(self, space, t, h, q0, x, e0=None, e1=None):
         return self.method.samples(space, t, h, q0, x, e0, e1)

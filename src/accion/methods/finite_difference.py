@@ -29,8 +29,9 @@ class FiniteDifference(Method):
         if not callable(self.psi):
             raise ValueError(f"FiniteDifference(psi) needs a function psi(h, q0, q1); got {self.psi!r}.")
 
-    def samples(self, space, t, h, q0, x, e0, e1):
-        rows = self.psi(h, space.displace(q0, e0), space.displace(space.retract(q0, x), e1))
+    def samples(self, space, t, h, q0, x, e0=None, e1=None):
+        q1 = space.retract(q0, x)
+        rows = self.psi(h, q0, q1) if e0 is None else self.psi(h, space.displace(q0, e0), space.displace(q1, e1))
         try:
             rows = [(float(w), float(c), q, v) for w, c, q, v in rows]
         except (TypeError, ValueError) as error:

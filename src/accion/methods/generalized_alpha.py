@@ -42,5 +42,5 @@ class GeneralizedAlpha(Method):
     def beta(self):
         return (self.gamma + 0.5) ** 2 / 4
 
-    def samples(self, space, t, h, q0, x, e0, e1):
+    def samples(self, space, t, h, q0, x, e0=None, e1=None):
         raise ValueError("GeneralizedAlpha is not variational: it has no discrete Lagrangian. Use it in simulate or ensemble; try Midpoint here.")

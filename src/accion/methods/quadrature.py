@@ -11,9 +11,8 @@ from accion.methods.base import Method, Sample
 class Quadrature(Method):
     """What they share: v_i = x/h and q_i = retract(q0, c_i x), with weights w_i."""
 
-    def samples(self, space, t, h, q0, x, e0, e1):
-        d = space.relative(x, e0, e1)
-        start = space.displace(q0, e0)
+    def samples(self, space, t, h, q0, x, e0=None, e1=None):
+        d, start = (x, q0) if e0 is None else (space.relative(x, e0, e1), space.displace(q0, e0))
         return [Sample(w, t + c * h, start if c == 0 else space.retract(start, c * d), d / h) for w, c in self.nodes]
 
 

@@ -132,10 +132,9 @@ class DiscreteEquations(Readable):
         constraint = self.equations_of.system.constraint
         if constraint is None:
             return ()
-        zero = np.zeros(len(self.words))
 
         def closure(s, t, h, q0, x):
-            samples = self.method.samples(s.space, t, h, q0, x, zero, zero)
+            samples = self.method.samples(s.space, t, h, q0, x)
             return constraint.closure(s, samples, t + h, s.space.retract(q0, x))
 
         return tuple(sp.Eq(self.show(self.tidy(c)), 0, evaluate=False) for c in self.read(closure))

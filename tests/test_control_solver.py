@@ -351,7 +351,7 @@ def test_canonical_equations_are_derivatives_of_the_hamiltonian():
     y, guess = np.random.default_rng(7).normal(size=8), np.array([0.3])
     cut = lambda y: tuple(jnp.asarray(y[i : i + 2]) for i in (0, 2, 4, 6))  # noqa: E731
     q, v, p0, p1 = cut(y)
-    u = ham.control(system, 0.4, q, v, p1, guess)
+    u = jax.jit(ham.control)(system, 0.4, q, v, p1, guess)
     compiled = jax.jit(lambda y, u: ham.H(system, 0.4, y[:2], y[2:4], u, y[4:6], y[6:]))
     H = lambda y, u=u: float(compiled(y, u))  # noqa: E731
     assert_allclose(central_difference(lambda u: H(y, jnp.asarray(u)), np.asarray(u)), 0, atol=1e-8)
@@ -360,7 +360,7 @@ def test_canonical_equations_are_derivatives_of_the_hamiltonian():
     assert_allclose(np.concatenate([dq, dv, dp0, dp1]), np.concatenate([slopes[4:], -slopes[:4]]), rtol=1e-7, atol=1e-7)
     assert_allclose(C, coupled(0.4, q, v, u, None), rtol=1e-14)
     bend = central_difference(lambda u: central_difference(lambda w: H(y, jnp.asarray(w)), u, 1e-4), np.asarray(u), 1e-4)
-    assert_allclose(ham.regularity(system, 0.4, q, v, u, p0, p1), bend, rtol=1e-5)
+    assert_allclose(jax.jit(ham.regularity)(system, 0.4, q, v, u, p0, p1), bend, rtol=1e-5)
 
 
 def test_costates_of_rotations():

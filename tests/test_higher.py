@@ -121,6 +121,7 @@ def test_symbolic_gives_the_equations_of_higher_order():
     lam, y = sp.Function("lam")(book.T), sp.Function("y")(book.T)
     assert sp.simplify(held.equations[2].lhs - (y.diff(book.T, 2) + sp.sin(y) - sp.cos(y) * x.diff(book.T, 2))) == 0
     assert sp.simplify(held.momenta[1][1] - lam) == 0
+    assert [len(level) for level in held.momenta] == [2, 2]
     assert held.hessian.det() == -1
     with pytest.raises(ValueError, match="Euclidean"):
         ac.symbolic(TURNING)
@@ -162,6 +163,7 @@ def test_a_quintic_spline_of_many_steps_is_found_to_roundoff():
     found = ac.connect(system, MID, qa=exact[:3], qb=exact[-3:], duration=1.0, steps=300)
     np.testing.assert_allclose(found.q, exact, atol=1e-10)
     np.testing.assert_array_equal(found.q[:3], exact[:3])
+    np.testing.assert_allclose(found.p[:, 0], 48.0, atol=1e-3)  # the fifth derivative, 120 x 0.4, from differences of increments
 
 
 def tension_error(n, run):
@@ -341,6 +343,14 @@ def test_riemannian_cubics_satisfy_the_equation_of_noakes(rng):
     q, v = ac.reference(TURNING, q0=np.eye(3), v0=TURN, ts=[0.0, 0.5, 1.0])
     np.testing.assert_allclose(q, R, atol=1e-10)
     np.testing.assert_allclose(v, jets, atol=1e-10)
+
+
+def test_the_momentum_map_of_turns_of_space():
+    """X = R^T e turns space about e and changes no velocity of the body: its momentum is p_0.R^T e."""
+    e, R = jnp.array([0.3, -0.5, 0.8]), ac.SO3().tau(jnp.array([0.4, 0.9, -0.2]))
+    p = jnp.asarray(TURN[::2])
+    J = jax.jit(lambda q: TURNING.momentum_map(lambda q: q.T @ e, q, jnp.asarray(TURN[1:]), p))(R)
+    np.testing.assert_allclose(J, p[0] @ R.T @ e, rtol=1e-12)
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """From the vector that a solver found to a solution that a person reads."""
 
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -11,7 +11,7 @@ from accion import nodes
 from accion.control import direct, vakonomic
 from accion.control.layout import displaced
 from accion.control.pontryagin import Hamiltonian
-from accion.control.program import SLOPES
+from accion.control.program import ALL, VALUES
 from accion.control.solution import Solution
 from accion.pullback import variation
 from accion.spaces import Euclidean, Torus
@@ -51,12 +51,12 @@ class Details(NamedTuple):
     def costates(self, s):
         if s.formulation == "vakonomic":
             return differenced(s.problem, s.multipliers, s.t, s.q, np.asarray(s.v), s.u)
-        return np.asarray(costates_at(s.problem.system, s.t, s.q, np.asarray(s.v), s.multipliers, self.slope(s)))
+        return np.asarray(rows(costate, False, s.problem.system, s.t, s.q, np.asarray(s.v), s.multipliers, self.slope(s)))
 
     def slope(self, s):
         """dV/dq at fixed momenta, V the least cost that is left: what a step and all that follow say to a displacement of its start."""
         F, n = self.found.program.families[0], s.problem.system.space.dim
-        _, _, Dcost, Drows = F.evaluate(SLOPES, self.found.x)
+        _, _, Dcost, Drows, _ = F.evaluate(ALL, self.found.x, 1.0, self.found.lam)  # compiled already, as the slopes alone are not
         pulled = Dcost + np.einsum("kr,krv->kv", np.append(self.found.lam, 0.0)[F.rows], Drows)
         after = n + s.problem.system.multipliers + s.problem.count
         return np.concatenate([pulled[:, :n], -pulled[-1:, after : after + n]])
@@ -80,31 +80,29 @@ def solution_of(problem, method, formulation, layout, balance, found, solver):
     )  # fmt: skip
 
 
-@partial(jax.jit, static_argnums=(0, 1))
-def step_momenta(method, B, system, h, t, q, u):
-    """(-(D1 Ld + Fd^-), D2 Ld + Fd^+) of each step, with the controls `u` of the steps."""
-    from dataclasses import replace
+@dataclass(frozen=True)
+class StepMomenta:
+    """(-(D1 Ld + Fd^-), D2 Ld + Fd^+) of the step from q0 to q1."""
 
-    from accion.control.problem import Push
+    method: Any
 
-    a, b = (jax.tree.map(lambda leaf, s=s: leaf[s], q) for s in (slice(None, -1), slice(1, None)))
-
-    def one(t, a, b, u):
-        minus, plus = variation(replace(system, force=Push(system.force, B, u)), method, t, h, a, system.space.local(a, b))
+    def __call__(self, system, t, h, q0, q1):
+        minus, plus = variation(system, self.method, t, h, q0, system.space.local(q0, q1))
         return -minus, plus
-
-    return jax.vmap(one)(t[:-1], a, b, u)
 
 
 def momenta(s, details):
     """The momenta at the nodes; where controls belong to nodes, half of each comes before its node."""
-    problem, system, t, q, u = s.problem, s.problem.system, s.t, s.q, s.u
-    h, ends, by_steps = s.duration / s.steps, details.ends, s.formulation == "direct"
-    before, after = (np.asarray(a) for a in step_momenta(s.method, problem.B, system, h, t, q, u if by_steps else np.zeros((s.steps, problem.count))))
+    problem, system, t, q, n = s.problem, s.problem.system, s.t, s.q, s.problem.system.space.dim
+    h, ends, found = s.duration / s.steps, details.ends, details.found
+    if s.formulation == "direct":
+        _, shares = found.program.families[0].evaluate(VALUES, found.x)
+        before, after = -shares[:, :n], shares[:, n : 2 * n]
+    else:
+        steps = (t[:-1], np.full(s.steps, h), cut(q, 0, -1), cut(q, 1, None))
+        before, after = (np.array(a) for a in rows(StepMomenta(s.method), False, system, *steps))
+        after[:-1] += h / 2 * (s.u[1:-1] if ends is not None else s.u) @ np.asarray(problem.B(0.0, None, None)).T
     p = np.concatenate([before[:1], after])
-    if not by_steps:
-        inner = u[1:-1] if ends is not None else u
-        p[1:-1] += h / 2 * np.asarray(jax.vmap(lambda t, q, u: problem.B(t, q, system.params) @ u)(t[1:-1], cut(q, 1, -1), inner))
     if ends is not None:
         for node, v in ((0, ends[0]), (-1, ends[1])):
             p[node] = np.asarray(system.momentum(t[node], jax.tree.map(lambda a, k=node: a[k], q), jnp.asarray(v)))
@@ -117,7 +115,7 @@ def cut(q, first, last):
 
 def trajectory_of(s, details, p):
     system, t, q, h = s.problem.system, s.t, s.q, s.duration / s.steps
-    x = np.asarray(jax.vmap(system.space.local)(cut(q, 0, -1), cut(q, 1, None))) / h
+    x = np.asarray(rows(increment, False, system, t[:-1], cut(q, 0, -1), cut(q, 1, None))) / h
     guess = np.concatenate([x[:1], x])
     lam = None
     if system.constraint is not None:
@@ -131,17 +129,35 @@ def trajectory_of(s, details, p):
     return Trajectory(t=t, q=q, p=p, lam=lam, h=h, system=system, method=s.method, guess=guess, **done)
 
 
-@jax.jit
-def costates_at(system, t, q, v, lam, slope):
+def increment(system, t, q0, q1):
+    return system.space.local(q0, q1)
+
+
+def costate(system, t, q, v, lam, slope):
     """-(dV/dq at fixed v, dV/dv) from dV/dq at fixed p and lam = dV/dp, with p = dL/dv(t, q, v)."""
-    space = system.space
+    pairing = lambda e, v: lam @ system.momentum(t, system.space.displace(q, e), v)  # noqa: E731
+    dq, dv = jax.grad(pairing, (0, 1))(jnp.zeros(system.space.dim), v)
+    return -jnp.stack([slope + dq, dv])
 
-    def one(t, q, v, lam, slope):
-        pairing = lambda e, v: lam @ system.momentum(t, space.displace(q, e), v)  # noqa: E731
-        dq, dv = jax.grad(pairing, (0, 1))(jnp.zeros(space.dim), v)
-        return -jnp.stack([slope + dq, dv])
 
-    return jax.vmap(one)(jnp.asarray(t), q, v, lam, slope)
+@dataclass(frozen=True)
+class ByControls:
+    """dC/du."""
+
+    cost: Any
+
+    def __call__(self, system, t, q, v, u):
+        return jax.grad(lambda u: self.cost(t, q, v, u, system.params))(u)
+
+
+@dataclass(frozen=True)
+class ByVelocities:
+    """dH/dv at p0 = 0."""
+
+    hamiltonian: Hamiltonian
+
+    def __call__(self, system, t, q, v, u, p1):
+        return jax.grad(lambda v: self.hamiltonian.H(system, t, q, v, u, jnp.zeros_like(v), p1))(v)
 
 
 def whole_multipliers(problem, mu, t, q, v, u):
@@ -150,28 +166,16 @@ def whole_multipliers(problem, mu, t, q, v, u):
     rest, inverse = np.array(eliminated.rest).reshape(-1, problem.system.space.dim), np.array(eliminated.inverse)
     lam = mu @ rest
     inner = slice(None) if len(u) == len(t) else slice(1, -1)
-    slopes = slopes_by_controls(problem.cost, problem.system, t[inner], jax.tree.map(lambda a: a[inner], q), v[inner], u)
+    slopes = rows(ByControls(problem.cost), False, problem.system, t[inner], jax.tree.map(lambda a: a[inner], q), v[inner], u)
     lam[inner] -= np.asarray(slopes) @ inverse
     return lam
-
-
-@partial(jax.jit, static_argnums=0)
-def slopes_by_controls(cost, system, t, q, v, u):
-    """dC/du at each node."""
-    return jax.vmap(lambda t, q, v, u: jax.grad(lambda u: cost(t, q, v, u, system.params))(u))(t, q, v, u)
 
 
 def differenced(problem, lam, t, q, v, u):
     """Costates from the multipliers: p1 = -M lam, and p0 = -p1' - dH/dv (at p0 = 0) by differences."""
     if len(u) != len(t):
         u = np.concatenate([u[:1], u, u[-1:]])
-    p1 = np.asarray(costates_at(problem.system, t, q, v, lam, np.zeros_like(lam)))[:, 1]
-    rest = slopes_by_velocities(Hamiltonian(problem.cost, problem.B), problem.system, t, q, v, u, p1)
+    p1 = np.asarray(rows(costate, False, problem.system, t, q, v, lam, np.zeros_like(lam)))[:, 1]
+    rest = rows(ByVelocities(Hamiltonian(problem.cost, problem.B)), False, problem.system, t, q, v, u, p1)
     p0 = -np.gradient(p1, t, axis=0, edge_order=2) - np.asarray(rest)
     return np.stack([p0, p1], axis=1)
-
-
-@partial(jax.jit, static_argnums=0)
-def slopes_by_velocities(hamiltonian, system, t, q, v, u, p1):
-    """dH/dv at p0 = 0 at each node."""
-    return jax.vmap(lambda t, q, v, u, p1: jax.grad(lambda v: hamiltonian.H(system, t, q, v, u, jnp.zeros_like(v), p1))(v))(t, q, v, u, p1)

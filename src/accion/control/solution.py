@@ -17,6 +17,7 @@ from accion.control.problem import Push
 from accion.nodes import index_one
 
 REPLAY_PIECES = 4  # of a step
+REPLAYED = 64  # steps at a time
 
 
 @dataclass(frozen=True)
@@ -182,9 +183,23 @@ class Solution:
         return replace(self, optima=tuple(optima))
 
 
-@partial(jax.jit, static_argnums=0)
 def replayed(B, system, q0, v0, t, ramps):
-    """(q, v) at the times `t` with controls that go linearly from ramps[0] to ramps[1] on each step."""
+    """(q, v) at the times `t` with controls that go linearly from ramps[0] to ramps[1] on each step.
+
+    Some steps at a time, the last of them filled up with steps of no length: so meshes of all lengths share what is compiled.
+    """
+    state, found = (q0, v0), [jax.tree.map(lambda a: np.asarray(a)[None], (q0, v0))]
+    for first in range(0, len(t) - 1, REPLAYED):
+        steps = np.minimum(np.arange(first, first + REPLAYED), len(t) - 2)
+        h = np.where(np.arange(first, first + REPLAYED) < len(t) - 1, np.diff(t)[steps], 0.0)
+        state, rows = replayed_piece(B, system, state, (t[steps], h, ramps[0][steps], ramps[1][steps]))
+        found.append(jax.tree.map(np.asarray, rows))
+    return jax.tree.map(lambda *a: jnp.asarray(np.concatenate(a)[: len(t)]), *found)
+
+
+@partial(jax.jit, static_argnums=0)
+def replayed_piece(B, system, state, data):
+    """The state after each of some steps, (t, h, u before, u after), from `state`, and after the last."""
     space = system.space
 
     def step(state, data):
@@ -192,7 +207,7 @@ def replayed(B, system, q0, v0, t, ramps):
 
         def rates(now, y):
             q, v = y
-            u = before + (now - t) / h * (after - before)
+            u = before + jnp.where(h > 0, (now - t) / jnp.where(h > 0, h, 1.0), 0.0) * (after - before)
             a = index_one(replace(system, force=Push(system.force, B, u)), now, q, v, None)[0]
             return space.tangent(q, v), a
 
@@ -200,8 +215,7 @@ def replayed(B, system, q0, v0, t, ramps):
         state = (q if space.flat else space.project(q), v)
         return state, state
 
-    _, rows = jax.lax.scan(step, (q0, v0), (t[:-1], jnp.diff(t), ramps[0], ramps[1]))
-    return jax.tree.map(lambda a, first: jnp.concatenate([jnp.asarray(first)[None], a]), rows, (q0, v0))
+    return jax.lax.scan(step, state, data)
 
 
 def load(path, problem):

@@ -62,7 +62,7 @@ class ControlProblem:
                      the last two configurations, (q_0, q_1) and (q_{N-1}, q_N), as in 004 section 8.5.
     duration:        a number; or (least, most), and the best in between is found
     control_bounds:  (lower, upper), numbers or one for each control; `state_bounds`, `velocity_bounds`: {coordinate: (lower, upper)}
-    path:            {name: g}, g(t, q, v, u, params) <= 0 all the way
+    path:            {name: g}, g(t, q, v, u, params) <= 0 at every sample of every step, as velocity bounds are
     """
 
     system: System

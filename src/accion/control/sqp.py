@@ -99,7 +99,7 @@ def solve(program, x, lam=None, *, tolerance=1e-9, max_iterations=200, report=la
             return ended(*polished(band, point, lam), iteration, True, "a local minimum was found")
         step = newton_step(band, point, lam, shift)
         if step is None:
-            return ended(point, lam, iteration, False, "the linear system is singular: constraints may depend on each other")
+            return ended(point, lam, iteration, False, "no step leads downhill along the constraints, which may depend on each other")
         dx, new, shift, factors = step
         moved = search(point, dx, lam, new, factors, filter_)
         if moved is None:

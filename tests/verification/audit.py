@@ -131,8 +131,8 @@ SHORTCOMINGS = """## Known shortcomings
 
 None is hidden by a tolerance. What is not there yet is not listed here but in the CHANGELOG.
 
-- `optimize(..., formulation="vakonomic")` from a straight line on fine meshes: the swing-up of a cart-pole takes 84 iterations with 128 steps, and fails
-  with 256 (a strict xfail in tests/test_control_solver.py). From a coarser solution, or from the direct formulation's, it takes 4. The direct
+- `optimize(..., formulation="vakonomic")` from a straight line on fine meshes: the swing-up of a cart-pole takes 84 iterations with 128 steps, and
+  fails with 256 (a strict xfail in tests/test_control_solver.py). From a coarser solution, or from the direct formulation's, it takes 4. The direct
   formulation has no such trouble.
 - Controls on SO(3) with the retraction `exp` take a minute to compile; with `cayley` a third of it.
 """

@@ -149,7 +149,7 @@ def window(system, method, h, t, q, x, e, lam):
     if isinstance(system, HigherOrderSystem):
         d = windows.combine(windows.differencing(len(x)), x)
         G = windows.variation(system, method, t, h, q, d, lam)
-        return G, windows.closure(system, method, t, h, q, d, windows.still(d)) if system.vakonomic is not None else jnp.zeros(0)
+        return G, windows.closure(system, method, t, h, q, d) if system.vakonomic is not None else jnp.zeros(0)
     G = jnp.stack(pullback.variation(system, method, t, h, q, x[0], lam if system.vakonomic is not None else None))
     if system.vakonomic is None:
         return G, jnp.zeros(0)

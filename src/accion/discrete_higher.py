@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from accion.higher import pieces, solve, theta_minus, theta_plus
 from accion.methods import Method
 from accion.systems import HigherOrderSystem
-from accion.windows import action, closure, differences, still, summation, variation
+from accion.windows import action, closure, differences, summation, variation
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class DiscreteHigher:
     def Ld(self, t, h, *q, lam=None):
         """h sum_i w_i L(t_i, q_i, v_i, a_i, ...) of r + 1 configurations."""
         q0, d = self.window(q)
-        return action(self.system, self.method, t, h, q0, d, still(d), self.multipliers(lam, 1)[0])
+        return action(self.system, self.method, t, h, q0, d, lam=self.multipliers(lam, 1)[0])
 
     def Phi(self, t, h, *q):
         """The discrete constraint sum_i w_i Phi(t_i, q_i, v_i, a_i, ...) of r + 1 configurations, shape (m,)."""
         q0, d = self.window(q)
-        return closure(self.system, self.method, t, h, q0, d, still(d))
+        return closure(self.system, self.method, t, h, q0, d)
 
     def D(self, j, t, h, *q, lam=None):
         """D_j Ld, j = 1, ..., r + 1."""
@@ -103,7 +103,7 @@ class DiscreteHigher:
             first = variation(self.system, self.method, t, h, q0, d, mu)[0]
             if self.system.vakonomic is None:
                 return first
-            return jnp.concatenate([first, closure(self.system, self.method, t, h, q0, d, still(d))])
+            return jnp.concatenate([first, closure(self.system, self.method, t, h, q0, d)])
 
         if self.system.vakonomic is None:
             return jax.jacfwd(equations)(zero, mu)

@@ -21,7 +21,7 @@ from accion import newton
 from accion.nodes import Look
 from accion.products import written_out
 from accion.step import End, Scheme, State
-from accion.windows import action, closure, combine, derivatives, differences, still, variation
+from accion.windows import action, closure, combine, derivatives, differences, variation
 
 
 def balance(method, unknowns, args):
@@ -32,7 +32,7 @@ def balance(method, unknowns, args):
     momentum = P[0] + variation(system, method, t, h, q, window, lam)[0]
     if system.vakonomic is None:
         return momentum
-    return jnp.concatenate([momentum, closure(system, method, t, h, q, window, still(window))])
+    return jnp.concatenate([momentum, closure(system, method, t, h, q, window)])
 
 
 def units(method, unknowns, J, args):
@@ -41,7 +41,7 @@ def units(method, unknowns, J, args):
     n = system.space.dim
     window = jnp.concatenate([d, unknowns[None, :n]])
     stiffness = jnp.abs(jnp.diagonal(J)[:n]) + newton.TINY
-    own = jnp.sqrt(jnp.abs(action(system, method, t, h, q, window, still(window))) / stiffness) + jnp.abs(P[0]) / stiffness
+    own = jnp.sqrt(jnp.abs(action(system, method, t, h, q, window)) / stiffness) + jnp.abs(P[0]) / stiffness
     return jnp.where(jnp.isfinite(own), own, 0.0), jnp.abs(window[0])
 
 
@@ -92,7 +92,7 @@ class HigherOrder(Scheme):
 
     def lagrangian(self, unknowns, state, t, h):
         window = self.window(unknowns, state)
-        return action(self.system, self.method, t, h, state.q, window, still(window))
+        return action(self.system, self.method, t, h, state.q, window)
 
     def obstacle(self, unknowns, state, t, h):
         return f"the Lagrangian is not finite on the window that it leads to, whose highest difference is {unknowns[: self.system.space.dim]}"

@@ -63,47 +63,43 @@ def derivatives(d, c, h):
     return combine(weights(count, float(c)), d) * scale[:, None]
 
 
-def configuration(space, q, x, e, c):
-    """The configuration at c steps after the node q, where increments `x` follow; nodes displaced by `e`, and `x` with them."""
+def configuration(space, q, x, y, e, c):
+    """The configuration at c steps after the node q, where increments `x` follow; with the nodes displaced by `e` these are `y`."""
     j = min(floor(c), len(x))
     for i in range(j):
-        q = space.retract(q, x[i][0])
-    q = space.displace(q, e[j])
-    return q if c == j else space.retract(q, (c - j) * x[j][1])
+        q = space.retract(q, x[i])
+    q = q if e is None else space.displace(q, e[j])
+    return q if c == j else space.retract(q, (c - j) * y[j])
 
 
-def samples(space, method, t, h, q, d, e):
+def samples(space, method, t, h, q, d, e=None):
     """The samples (w_i, t_i, q_i, (v_i, a_i, ...)) of the window from `q` with differences `d`, shape (r, dim).
 
-    Its nodes are displaced by `e`, shape (r + 1, dim).
+    Its nodes are displaced by `e`, shape (r + 1, dim), where given.
     """
     r = len(d)
-    x = combine(summation(r), d)
-    y = jnp.stack([space.relative(x[i], e[i], e[i + 1]) for i in range(r)])
-    # In the value y = x, and nothing is lost: the differences are as accurate as they were.
-    moved = d + combine(differencing(r), y - x)
+    x = y = combine(summation(r), d)
+    if e is not None:
+        y = jnp.stack([space.relative(x[i], e[i], e[i + 1]) for i in range(r)])
+        # In the value y = x, and nothing is lost: the differences are as accurate as they were.
+        d = d + combine(differencing(r), y - x)
     found = []
     for w, c in method.nodes:
         c = (r - 1) / 2 + c
-        found.append(Sample(w, t + c * h, configuration(space, q, list(zip(x, y, strict=True)), e, c), derivatives(moved, c, h)))
+        found.append(Sample(w, t + c * h, configuration(space, q, x, y, e, c), derivatives(d, c, h)))
     return found
 
 
-def still(d):
-    """No displacement of the nodes."""
-    return jnp.zeros((len(d) + 1, d.shape[1]))
-
-
-def action(system, method, t, h, q, d, e, lam=None):
+def action(system, method, t, h, q, d, e=None, lam=None):
     """Ld = h sum_i w_i L(t_i, q_i, v_i, a_i, ...) of a window; with `lam`, of L + lam.Phi."""
     return h * sum(s.w * system.L(s.t, s.q, s.v, lam) for s in samples(system.space, method, t, h, q, d, e))
 
 
-def closure(system, method, t, h, q, d, e):
+def closure(system, method, t, h, q, d):
     """The discrete constraint sum_i w_i Phi(t_i, q_i, v_i, a_i, ...) of a window, shape (m,)."""
-    return sum(s.w * system.Phi(s.t, s.q, s.v) for s in samples(system.space, method, t, h, q, d, e))
+    return sum(s.w * system.Phi(s.t, s.q, s.v) for s in samples(system.space, method, t, h, q, d))
 
 
 def variation(system, method, t, h, q, d, lam=None):
     """(D_1 Ld, ..., D_{r+1} Ld), shape (r + 1, dim)."""
-    return jax.grad(lambda e: action(system, method, t, h, q, d, e, lam))(still(d))
+    return jax.grad(lambda e: action(system, method, t, h, q, d, e, lam))(jnp.zeros((len(d) + 1, d.shape[1])))

@@ -91,17 +91,17 @@ def solve(program, x, lam=None, *, tolerance=1e-9, max_iterations=200, report=la
     elif lam is None:
         lam, point = np.zeros(program.m), start
     filter_: list[tuple[float, float]] = [(1e4 * max(1.0, point.violation), -np.inf)]
-    shift = 0.0
+    shift, calm = 0.0, False  # calm: the last step was a full one of Newton's method
     for iteration in range(max_iterations):
         off, slope = float(np.max(np.abs(point.rows), initial=0.0)), stationarity(point, lam)
         report(iteration, point.cost, off, slope)
         if off <= tolerance and slope <= tolerance:
             return ended(*polished(band, point, lam), iteration, True, "a local minimum was found")
-        step = newton_step(band, point, lam, shift)
+        step = newton_step(band, point, lam, shift, calm)
         if step is None:
             return ended(point, lam, iteration, False, "no step leads downhill along the constraints, which may depend on each other")
         dx, new, shift, factors = step
-        moved = search(point, dx, lam, new, factors, filter_)
+        moved = search(point, dx, lam, new, factors, filter_, calm)
         if moved is None:
             if off <= 1e2 * tolerance and slope <= 1e2 * tolerance:
                 return ended(point, lam, iteration, True, "a local minimum was found, to rounding")
@@ -109,10 +109,11 @@ def solve(program, x, lam=None, *, tolerance=1e-9, max_iterations=200, report=la
             moved = restore(band, point, ones, filter_)
             if moved is None:
                 return ended(point, lam, iteration, False, "no point nearby satisfies the constraints better")
-            point = moved
+            point, calm = moved, False
             lam = first_multipliers(band, point, ones)
             continue
         point, part = moved
+        calm = shift == 0.0 and part == 1.0
         lam = lam + part * (new - lam)
     return ended(point, lam, max_iterations, False, f"no minimum was found in {max_iterations} iterations")
 
@@ -142,7 +143,7 @@ def first_multipliers(band, point, ones):
     return lam if np.max(np.abs(lam), initial=0.0) < 1e6 * (1 + np.max(np.abs(point.gradient))) else np.zeros(band.m)
 
 
-def newton_step(band, point, lam, last):
+def newton_step(band, point, lam, last, calm):
     """(dx, lam, shift, factors): the Newton step, the Hessian shifted by as much as makes it lead to a minimum on the constraints."""
     program = point.program
     H = program.hessian(point.x, 1.0, lam) if point.H is None else point.H
@@ -153,7 +154,7 @@ def newton_step(band, point, lam, last):
             gamma = 1e-10
         elif factors.even == (band.m % 2 == 0):  # a minimum has as many negative eigenvalues as rows
             dx, new = factors.solve(-point.gradient, -point.rows)
-            if np.all(np.isfinite(dx)) and convex(band, factors, point):
+            if np.all(np.isfinite(dx)) and (calm or convex(band, factors, point)):
                 return dx, new, shift, factors
         if shift == 0.0:
             shift = max(LEAST_SHIFT, last / 3) if last else FIRST_SHIFT
@@ -180,7 +181,7 @@ def acceptable(cost, violation, filter_):
     return all(violation < (1 - GAIN) * v or cost < c - LOSS * v for v, c in filter_)
 
 
-def search(point, dx, lam, new, factors, filter_):
+def search(point, dx, lam, new, factors, filter_, calm):
     """(point, part): where the step leads, as much of it as the filter accepts; None where nothing is accepted."""
     slope, here = float(point.gradient @ dx), point.violation
     noise = 10 * np.finfo(float).eps * max(1.0, abs(point.cost))
@@ -198,8 +199,8 @@ def search(point, dx, lam, new, factors, filter_):
 
         trial, there = point.x + part * dx, lam + part * (new - lam)
         for attempt in range(2):
-            # A full step is mostly good, and then its derivatives are needed: they are computed at once.
-            moved = look(point.program, trial, there) if part == 1.0 else None
+            # After a full step the next one is mostly good too, and then its derivatives are needed: they are computed at once.
+            moved = look(point.program, trial, there) if calm and part == 1.0 else None
             cost, g = point.program.values(trial) if moved is None else (moved.cost, moved.rows + point.program.row_lower)
             rows = g - point.program.row_lower
             off = float(np.sum(np.abs(rows)))

@@ -15,6 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.control.band import Band
+
 SIZES = (1, 64, 256)  # of the pieces that elements are evaluated in: few, so that problems of all lengths share what is compiled
 
 
@@ -125,7 +127,7 @@ class Program:
         """The same problem with other data; what is known of its pattern is kept."""
         moved = replace(self, families=families)
         moved.__dict__.update(
-            {name: self.__dict__[name] for name in ("jacobian_pattern", "hessian_pattern", "fixed", "still") if name in self.__dict__}
+            {name: self.__dict__[name] for name in ("jacobian_pattern", "hessian_pattern", "fixed", "still", "band") if name in self.__dict__}
         )
         return moved
 
@@ -148,6 +150,11 @@ class Program:
                 cost += float(np.sum(c))
                 g += self.added(F, rows)
         return cost, g
+
+    @cached_property
+    def band(self):
+        """Where the entries of its linear systems are."""
+        return Band(self)
 
     @cached_property
     def jacobian_pattern(self):

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from accion.control.band import Band
-
 LEAST_PART = 1e-8
 GAIN, LOSS = 1e-5, 1e-5  # what a step must gain in violation, or in cost for each unit of violation
 ARMIJO = 1e-4
@@ -80,7 +78,7 @@ def stationarity(point, lam):
 
 def solve(program, x, lam=None, *, tolerance=1e-9, max_iterations=200, report=lambda *_: None):
     """The local minimum that is reached from `x`."""
-    band = Band(program)
+    band = program.band
     start = look(program, np.where(program.fixed, program.lower, x), np.zeros(program.m))
     point = start._replace(H=None)
     if not (np.isfinite(point.cost) and np.all(np.isfinite(point.rows))):
@@ -233,7 +231,7 @@ def restore(band, point, ones, filter_):
 
 def feasible(program, x, *, tolerance=1e-11, max_iterations=50):
     """The point nearest to `x`, step by step, at which all rows are satisfied; where there are as many rows as free unknowns, Newton's method."""
-    band = Band(program)
+    band = program.band
     point = look(program, np.where(program.fixed, program.lower, x))
     none = np.zeros(len(program.hessian_pattern[0]))
     lam, last, size = np.zeros(program.m), np.inf, 1.0

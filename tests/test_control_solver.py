@@ -113,7 +113,7 @@ def test_derivatives_of_a_program_are_differences_of_its_values(name):
 
 def test_moving_the_charts_moves_nothing():
     program, x = case("rotations")
-    moved, y = program.recentre(program, x)
+    moved, y = program.recentred(x)
     assert not np.allclose(x, y)
     a, b = program.values(x), moved.values(y)
     assert_allclose(a[0], b[0], rtol=1e-12)
@@ -169,7 +169,7 @@ def small(cost, rows, n, m, fixed=(), place=None):
     family = Family(f, (), np.zeros(1), np.arange(n)[None], np.arange(m)[None])
     zero = np.zeros(m)
     words = lambda i: f"row {i}"  # noqa: E731
-    return Program((family,), lower, upper, zero, zero, np.arange(float(n)), np.arange(float(m)) + 0.5, words, words)
+    return Program((family,), lower, upper, zero, zero, np.arange(float(n)), np.arange(float(m)) + 0.5, words)
 
 
 def test_band_solves_as_dense_matrices_do():

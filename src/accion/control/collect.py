@@ -8,13 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion import nodes
-from accion.control import direct, vakonomic
-from accion.control.layout import displaced
+from accion.control import vakonomic
 from accion.control.pontryagin import Hamiltonian
 from accion.control.program import ALL, VALUES
 from accion.control.solution import Solution
 from accion.pullback import variation
-from accion.spaces import Euclidean, Torus
 from accion.trajectory import Trajectory, rows
 
 
@@ -66,13 +64,11 @@ def solution_of(problem, method, formulation, layout, balance, found, solver):
     x, details = found.x, Details(found, layout, balance)
     duration = float(x[layout.T[0]]) if problem.free_time else problem.longest
     t = problem.t0 + duration / layout.steps * np.arange(layout.steps + 1)
-    module = direct if formulation == "direct" else vakonomic
-    base = module.base_now(found.program)
-    q = x[layout.e] if isinstance(problem.system.space, Euclidean | Torus) else displaced(problem.system.space, base, x[layout.e])
+    q = found.program.configurations(x)
     if formulation == "direct":
         u, t_u = x[layout.u], (t[1:] + t[:-1]) / 2
     else:
-        u, t_u = vakonomic.controls_of(problem, method, layout, q, details.ends), t if layout.v.size else t[1:-1]
+        u, t_u = vakonomic.controls_of(problem, method, q, details.ends), t if layout.v.size else t[1:-1]
     return Solution(
         problem=problem, method=method, formulation=formulation, t=t, q=q, t_u=t_u, u=u, cost=found.cost, duration=duration, solver=solver,
         iterations=found.iterations, success=found.success, message=found.message, violation=found.violation, stationarity=found.stationarity,

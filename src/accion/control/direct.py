@@ -9,16 +9,15 @@ with u_k constant on its step (discrete mechanics and optimal control). Everythi
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.control.layout import base_of, displaced, layout_of
+from accion.control.layout import base_of, layout_of
 from accion.control.problem import Push
-from accion.control.program import Family, Program
+from accion.control.program import Chart, Family, Program
 from accion.control.rows import Rows
 from accion.pullback import variation
 from accion.systems.constraints import Holonomic
@@ -44,7 +43,7 @@ class Step:
 
     def __call__(self, args, data, x):
         system, t0, duration, steps = args
-        k, base0, base1 = data
+        (base0, base1), k = data
         space, n, constraint = system.space, system.space.dim, system.constraint
         e0, lam, u, e1, T = parts(x, n, system.multipliers, self.controls, n)
         h = (T[0] if self.free_time else duration) / steps
@@ -70,8 +69,9 @@ class Departure:
     def __call__(self, args, data, x):
         system, t0, _, _ = args
         n = system.space.dim
+        (base,), _ = data
         e, v = parts(x, n)
-        return jnp.zeros(()), system.momentum(t0, system.space.retract(data, e), v)
+        return jnp.zeros(()), system.momentum(t0, system.space.retract(base, e), v)
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,10 @@ class Arrival:
     def __call__(self, args, data, x):
         system, t0, duration, _ = args
         n, constraint = system.space.dim, system.constraint
+        (base,), _ = data
         e, lam, v, T = parts(x, n, system.multipliers, n)
         t = t0 + (T[0] if self.free_time else duration)
-        q = system.space.retract(data, e)
+        q = system.space.retract(base, e)
         cost = jnp.zeros(()) if self.terminal is None else self.terminal(t, q, v, system.params)
         p = -system.momentum(t, q, v)
         if constraint is None:
@@ -121,17 +122,17 @@ def transcribe(problem, method, steps, q):
     T = np.broadcast_to(layout.T, (steps, layout.T.size))
     columns = np.concatenate([layout.e[:-1], layout.lam[:-1], layout.u, layout.e[1:], T], axis=1)
     base = base_of(system.space, q)
-    families = [Family(f, args, step_data(base), columns, np.concatenate(wanted, axis=1))]
+    pairs = np.stack([nodes[:-1], nodes[1:]], axis=1)
+    families = [Family(f, args, nodes[:-1].astype(float), columns, np.concatenate(wanted, axis=1), pairs, base)]
     if ends:
         hidden = np.full((1, m), bool(m) and not np.all(problem.ends[1].v_fixed))
         hidden = rows.block(hidden, [steps + 0.4], lambda k, j: f"velocity constraint {j} of {system.name} at the end")
-        first, last = end_data(base)
         columns = np.concatenate([layout.e[0], layout.v[0]])[None]
-        families.append(Family(Departure(), args, first, columns, balance[:1]))
+        families.append(Family(Departure(), args, (), columns, balance[:1], nodes[:1, None], base))
         columns = np.concatenate([layout.e[-1], layout.lam[-1], layout.v[1], layout.T])[None]
         arrival = Arrival(problem.terminal, problem.free_time)
-        families.append(Family(arrival, args, last, columns, np.concatenate([balance[-1:], hidden], axis=1)))
-    return Transcription(assemble(layout, rows, families, recentred if not system.space.flat else None), layout, balance)
+        families.append(Family(arrival, args, (), columns, np.concatenate([balance[-1:], hidden], axis=1), nodes[-1:, None], base))
+    return Transcription(assemble(layout, rows, families), layout, balance)
 
 
 def closures(problem, steps):
@@ -170,34 +171,8 @@ def inequalities(problem, f, rows, steps, when):
     return found
 
 
-def step_data(base):
-    steps = len(jax.tree.leaves(base)[0]) - 1
-    return np.arange(float(steps)), jax.tree.map(lambda a: a[:-1], base), jax.tree.map(lambda a: a[1:], base)
-
-
-def end_data(base):
-    return jax.tree.map(lambda a: a[:1], base), jax.tree.map(lambda a: a[-1:], base)
-
-
-def assemble(layout, rows, families, recentre):
+def assemble(layout, rows, families):
     lower, upper = layout.bounds()
     row_lower, row_upper, row_place = rows.arrays()
-    change = None if recentre is None else partial(recentre, layout)
-    return Program(tuple(families), lower, upper, row_lower, row_upper, layout.place(), row_place, layout.label, rows.label, change)
-
-
-def recentred(layout, program, x):
-    """The same point with its nodes as the origin of the charts."""
-    space = layout.problem.system.space
-    base = base_now(program)
-    base = displaced(space, base, x[layout.e])
-    data = [step_data(base), *end_data(base)]
-    moved = x.copy()
-    moved[layout.e] = 0.0
-    return program.with_families(tuple(replace(F, data=d) for F, d in zip(program.families, data, strict=False))), moved
-
-
-def base_now(program):
-    """The configurations that displacements are measured from."""
-    _, before, after = program.families[0].data
-    return jax.tree.map(lambda a, b: np.concatenate([a, b[-1:]]), before, after)
+    chart = Chart(layout.problem.system.space, layout.e)
+    return Program(tuple(families), lower, upper, row_lower, row_upper, layout.place(), row_place, rows.label, chart)

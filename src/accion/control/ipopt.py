@@ -36,8 +36,7 @@ def load():
 def solve(program, x, lam=None, *, tolerance=1e-9, max_iterations=1000, report=lambda *_: None, options=None):
     """The local minimum that is reached from `x`."""
     ipyopt = load()
-    if program.recentre is not None:
-        program, x = program.recentre(program, x)
+    program, x = program.recentred(x)
     x = np.clip(np.array(x, dtype=float), program.lower, program.upper)
     seen = {}
 

@@ -6,6 +6,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from accion.spaces import Euclidean, Torus
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -56,23 +58,6 @@ class Layout:
             place[self.v[1]] = self.steps + 0.25
         return place
 
-    def label(self, i):
-        """The name and the time of an unknown."""
-        problem = self.problem
-        for words, block, names, offset in (
-            ("", self.e, problem.system.names, 0.0),
-            ("multiplier ", self.lam, [str(j) for j in range(self.lam.shape[1])], 0.0),
-            ("", self.u, problem.controls, 0.5),
-        ):
-            found = np.argwhere(block == i)
-            if len(found):
-                k, j = found[0]
-                return f"{words}{names[j]} at t = {problem.t0 + (k + offset) * problem.longest / self.steps:.4g}"
-        if i in self.T:
-            return "the duration"
-        which, j = np.argwhere(self.v == i)[0]
-        return f"velocity of {problem.system.names[j]} at the {'end' if which else 'start'}"
-
 
 def layout_of(problem, steps, controls=True):
     """The layout for `steps` steps, with or without `controls` and multipliers among the unknowns."""
@@ -101,10 +86,11 @@ def base_of(space, path):
     return jax.tree.map(np.asarray, path)
 
 
-def displaced(space, base, e):
-    """The configurations at displacements `e` from `base`."""
-    return jax.tree.map(np.asarray, retract_all(space, base, e))
+def displacements(space, q):
+    """Those of the configurations `q` from the base that they make: zero on a curved space."""
+    if isinstance(space, Euclidean | Torus):
+        return np.asarray(q)
+    return np.asarray(local_all(space, base_of(space, q), q)) if space.flat else np.zeros((len(jax.tree.leaves(q)[0]), space.dim))
 
 
-retract_all = jax.jit(lambda space, base, e: jax.vmap(space.retract)(base, e), static_argnums=0)
 local_all = jax.jit(lambda space, base, q: jax.vmap(space.local)(base, q), static_argnums=0)

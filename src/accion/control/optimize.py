@@ -7,12 +7,11 @@ from accion import inputs
 from accion.control import direct, ipopt, sqp, vakonomic
 from accion.control.collect import Refined, solution_of
 from accion.control.guess import guess_of, shaken
-from accion.control.layout import base_of, local_all
+from accion.control.layout import displacements
 from accion.control.problem import ControlProblem
 from accion.errors import OptimizeFailed
 from accion.methods import GeneralizedAlpha
 from accion.progress import progress_bar
-from accion.spaces import Euclidean, Torus
 
 FORMULATIONS = {"direct": direct, "vakonomic": vakonomic}
 SOLVERS = {"sqp": sqp.solve, "ipopt": ipopt.solve}
@@ -92,23 +91,18 @@ def attempt(problem, method, steps, guess, formulation, solver, settings, report
     found = SOLVERS[solver](program, x, report=report, **own)
     for _ in range(CHARTS):
         # A chart is good near its centre only: go on from where the solver ended, as the new centre.
-        if program.recentre is None or not found.success or np.max(np.abs(found.x[layout.e])) < TURN:
+        if not program.chart.curved or not found.success or np.max(np.abs(found.x[layout.e])) < TURN:
             break
-        centred, x = found.program.recentre(found.program, found.x)
+        centred, x = found.program.recentred(found.x)
         found = SOLVERS[solver](centred, x, found.lam, report=report, **own)
-    if found.program.recentre is not None:
-        moved, x = found.program.recentre(found.program, found.x)
-        found = found._replace(program=moved, x=x)
+    moved, x = found.program.recentred(found.x)
+    found = found._replace(program=moved, x=x)
     return solution_of(problem, method, formulation, layout, balance, found, solver), found
 
 
 def first_unknowns(problem, layout, guess):
-    space = problem.system.space
     x = np.zeros(layout.size)
-    if isinstance(space, Euclidean | Torus):
-        x[layout.e] = guess.q
-    elif space.flat:
-        x[layout.e] = np.asarray(local_all(space, base_of(space, guess.q), guess.q))
+    x[layout.e] = displacements(problem.system.space, guess.q)
     if layout.u.size:
         x[layout.u] = guess.u
     if layout.v.size:

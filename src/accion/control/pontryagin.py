@@ -20,9 +20,9 @@ import numpy as np
 from accion import newton
 from accion.control.direct import parts
 from accion.control.flow import flow
-from accion.control.layout import base_of, displaced
+from accion.control.layout import base_of, displacements
 from accion.control.problem import Push
-from accion.control.program import Family, Program
+from accion.control.program import Chart, Family, Program
 from accion.control.rows import Rows
 from accion.control.sqp import feasible
 from accion.errors import OptimizeFailed
@@ -96,7 +96,7 @@ class Shot:
 
     def __call__(self, args, data, x):
         system, t0, h, pieces = args
-        k, base0, base1, guess = data
+        (base0, base1), (k, guess) = data
         space, n = system.space, system.space.dim
         e0, v0, p0, p1, e1, v1, r0, r1, _ = parts(x, *([n] * 8))
         start = (space.retract(base0, e0), v0, p0, p1, jnp.zeros(()))
@@ -114,8 +114,9 @@ class Transversal:
     def __call__(self, args, data, x):
         system, t, _, _ = args
         space, n = system.space, system.space.dim
+        (base,), _ = data
         e, v, p0, p1, _ = parts(x, *([n] * 4))
-        q = space.retract(data, e)
+        q = space.retract(base, e)
         last = self.terminal
         if last is None:
             return jnp.zeros(()), jnp.concatenate([p0, p1])
@@ -185,8 +186,7 @@ def extremal(problem, t, q, v, u, costates, *, duration, pieces=PIECES):
     hamiltonian = Hamiltonian(problem.cost, problem.B)
     program, layout = shooting(problem, hamiltonian, q, u, duration, pieces)
     x = np.zeros(program.n)
-    zero = np.asarray(displaced_from(system.space, q))
-    x[layout] = np.concatenate([zero, v, costates[:, 0], costates[:, 1]], axis=1)
+    x[layout] = np.concatenate([displacements(system.space, q), v, costates[:, 0], costates[:, 1]], axis=1)
     found = feasible(program, x)
     if not found.success:
         raise OptimizeFailed(
@@ -195,14 +195,6 @@ def extremal(problem, t, q, v, u, costates, *, duration, pieces=PIECES):
     finer = with_pieces(found.program, 2 * pieces)
     again = feasible(finer, found.x)
     return collected(problem, hamiltonian, again, layout, t, u, abs(again.cost - found.cost))
-
-
-def displaced_from(space, q):
-    """Displacements of the nodes from the base of their charts: q itself on a flat space, zero on another."""
-    count = len(jax.tree.leaves(q)[0])
-    if not space.flat:
-        return np.zeros((count, space.dim))
-    return jax.vmap(lambda q: space.local(space.identity(), q))(q)
 
 
 def shooting(problem, hamiltonian, q, u, duration, pieces):
@@ -215,41 +207,21 @@ def shooting(problem, hamiltonian, q, u, duration, pieces):
     when = lambda k: f"at t = {problem.t0 + k * duration / count:.4g}"  # noqa: E731
     numbers = rows.block(np.full((count, 4 * n), True), np.arange(count) + 0.5, lambda k, j: f"the canonical equations {when(k)}")
     base = base_of(system.space, q)
-    families = [Family(Shot(hamiltonian), args, shot_data(base, u), np.concatenate([layout[:-1], layout[1:]], axis=1), numbers)]
+    nodes = np.arange(count + 1)
+    pairs, columns = np.stack([nodes[:-1], nodes[1:]], axis=1), np.concatenate([layout[:-1], layout[1:]], axis=1)
+    families = [Family(Shot(hamiltonian), args, (nodes[:-1].astype(float), np.asarray(u)), columns, numbers, pairs, base)]
     lower, upper = np.full(layout.size, -np.inf), np.full(layout.size, np.inf)
     for which, (end, node) in enumerate(zip(problem.ends, (0, -1), strict=True)):
         fixed = np.concatenate([end.q_fixed, end.v_fixed])
-        values = np.concatenate([np.asarray(displaced_from(system.space, jax.tree.map(lambda a: np.asarray(a)[None], end.q)))[0], end.v])
+        values = np.concatenate([displacements(system.space, jax.tree.map(lambda a: np.asarray(a)[None], end.q))[0], end.v])
         lower[layout[node][: 2 * n][fixed]] = upper[layout[node][: 2 * n][fixed]] = values[fixed]
         free = rows.block(~fixed[None], [0.1 if which == 0 else count + 0.1], lambda k, j: "the transversality of a free end")
-        data = jax.tree.map(lambda a, node=node: a[[node]], base)
         own = (system, np.float64(problem.t0 + which * duration), args[2], args[3])
-        families.append(Family(Transversal(problem.terminal if which else None), own, data, layout[[node]], free))
+        families.append(Family(Transversal(problem.terminal if which else None), own, (), layout[[node]], free, nodes[[node]][:, None], base))
     place = np.repeat(np.arange(count + 1.0), 4 * n)
     row_lower, row_upper, row_place = rows.arrays()
-    label = lambda i: f"unknown {i % (4 * n)} {when(i // (4 * n))}"  # noqa: E731
-    recentre = None if system.space.flat else partial(recentred, layout, u)
-    return Program(tuple(families), lower, upper, row_lower, row_upper, place, row_place, label, rows.label, recentre), layout
-
-
-def shot_data(base, u):
-    count = len(u)
-    return np.arange(float(count)), jax.tree.map(lambda a: a[:-1], base), jax.tree.map(lambda a: a[1:], base), np.asarray(u)
-
-
-def base_now(program):
-    _, before, after, _ = program.families[0].data
-    return jax.tree.map(lambda a, b: np.concatenate([a, b[-1:]]), before, after)
-
-
-def recentred(layout, u, program, x):
-    space = program.families[0].args[0].space
-    n = space.dim
-    base = displaced(space, base_now(program), x[layout[:, :n]])
-    data = (shot_data(base, u), jax.tree.map(lambda a: a[:1], base), jax.tree.map(lambda a: a[-1:], base))
-    moved = x.copy()
-    moved[layout[:, :n]] = 0.0
-    return program.with_families(tuple(replace(F, data=d) for F, d in zip(program.families, data, strict=True))), moved
+    chart = Chart(system.space, layout[:, :n])
+    return Program(tuple(families), lower, upper, row_lower, row_upper, place, row_place, rows.label, chart), layout
 
 
 def with_pieces(program, pieces):
@@ -270,9 +242,9 @@ def at_nodes(hamiltonian, system, t, q, v, p0, p1, guess):
 
 
 def collected(problem, hamiltonian, found, layout, t, u, error):
-    space, n = problem.system.space, problem.system.space.dim
-    e, v, p0, p1 = (found.x[layout[:, i * n : (i + 1) * n]] for i in range(4))
-    q = displaced(space, base_now(found.program), e)
+    n = problem.system.space.dim
+    v, p0, p1 = (found.x[layout[:, i * n : (i + 1) * n]] for i in (1, 2, 3))
+    q = found.program.configurations(found.x)
     guess = np.concatenate([u, u[-1:]])
     u, H, slope, bend = (np.asarray(a) for a in at_nodes(hamiltonian, problem.system, np.asarray(t), q, v, p0, p1, guess))
     costates = np.stack([p0, p1], axis=1)

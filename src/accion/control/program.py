@@ -9,14 +9,16 @@ number: derivatives are those of a function of a few variables, put in their pla
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from accion.control.band import Band
+from accion.spaces import Euclidean, Torus
 
+retract_all = jax.jit(lambda space, base, e: jax.vmap(space.retract)(base, e), static_argnums=0)
 SIZES = (1, 64, 256)  # of the pieces that elements are evaluated in: few, so that problems of all lengths share what is compiled
 
 
@@ -58,7 +60,8 @@ VALUES, SLOPES, ALL = range(3)
 class Family:
     """Elements f(args, data_k, x[columns_k]) -> (cost, rows): `columns` (K, nv) and `rows` (K, nr) say where they belong, -1 nowhere.
 
-    `f` is compared by value and compiled in; `args` (one for all) and `data` (with leading axis K) are pytrees of numbers.
+    `f` is compared by value and compiled in; `args` (one for all) and `data` (with leading axis K) are pytrees of numbers. Elements between `nodes`
+    (K, w) of a path see (configurations of `base` there, data_k): unknowns are displacements from them.
     """
 
     f: Callable[..., Any]
@@ -66,6 +69,13 @@ class Family:
     data: Any
     columns: np.ndarray
     rows: np.ndarray
+    nodes: Any = None
+    base: Any = None
+
+    def data_at(self, i):
+        """What the elements `i` are given besides unknowns."""
+        own = jax.tree.map(lambda a: np.asarray(a)[i], self.data)
+        return own if self.nodes is None else (tuple(jax.tree.map(lambda a, k=k: a[k], self.base) for k in self.nodes[i].T), own)
 
     @cached_property
     def pieces(self):
@@ -73,7 +83,7 @@ class Family:
         count = len(self.columns)
         size = next((size for size in SIZES if count <= size), SIZES[-1])
         chosen = [np.minimum(np.arange(first, first + size), count - 1) for first in range(0, count, size)]
-        data = [jax.device_put(jax.tree.map(lambda a, i=i: np.asarray(a)[i], self.data)) for i in chosen]
+        data = [jax.device_put(self.data_at(i)) for i in chosen]
         numbers, frame = jax.tree.flatten(self.args)
         parts = [(self.columns[i], self.rows[i], d) for i, d in zip(chosen, data, strict=True)]
         return compiled(self.f, frame), jax.device_put(numbers), parts
@@ -89,10 +99,22 @@ class Family:
         return [np.concatenate([np.asarray(a) for a in pieces])[: len(self.columns)] for pieces in zip(*found, strict=True)]
 
 
+class Chart(NamedTuple):
+    """Unknowns that are displacements of the nodes of a path on a space: their numbers `e`, shape (nodes, dim)."""
+
+    space: Any
+    e: np.ndarray
+
+    @property
+    def curved(self):
+        """Whether it is good near its base only: on a flat space the base is the origin, for good."""
+        return not self.space.flat
+
+
 @dataclass(frozen=True)
 class Program:
     """The problem. `place` and `row_place` order unknowns and rows in time, so that neighbours are near each other in a matrix;
-    `label(i)` and `row_label(j)` name them, with their time. `recentre(program, x)` moves the origin of the chart to x."""
+    `row_label(j)` names a row, with its time; `chart` says which unknowns are displacements."""
 
     families: tuple[Family, ...]
     lower: np.ndarray
@@ -101,9 +123,8 @@ class Program:
     row_upper: np.ndarray
     place: np.ndarray
     row_place: np.ndarray
-    label: Callable[[int], str]
     row_label: Callable[[int], str]
-    recentre: Callable[..., Any] | None = None
+    chart: Any = None
 
     @property
     def n(self):
@@ -130,6 +151,24 @@ class Program:
             {name: self.__dict__[name] for name in ("jacobian_pattern", "hessian_pattern", "fixed", "still", "band") if name in self.__dict__}
         )
         return moved
+
+    @property
+    def base(self):
+        """The configurations that displacements are measured from."""
+        return self.families[0].base
+
+    def configurations(self, x):
+        """The configurations at the nodes."""
+        space, e = self.chart
+        return x[e] if isinstance(space, Euclidean | Torus) else jax.tree.map(np.asarray, retract_all(space, self.base, x[e]))
+
+    def recentred(self, x):
+        """(program, x): the same point, on a curved space with its nodes as the base of the charts."""
+        if self.chart is None or not self.chart.curved:
+            return self, x
+        base, moved = self.configurations(x), x.copy()
+        moved[self.chart.e] = 0.0
+        return self.with_families(tuple(replace(F, base=base) for F in self.families)), moved
 
     @cached_property
     def still(self):

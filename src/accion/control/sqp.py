@@ -50,8 +50,7 @@ class Point(NamedTuple):
 
 def look(program, x, lam=None):
     """The program at x, with second derivatives for the multipliers `lam`."""
-    if program.recentre is not None:
-        program, x = program.recentre(program, x)
+    program, x = program.recentred(x)
     cost, g, *rest = program.slopes(x) if lam is None else program.all(x, 1.0, lam)
     return Point(program, x, cost, g - program.row_lower, *rest)
 
@@ -60,11 +59,6 @@ def times_transposed(program, J, lam):
     """J^T lam."""
     rows, columns = program.jacobian_pattern
     return np.bincount(columns, J * lam[rows], program.n)
-
-
-def times(program, J, dx):
-    rows, columns = program.jacobian_pattern
-    return np.bincount(rows, J * dx[columns], program.m)
 
 
 def stationarity(point, lam):

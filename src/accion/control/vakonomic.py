@@ -10,7 +10,7 @@ At ends with velocities dL/dv takes the place of the missing step, and the end n
 """  # fmt: skip
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import null_space
 
 from accion.control.direct import Transcription, assemble, limited, parts
-from accion.control.layout import base_of, displaced, layout_of
+from accion.control.layout import base_of, layout_of
 from accion.control.problem import Selected
 from accion.control.program import VALUES, Family
 from accion.control.rows import Rows
@@ -69,7 +69,7 @@ class Window:
 
     def __call__(self, args, data, x):
         system, t0, duration, steps = args
-        k, *base = data
+        base, k = data
         space, n = system.space, system.space.dim
         h = duration / steps
         t = t0 + k * h
@@ -97,7 +97,8 @@ class HalfWindow:
         space, n = system.space, system.space.dim
         h = duration / steps
         e0, e1, v, _ = parts(x, n, n, n)
-        q0, q1 = (space.retract(b, e) for b, e in zip(data, (e0, e1), strict=True))
+        base, _ = data
+        q0, q1 = (space.retract(b, e) for b, e in zip(base, (e0, e1), strict=True))
         t = t0 + duration - h if self.last else t0
         minus, plus = variation(system, self.method, t, h, q0, space.local(q0, q1))
         there, q = (t + h, q1) if self.last else (t, q0)
@@ -112,10 +113,9 @@ class HalfWindow:
 
 def transcribe(problem, method, steps, q):
     """The vakonomic formulation, displacements measured from the configurations `q` at the steps + 1 nodes."""
-    eliminated = elimination(problem)
     layout, rows = layout_of(problem, steps, controls=False), Rows()
     system = problem.system
-    free = len(eliminated.rest)
+    free = system.space.dim - problem.count
     ends = problem.boundary == "velocities"
     bounded = bool(np.any(np.isfinite(problem.u_bounds)))
     when = lambda k: f"at t = {problem.t0 + k * problem.longest / steps:.4g}"  # noqa: E731
@@ -129,56 +129,39 @@ def transcribe(problem, method, steps, q):
         limits = np.broadcast_to(inner, (steps + 1, problem.count))
         wanted.append(rows.block(limits, nodes + 0.4, lambda k, j: f"{problem.controls[j]} {when(k)}", *problem.u_bounds))
     numbers = np.concatenate(wanted, axis=1)
-    args = (system, np.float64(problem.t0), np.float64(problem.longest), np.float64(steps))
-    base = base_of(system.space, q)
-    windows, first, last = window_data(base)
-    columns = np.concatenate([layout.e[:-2], layout.e[1:-1], layout.e[2:]], axis=1)
-    families = [Family(Window(method, problem.cost, eliminated, bounded), args, windows, columns, numbers[1:-1])]
-    if ends:
-        for data, (a, b), v, number, late in ((first, (0, 1), 0, 0, False), (last, (-2, -1), 1, -1, True)):
-            columns = np.concatenate([layout.e[a], layout.e[b], layout.v[v]])[None]
-            f = HalfWindow(method, problem.cost, problem.terminal, eliminated, bounded, late)
-            families.append(Family(f, args, data, columns, numbers[[number]]))
-    return Transcription(assemble(layout, rows, families, recentred if not system.space.flat else None), layout, wanted[0])
+    base, families = base_of(system.space, q), []
+    for (f, args, data, at), v, own in zip(
+        families_of(problem, method, steps, bounded), (None, 0, 1), (numbers[1:-1], numbers[:1], numbers[-1:]), strict=False
+    ):
+        columns = layout.e[at].reshape(len(at), -1)
+        columns = columns if v is None else np.append(columns, layout.v[[v]], axis=1)
+        families.append(Family(f, args, data, columns, own, at, base))
+    return Transcription(assemble(layout, rows, families), layout, wanted[0])
 
 
-def window_data(base):
-    """For the inner nodes their number and three configurations; for each end two."""
-    count = len(jax.tree.leaves(base)[0])
-    cut = lambda a, b: jax.tree.map(lambda leaf: leaf[a:b], base)  # noqa: E731
-    inner = (np.arange(1.0, count - 1), cut(0, count - 2), cut(1, count - 1), cut(2, count))
-    return inner, (cut(0, 1), cut(1, 2)), (cut(count - 2, count - 1), cut(count - 1, count))
-
-
-def recentred(layout, program, x):
-    """The same point with its nodes as the origin of the charts."""
-    base = displaced(layout.problem.system.space, base_now(program), x[layout.e])
-    moved = x.copy()
-    moved[layout.e] = 0.0
-    return program.with_families(tuple(replace(F, data=d) for F, d in zip(program.families, window_data(base), strict=False))), moved
-
-
-def base_now(program):
-    """The configurations that displacements are measured from."""
-    _, before, here, after = program.families[0].data
-    return jax.tree.map(lambda a, b, c: np.concatenate([a[:1], b, c[-1:]]), before, here, after)
-
-
-def controls_of(problem, method, layout, q, v):
-    """The controls at the nodes: shape (N + 1, controls), or (N - 1, controls) where the ends are two configurations each."""
-    eliminated, n = elimination(problem), problem.system.space.dim
-    args = (problem.system, np.float64(problem.t0), np.float64(problem.longest), np.float64(layout.steps))
-    windows, first, last = window_data(q)
-
-    def rows_of(f, data, x):
-        count = len(jax.tree.leaves(data)[0])
-        return Family(f, args, data, np.tile(np.arange(len(x)), (count, 1)), np.zeros((count, 1), dtype=int)).evaluate(VALUES, x)[1]
-
-    found = [rows_of(Window(method, problem.cost, eliminated, True), windows, np.zeros(3 * n))]
+def families_of(problem, method, steps, bounded):
+    """The windows around the inner nodes and, where velocities are given, the two at the ends, without their places: (f, args, data, nodes)."""
+    args = (problem.system, np.float64(problem.t0), np.float64(problem.longest), np.float64(steps))
+    eliminated, k = elimination(problem), np.arange(steps + 1)
+    found: list[Any] = [(Window(method, problem.cost, eliminated, bounded), args, k[1:-1].astype(float), np.stack([k[:-2], k[1:-1], k[2:]], axis=1))]
     if problem.boundary == "velocities":
-        ends = [
-            rows_of(HalfWindow(method, problem.cost, problem.terminal, eliminated, True, late), data, np.append(np.zeros(2 * n), end))
-            for data, end, late in ((first, v[0], False), (last, v[1], True))
-        ]
-        found = [ends[0], *found, ends[1]]
-    return np.concatenate(found)[:, len(eliminated.rest) :]
+        for late, nodes in ((False, k[None, :2]), (True, k[None, -2:])):
+            found.append((HalfWindow(method, problem.cost, problem.terminal, eliminated, bounded, late), args, (), nodes))
+    return found
+
+
+def controls_of(problem, method, q, v):
+    """The controls at the nodes: shape (N + 1, controls), or (N - 1, controls) where the ends are two configurations each."""
+    n, steps = problem.system.space.dim, len(jax.tree.leaves(q)[0]) - 1
+    inner, *ends = families_of(problem, method, steps, True)
+
+    def controls(element, x):
+        f, args, data, nodes = element
+        columns, rows = np.tile(np.arange(len(x)), (len(nodes), 1)), np.zeros((len(nodes), 1), dtype=int)
+        return Family(f, args, data, columns, rows, nodes, q).evaluate(VALUES, x)[1][:, -problem.count :]
+
+    found = [controls(inner, np.zeros(3 * n))]
+    if ends:
+        first, last = (controls(end, np.append(np.zeros(2 * n), velocity)) for end, velocity in zip(ends, v, strict=True))
+        found = [first, *found, last]
+    return np.concatenate(found)

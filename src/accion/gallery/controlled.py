@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.control import ControlProblem
+from accion.control.problem import Push
 from accion.gallery.base import Entry
 from accion.methods import Midpoint
 
@@ -18,9 +19,7 @@ class ByParameters:
     names: tuple[str, ...]
 
     def __call__(self, t, q, v, params):
-        pushed = self.problem.B(t, q, params) @ jnp.stack([params[name] for name in self.names])
-        own = self.problem.system.force
-        return pushed if own is None else pushed + own(t, q, v, params)
+        return Push(self.problem.system.force, self.problem.B, jnp.stack([params[name] for name in self.names]))(t, q, v, params)
 
 
 def with_controls(problem):

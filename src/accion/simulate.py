@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion import higher, inputs, newton, nodes
+from accion.engines.auto import check_engine, native
 from accion.errors import StepFailed
 from accion.inputs import Start
 from accion.progress import progress_bar
@@ -133,7 +134,8 @@ def collect(system, method, first, last, saved, t0, h, save_every, steps, axis, 
         numbers |= {"S": S, "supplied": kept, "laws": scheme.laws(last)}
     if isinstance(system, HigherOrderSystem):
         numbers |= shown(system, numbers, kept, h, axis, np)
-    return jax.tree.map(jnp.asarray, numbers | {"success": last.completed == steps, "steps_completed": last.completed})
+    put = jnp.asarray if np is jnp else jax.device_put  # without a compilation for each shape
+    return jax.tree.map(put, numbers | {"success": last.completed == steps, "steps_completed": last.completed})
 
 
 def shown(system, numbers, kept, h, axis, np):
@@ -142,6 +144,47 @@ def shown(system, numbers, kept, h, axis, np):
     every, none = np.broadcast_to(h, P.shape[: axis + 1]), np.zeros(P.shape[: axis + 1])
     p, jets, lam = rows(higher.seen, axis == 1, system, numbers["t"], numbers["q"], P, *kept, every, none)
     return {"p": p, "jets": jets, "lam": lam if system.multipliers else None, "guess": None}
+
+
+def members(system, *trees):
+    """The system and the trees of each member of an ensemble."""
+    system, trees = jax.tree.map(np.asarray, (system, trees))
+    return [jax.tree.map(lambda a, i=i: a[i], (system, *trees)) for i in range(len(jax.tree.leaves(trees)[0]))]
+
+
+def stacked(results):
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *results)
+
+
+def native_begin(loop, system, method, t0, h, start, engine):
+    """`begin` by the native engine, or None where XLA must serve."""
+    runs = members(system, start) if loop is MANY else [(system, start)]
+    program = native("compiled", ("begin", method), lambda *args: begin(args[0], method, *args[1:]), runs[0][0], t0, h, runs[0][1], engine=engine)
+    if program is None:
+        return None
+    found = [program(system, t0, h, start) for system, start in runs]
+    return stacked(found) if loop is MANY else found[0]
+
+
+def native_march(loop, system, method, state, t0, h, every_step, engine):
+    """`march` by the native engine, or None where XLA must serve."""
+
+    def save(constants, state, j):
+        system, t0, h, first, save_every = constants
+        return saver(system, method, t0, h, first, save_every, every_step)(state, j)
+
+    runs = members(system, state) if loop is MANY else [(system, state)]
+    program = native("folded", ("march", method, every_step), save, (runs[0][0], t0, h, 0, 1), runs[0][1], 0, engine=engine)
+    if program is None:
+        return None
+
+    def march(state, save_every, first, saves, room):
+        runs = members(system, state) if loop is MANY else [(system, state)]
+        j = np.arange(saves)
+        found = [program((system, t0, h, first, save_every), state, j, saves) for system, state in runs]
+        return stacked(found) if loop is MANY else found[0]
+
+    return march
 
 
 class Compiled(NamedTuple):
@@ -183,6 +226,7 @@ def simulate(
     throw=True,
     progress=False,
     params=None,
+    engine="auto",
 ) -> Trajectory:
     """The discrete trajectory of `system` by `method`: `steps` steps of length `h` from time `t0`.
 
@@ -195,14 +239,15 @@ def simulate(
     step then also satisfies the sampled entropy balance (001 Thm 3.17), and a step that breaks the second law is warned of.
 
     Every `save_every`-th step is kept, so memory does not grow with `steps`. `params` replaces the system's own. With `progress` a
-    bar shows how far the run is. A step that is not solved raises `StepFailed`, or with `throw=False` (and under jax.jit, grad and
+    bar shows how far the run is. `engine`: "native" (machine code of single numbers, soon compiled, for small systems), "xla", or "auto", which
+    chooses; they agree to rounding. A step that is not solved raises `StepFailed`, or with `throw=False` (and under jax.jit, grad and
     vmap, where nothing can be raised) leaves NaN after the last good step.
     """
     system = inputs.check_system(system, method, params, S0)
     system.check()
     t0, h = inputs.check_times(t0, h, steps, save_every)
     start = inputs.check_start(system, Start(q0, v0, p0, q1, lam0, S0))
-    return run(ONE, system, method, start, t0, h, steps, save_every, throw, progress, system)
+    return run(ONE, system, method, start, t0, h, steps, save_every, throw, progress, system, engine)
 
 
 def ensemble(
@@ -222,6 +267,7 @@ def ensemble(
     throw=True,
     progress=False,
     params=None,
+    engine="auto",
 ) -> Trajectory:
     """Many runs at once: the arguments of `simulate`, with a leading axis of one length on any of q0, v0, p0, q1, S0 or `params`.
 
@@ -234,19 +280,25 @@ def ensemble(
     wide, start, member = inputs.check_many(system, params, Start(q0, v0, p0, q1, lam0, S0))
     wide = inputs.check_system(wide, method)
     member.check()
-    return run(MANY, wide, method, start, t0, h, steps, save_every, throw, progress, member)
+    return run(MANY, wide, method, start, t0, h, steps, save_every, throw, progress, member, engine)
 
 
-def run(loop, system, method, start, t0, h, steps, save_every, throw, progress, member):
+def run(loop, system, method, start, t0, h, steps, save_every, throw, progress, member, engine):
     """Begin, march, collect, and see whether it worked; `member` is the system of one run."""
-    first, known, thermal = loop.begin(system, method, t0, h, start)
-    traced = inputs.is_traced((system, first, t0, h))
+    check_engine(engine)
+    traced = inputs.is_traced((system, start, t0, h))
+    engine = "xla" if traced else engine
+    begun = native_begin(loop, system, method, t0, h, start, engine)
+    first, known, thermal = loop.begin(system, method, t0, h, start) if begun is None else begun
     if not traced:
         inputs.check_first(member, known, start)
         if thermal is not None:
             check_hypotheses(member, thermal)
         member.space.check_increment(first.x if loop is ONE else first.x[0])
-    march = partial(loop.fixed_march if traced else loop.march, system, method, t0=t0, h=h, save_every=save_every, every_step=save_every == 1)
+    march = native_march(loop, system, method, first, t0, h, save_every == 1, engine)
+    if march is None:
+        march = partial(loop.fixed_march if traced else loop.march, system, method, t0=t0, h=h, every_step=save_every == 1)
+    march = partial(march, save_every=save_every)
     last, saved = in_parts(march, first, steps, save_every, progress and not traced, traced, loop.time_axis)
     numbers = collect(system, method, first, last, saved, t0, h, save_every, steps, loop.time_axis, jnp if traced else np)
     if member.constraint is not None:

@@ -11,6 +11,7 @@ import numpy as np
 from jax.core import Tracer
 
 from accion import plot, storage
+from accion.engines.auto import native
 from accion.errors import SecondLawViolated
 from accion.methods import Method
 from accion.systems import DiscreteThermalSystem
@@ -245,6 +246,10 @@ def rows(f, many, system, t, *arrays):
     Rows are taken a fixed number at a time, the last of them repeated to fill it: so trajectories of all lengths share what is compiled.
     """
     count, axis = len(t), int(many)
+    if not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((system, t, arrays))):
+        found = native_rows(f, many, system, t, arrays)
+        if found is not None:
+            return found
     size = min(AT_ONCE, 2 ** (count - 1).bit_length())
     if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((system, t, arrays))) or count == size:
         return mapped(f, many, system, t, *arrays)
@@ -260,6 +265,21 @@ def rows(f, many, system, t, *arrays):
     # Within a transformation of JAX what is computed is traced, even from numbers.
     join = jnp.concatenate if isinstance(jax.tree.leaves(parts)[0], Tracer) else np.concatenate
     return jax.tree.map(lambda *pieces: jnp.asarray(join(pieces, axis=axis)[kept]), *parts)
+
+
+def native_rows(f, many, system, t, arrays):
+    """`rows` by the native engine, or None where XLA must serve."""
+    t, arrays = np.asarray(t), jax.tree.map(np.asarray, arrays)
+    runs = [(system, arrays)]
+    if many:
+        system = jax.tree.map(np.asarray, system)
+        runs = [jax.tree.map(lambda a, i=i: a[i], (system, arrays)) for i in range(len(jax.tree.leaves(arrays)[0]))]
+    row = jax.tree.map(lambda a: a[0], (t, *runs[0][1]))
+    program = native("folded", f, lambda system, _, row: ((), f(system, *row)), runs[0][0], (), row)
+    if program is None:
+        return None
+    found = [program(system, (), (t, *arrays), len(t))[1] for system, arrays in runs]
+    return jax.tree.map(jax.device_put, jax.tree.map(lambda *leaves: np.stack(leaves), *found) if many else found[0])
 
 
 @partial(jax.jit, static_argnums=(0, 1))

@@ -1,0 +1,1 @@
+"""What turns a step into machine code besides XLA."""

@@ -1,0 +1,71 @@
+"""Which engine runs a function, and the programs that were made.
+
+Native where nothing is traced, llvmlite is installed, and the program is small; else XLA. A program is kept for functions of the same
+structure (pytrees, shapes, functions inside a system), as `jax.jit` keeps its own.
+"""
+
+from collections import OrderedDict
+from importlib.util import find_spec
+from threading import Lock
+
+import jax
+import numpy as np
+
+ENGINES = ("auto", "native", "xla")
+LARGEST = 512  # numbers that a native program is given; beyond, there are too many values at once for LLVM
+KEPT = 512  # programs
+
+AVAILABLE = find_spec("llvmlite") is not None
+programs: OrderedDict = OrderedDict()
+lock = Lock()
+
+
+def check_engine(engine):
+    if engine not in ENGINES:
+        raise ValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}; got {engine!r}.")
+    if engine == "native" and not AVAILABLE:
+        raise ValueError("engine='native' needs llvmlite, which is not installed: pip install llvmlite, or engine='xla'.")
+
+
+def signature(args):
+    """What a program is kept by: structure, shapes and types, not numbers."""
+    leaves, tree = jax.tree.flatten(args)
+    return tree, tuple((np.shape(leaf), np.result_type(leaf).char) for leaf in leaves)
+
+
+def size(args):
+    return sum(int(np.prod(np.shape(leaf), dtype=int)) for leaf in jax.tree.leaves(args))
+
+
+def native(make, name, f, *examples, engine="auto"):
+    """The native program `make(f, *examples)`, kept under `name`, or None where XLA must serve.
+
+    `make` is `compiled` or `folded`; `name` tells apart functions that take arguments of the same structure, and is all that is compared of `f`.
+    """
+    if engine == "xla" or not AVAILABLE:
+        return None
+    from accion.engines import native as engine_of  # llvmlite is imported where it is wanted
+    from accion.engines.interpreter import Unsupported
+
+    if size(examples) > LARGEST:
+        found: object = f"more than {LARGEST} numbers"
+    else:
+        key = (make, name, signature(examples))
+        with lock:
+            found = programs.get(key)
+            if found is not None:
+                programs.move_to_end(key)
+        if found is None:
+            try:
+                found = getattr(engine_of, make)(f, *examples)
+            except Unsupported as error:
+                found = str(error)
+            with lock:
+                programs[key] = found
+                while len(programs) > KEPT:
+                    programs.popitem(last=False)
+    if not isinstance(found, str):
+        return found
+    if engine == "native":
+        raise ValueError(f"engine='native' does not know {found}; try engine='xla'.")
+    return None

@@ -1,0 +1,128 @@
+"""The native engine: functions of small arrays as machine code of single numbers.
+
+    compiled(f, *examples)               f as machine code, for arguments of the shapes of the examples
+    folded(f, constants, carry, row)     (carry, x) -> (carry, y) folded over rows, as jax.lax.scan does, with rows in memory
+
+Both trace `f` once. What cannot be translated, or is too large to compile soon, raises `Unsupported`.
+"""
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from accion.engines import llvm
+from accion.engines.arrays import entries, of_shape, unpack
+from accion.engines.graph import INTEGER, Graph
+from accion.engines.interpreter import Interpreter, Unsupported, kind_of
+
+MOST = 12_000  # lines of LLVM's language; beyond, its time grows faster than the program (half a second for 4000)
+
+
+def slots(avals):
+    return [int(np.prod(a.shape, dtype=int)) for a in avals]
+
+
+def packed(leaves):
+    """The numbers of arrays one after the other, 64 bits each."""
+    parts = []
+    for leaf in leaves:
+        a = np.asarray(leaf)
+        parts.append(np.ravel(a if a.dtype == np.float64 else a.astype(np.int64).view(np.float64)))
+    return np.concatenate([np.zeros(0), *parts])
+
+
+def unpacked(buffer, avals, rows=None):
+    """Arrays of these shapes from a buffer; with `rows`, from one with so many rows of them."""
+    buffer = buffer.reshape(1 if rows is None else rows, sum(slots(avals)))
+    arrays, first = [], 0
+    for aval, size in zip(avals, slots(avals), strict=True):
+        part = np.ascontiguousarray(buffer[:, first : first + size])
+        part = part if np.dtype(aval.dtype) == np.float64 else part.view(np.int64).astype(aval.dtype)
+        arrays.append(part.reshape(aval.shape if rows is None else (rows, *aval.shape)))
+        first += size
+    return arrays
+
+
+def loaded(graph, buffer, avals, base=None):
+    """Values in the order of a buffer, from its slot `base` on."""
+    arrays, at = [], 0
+    for aval, size in zip(avals, slots(avals), strict=True):
+        kind, values = kind_of(aval.dtype), []
+        for i in range(at, at + size):
+            slot = i if base is None else graph.binary("add", base, graph.constant(i, INTEGER))
+            values.append(graph.load(buffer, slot, kind))
+        arrays.append(of_shape(aval.shape, values))
+        at += size
+    return arrays
+
+
+def machine(graph, buffers, integers):
+    text, lines = llvm.program(graph, buffers, integers)
+    if lines > MOST:
+        raise Unsupported(f"programs of {lines} lines")
+    return llvm.Machine(text, len(buffers), len(integers))
+
+
+def compiled(f, *examples):
+    """The function `f` of pytrees of arrays, as machine code for arguments like the examples."""
+    closed, shape = jax.make_jaxpr(f, return_shape=True)(*examples)
+    graph = Graph()
+    results = Interpreter(graph, 4 * MOST).call(closed, loaded(graph, "inputs", closed.in_avals))
+    for i, value in enumerate(entries(results)):
+        graph.store("outputs", i, value)
+    code, avals, tree = machine(graph, ("inputs", "outputs"), ()), closed.out_avals, jax.tree.structure(shape)
+    size = sum(slots(avals))
+
+    def call(*args):
+        inputs, outputs = packed(jax.tree.leaves(args)), np.empty(size)
+        code.run(inputs.ctypes.data, outputs.ctypes.data)
+        return jax.tree.unflatten(tree, unpacked(outputs, avals))
+
+    return call
+
+
+def folded(f, constants, carry, row):
+    """The function (constants, carry, rows, count) -> (carry, ys) that folds `f(constants, carry, x) -> (carry, y)` over rows.
+
+    `row` is one example of x; `rows` has the axis of the rows in front. Constants are numbers that the program is given each time.
+    """
+    closed, shape = jax.make_jaxpr(f, return_shape=True)(constants, carry, row)
+    n_constants, n_carry = len(jax.tree.leaves(constants)), len(jax.tree.leaves(carry))
+    avals, state_avals = closed.in_avals[:n_constants], closed.in_avals[n_constants : n_constants + n_carry]
+    row_avals = closed.in_avals[n_constants + n_carry :]
+    out_state, out_avals = closed.out_avals[:n_carry], closed.out_avals[n_carry:]
+    if [(a.shape, a.dtype) for a in out_state] != [(a.shape, a.dtype) for a in state_avals]:
+        raise TypeError("what is carried must keep its shapes and types")
+    graph = Graph()
+    interpreter, shapes = Interpreter(graph, 4 * MOST), [a.shape for a in state_avals]
+    count, zero, one = graph.argument("count"), graph.constant(0, INTEGER), graph.constant(1, INTEGER)
+    fixed, start = loaded(graph, "constants", avals), loaded(graph, "state", state_avals)
+
+    def turn(values):
+        j, state = values[0], unpack(values[1:], shapes)
+        base = graph.binary("mul", j, graph.constant(sum(slots(row_avals)), INTEGER))
+        results = interpreter.call(closed, [*fixed, *state, *loaded(graph, "rows", row_avals, base)])
+        written = graph.binary("mul", j, graph.constant(sum(slots(out_avals)), INTEGER))
+        for i, value in enumerate(entries(results[n_carry:])):
+            graph.store("outputs", graph.binary("add", written, graph.constant(i, INTEGER)), value)
+        return [graph.binary("add", j, one), *entries(results[:n_carry])]
+
+    ends = graph.loop([zero, *entries(start)], lambda v: graph.compare("lt", v[0], count), turn)
+    for i, value in enumerate(ends[1:]):
+        graph.store("state", i, value)
+    code = machine(graph, ("constants", "state", "rows", "outputs"), ("count",))
+    carry_tree, out_tree = jax.tree.structure(carry), jax.tree.structure(shape[1])
+    width = sum(slots(out_avals))
+
+    def call(constants, carry, rows, count):
+        state, given = packed(jax.tree.leaves(carry)), packed(jax.tree.leaves(constants))
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(rows)]
+        flat: Any = [packed([leaf]).reshape(count, -1) for leaf in leaves]
+        inputs = np.ascontiguousarray(np.concatenate(flat, axis=1)) if flat else np.empty(0)
+        outputs = np.empty((count, width))
+        code.run(*[a.ctypes.data for a in (given, state, inputs, outputs)], count)
+        ys = jax.tree.unflatten(out_tree, unpacked(outputs, out_avals, count))
+        return jax.tree.unflatten(carry_tree, unpacked(state, state_avals)), ys
+
+    return call

@@ -159,9 +159,10 @@ def test_nothing_is_compiled_when_only_numbers_change():
     assert compilations == []
     before = len(traced)
     ac.simulate(system, ac.Midpoint(), q0=[0.1], v0=[0.0], h=0.01, steps=20, save_every=20)
-    compilations.clear()
     ac.simulate(system, ac.Midpoint(), q0=[0.1], v0=[0.0], h=0.01, steps=50, save_every=50)
     assert compilations == []
+    assert len(traced) == before
+    ac.simulate(system, ac.Trapezoid(), q0=[0.1], v0=[0.0], h=0.01, steps=10)
     assert len(traced) > before  # the counter counts
 
 

@@ -22,7 +22,7 @@ QUADRATIC = EPS**0.5
 ROUNDING = 8 * EPS
 # Once corrections no longer shrink they are roundoff, if they are this small against the unit of their component.
 STALLED = 1e-11
-PARTS = 0.5 ** np.arange(10)  # of a Newton step
+LEAST = 0.5**9  # part of a Newton step
 # Elimination is written out up to the first size, a loop up to the second; beyond it LAPACK is faster.
 UNROLLED, SMALL = 8, 32
 
@@ -120,9 +120,18 @@ def damping(residual, args, x, dx, r, J, terms):
     row = 1 / (jnp.max(jnp.abs(J), axis=1) + TINY)
     size, floor = jnp.max(row * jnp.abs(r)), 64 * EPS * jnp.max(row * terms)
 
-    sizes = jax.vmap(lambda part: jnp.max(row * jnp.abs(residual(x - part * dx, args))))(PARTS)
-    good = sizes <= (1 - 0.1 * PARTS) * size + floor
-    return jnp.where(jnp.any(good), jnp.asarray(PARTS)[jnp.argmax(good)], 1.0)
+    def halved(state):
+        part = 0.5 * state[0]
+        left = jnp.max(row * jnp.abs(residual(x - part * dx, args)))
+        return part, left <= (1 - 0.1 * part) * size + floor
+
+    def unfinished(state):
+        part, good = state
+        return ~good & (part > LEAST)
+
+    # One after the other: side by side the parts are ten residuals to compile for what is seldom run.
+    part, good = jax.lax.while_loop(unfinished, halved, (jnp.array(2.0), jnp.array(False)))
+    return jnp.where(good, part, 1.0)
 
 
 @root.defjvp

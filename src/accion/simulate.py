@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion import higher, inputs, newton, nodes
-from accion.engines.auto import check_engine, native
+from accion.engines.auto import callable_of, check_engine, native
 from accion.errors import StepFailed
 from accion.inputs import Start
 from accion.progress import progress_bar
@@ -166,15 +166,15 @@ def native_begin(loop, system, method, t0, h, start, engine):
     return stacked(found) if loop is MANY else found[0]
 
 
-def native_march(loop, system, method, state, t0, h, every_step, engine):
+def native_march(loop, system, method, state, t0, h, engine):
     """`march` by the native engine, or None where XLA must serve."""
 
     def save(constants, state, j):
         system, t0, h, first, save_every = constants
-        return saver(system, method, t0, h, first, save_every, every_step)(state, j)
+        return saver(system, method, t0, h, first, save_every, every_step=False)(state, j)
 
     runs = members(system, state) if loop is MANY else [(system, state)]
-    program = native("folded", ("march", method, every_step), save, (runs[0][0], t0, h, 0, 1), runs[0][1], 0, engine=engine)
+    program = native("folded", ("march", method), save, (runs[0][0], t0, h, 0, 1), runs[0][1], 0, engine=engine)
     if program is None:
         return None
 
@@ -295,7 +295,7 @@ def run(loop, system, method, start, t0, h, steps, save_every, throw, progress, 
         if thermal is not None:
             check_hypotheses(member, thermal)
         member.space.check_increment(first.x if loop is ONE else first.x[0])
-    march = native_march(loop, system, method, first, t0, h, save_every == 1, engine)
+    march = native_march(loop, system, method, first, t0, h, engine)
     if march is None:
         march = partial(loop.fixed_march if traced else loop.march, system, method, t0=t0, h=h, every_step=save_every == 1)
     march = partial(march, save_every=save_every)
@@ -306,7 +306,7 @@ def run(loop, system, method, start, t0, h, steps, save_every, throw, progress, 
         numbers |= {"p": p, "lam": lam}
     trajectory = Trajectory(**numbers, h=h, system=system, method=method)
     if throw and not traced and not bool(jnp.all(trajectory.success)):
-        raise failure(system, method, first, t0, h, steps, trajectory)
+        raise failure(system, method, first, t0, h, steps, trajectory, engine)
     if not traced and trajectory.laws is not None:
         warn_of_second_law(trajectory)
     return trajectory
@@ -330,7 +330,7 @@ def in_parts(march, state, steps, save_every, progress, traced, axis):
     return state, parts[0] if len(parts) == 1 else jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=axis), *parts)
 
 
-def failure(system, method, first, t0, h, steps, trajectory):
+def failure(system, method, first, t0, h, steps, trajectory, engine):
     """The error that says which step was not solved, how far it was from it, and what to try."""
     who = ""
     completed = trajectory.steps_completed
@@ -341,12 +341,13 @@ def failure(system, method, first, t0, h, steps, trajectory):
         system, first, completed = jax.tree.map(lambda a: a[i], (system, first, completed))
     k = int(completed)
     # The state before that step, once more: a run that goes well need not carry it.
-    state = first if k == 0 else ONE.march(system, method, first, t0, h, first=0, save_every=k, saves=1, every_step=k == 1, room=1)[0]
+    march = native_march(ONE, system, method, first, t0, h, engine) or partial(ONE.march, system, method, t0=t0, h=h, every_step=False)
+    state = first if k == 0 else march(first, first=0, save_every=k, saves=1, room=1)[0]
     t = float(t0 + k * h)
     where = f"{who}step {k} of {steps} (t = {t:.6g}, h = {float(h):.3g})"
     scheme = scheme_of(system, method)
-    x, _, converged = scheme.solve(state, t, h)
-    residual = float(jnp.max(jnp.abs(scheme.residual(x, state, t, h))))
+    (x, _, converged), left = callable_of(("attempt", method), partial(attempt, method), system, state, t, h, engine=engine)(system, state, t, h)
+    residual = float(np.max(np.abs(left)))
     if bool(converged):
         what = scheme.obstacle(x, state, t, h)
     elif math.isfinite(residual):
@@ -363,12 +364,24 @@ def failure(system, method, first, t0, h, steps, trajectory):
     return StepFailed(f"{where} was not solved: {what}. {advice}", step=k, t=t, residual=residual, trajectory=trajectory)
 
 
+def attempt(method, system, state, t, h):
+    """One step: where it leads, whether it was solved, and what is left of its equations."""
+    scheme = scheme_of(system, method)
+    root = scheme.solve(state, t, h)
+    return root, scheme.residual(root.x, state, t, h)
+
+
 def least_squares(scheme, state, t, h):
     """What least squares finds where Newton's method found nothing: whether the equations of the step have a solution at all, in words."""
     from scipy import optimize
 
-    residual = jax.jit(lambda unknowns: scheme.residual(unknowns, state, t, h))
-    slopes = jax.jit(jax.jacfwd(residual))
+    def left(system, unknowns, state):
+        return scheme_of(system, scheme.method).residual(unknowns, state, t, h)
+
+    examples = (scheme.system, state.guess, state)
+    value = callable_of(("left", scheme.method, t, float(h)), left, *examples)
+    slope = callable_of(("slopes", scheme.method, t, float(h)), jax.jacfwd(left, argnums=1), *examples)
+    residual, slopes = (lambda x, f=f: f(scheme.system, x, state) for f in (value, slope))
     first, J = np.asarray(residual(state.guess)), np.asarray(slopes(state.guess))
     if not (np.all(np.isfinite(first)) and np.all(np.isfinite(J))):
         return ""

@@ -30,7 +30,7 @@ def check_engine(engine):
 def signature(args):
     """What a program is kept by: structure, shapes and types, not numbers."""
     leaves, tree = jax.tree.flatten(args)
-    return tree, tuple((np.shape(leaf), np.result_type(leaf).char) for leaf in leaves)
+    return tree, tuple((aval.shape, aval.dtype.char) for aval in map(jax.typeof, leaves))
 
 
 def size(args):
@@ -69,3 +69,8 @@ def native(make, name, f, *examples, engine="auto"):
     if engine == "native":
         raise ValueError(f"engine='native' does not know {found}; try engine='xla'.")
     return None
+
+
+def callable_of(name, f, *examples, engine="auto"):
+    """`f` for arguments like the examples, by the engine that serves: for what is called a few times."""
+    return native("compiled", name, f, *examples, engine=engine) or jax.jit(f)

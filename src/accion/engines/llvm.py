@@ -254,9 +254,7 @@ class Machine:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
         target = binding.Target.from_default_triple()
-        machine = target.create_target_machine(
-            opt=2, cpu=binding.get_host_cpu_name(), features=binding.get_host_cpu_features().flatten()
-        )
+        machine = target.create_target_machine(opt=2, cpu=binding.get_host_cpu_name(), features=binding.get_host_cpu_features().flatten())
         self.engine = binding.create_mcjit_compiler(binding.parse_assembly(text), machine)
         self.engine.finalize_object()
         types = [*[ctypes.c_void_p] * pointers, *[ctypes.c_int64] * integers]

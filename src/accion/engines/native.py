@@ -16,7 +16,7 @@ from accion.engines.arrays import entries, of_shape, unpack
 from accion.engines.graph import INTEGER, Graph
 from accion.engines.interpreter import Interpreter, Unsupported, kind_of
 
-MOST = 12_000  # lines of LLVM's language; beyond, its time grows faster than the program (half a second for 4000)
+MOST = 20_000  # lines of LLVM's language; beyond, its time grows faster than the program (half a second for 4000)
 
 
 def slots(avals):

@@ -224,6 +224,46 @@ def test_least_time():
     assert_allclose(s.costates[:, 1, 0], 1 - s.t, atol=1e-6)
 
 
+def timed(t, q, v, u, p):
+    return 1.0 + 0.5 * u @ u
+
+
+def timed_and_growing(t, q, v, u, p):
+    return 1.0 + 0.5 * jnp.exp(t) * u @ u
+
+
+def late(t, q, v, p):
+    return 0.5 * t**2
+
+
+def test_extremal_of_a_free_duration():
+    """T + 6/T^3 is least at T = 18^(1/4), where H = 18/T^4 - 1 is zero; the mesh's T is another."""
+    s = ac.optimize(book.block(cost=timed, duration=(0.5, 10.0)), MIDPOINT, 20)
+    e, T = s.extremal(), 18**0.25
+    assert s.duration - T > 1e-3
+    assert_allclose([e.duration, e.cost], [T, T + 6 / T**3], rtol=1e-11)
+    assert_allclose(e.H, 0, atol=1e-11)
+    assert_allclose(e.u[:, 0], 6 / T**2 * (1 - 2 * e.t / T), atol=1e-10)
+    # Between the two durations a bound: the mesh is off it, the extremal is on it, with the duration of the bound and its price.
+    s = ac.optimize(book.block(cost=timed, duration=(T + 1e-4, 10.0)), MIDPOINT, 20)
+    e = s.extremal()
+    assert s.duration > T + 1e-3
+    assert e.duration == T + 1e-4
+    assert_allclose(e.H, 18 / (T + 1e-4) ** 4 - 1, atol=1e-11)
+
+
+def test_extremal_of_a_free_duration_with_costs_that_see_the_time():
+    """H(T) = d terminal/dt = t at the end; the least cost of a duration by the Gramian has no slope there."""
+    s = ac.optimize(book.block(cost=timed_and_growing, terminal=late, duration=(0.5, 10.0), t0=0.5), MIDPOINT, 20)
+    e = s.extremal()
+    least = lambda T: T + 0.5 * (0.5 + T) ** 2 + least_energy(DRIFT, constant([0.0, 1.0]), np.exp, [0, 0], [1, 0], 0.5, 0.5 + T)  # noqa: E731
+    assert_allclose(e.cost, least(e.duration), rtol=1e-9)
+    assert abs(least(e.duration + 1e-3) - least(e.duration - 1e-3)) / 2e-3 < 1e-5
+    assert abs(s.duration - e.duration) > 1e-4
+    assert_allclose(e.H[-1], e.t[-1], rtol=1e-11)
+    assert e.drift > 0.1
+
+
 def test_an_obstacle_is_gone_round():
     problem = ac.ControlProblem(
         book.plane_system, book.half_square, actuated=[0, 1], start=([0, 0], [0, 0]), end=([2, 0], [0, 0]), duration=1.0, path={"disc": book.disc}

@@ -10,6 +10,8 @@ from scipy.interpolate import CubicSpline
 
 from accion import nodes
 from accion.control import vakonomic
+from accion.control.between import Point
+from accion.control.direct import Step
 from accion.control.program import ALL, VALUES
 from accion.control.solution import Solution
 from accion.higher import from_nodes
@@ -55,9 +57,15 @@ class Details(NamedTuple):
     def slope(self, s):
         """dV/dq at fixed momenta, V the least cost that is left: what a step and all that follow say to a displacement of its start."""
         n = s.problem.system.space.dim
-        pulled = pulled_back(self.found, self.found.program.families[0])
-        after = n + s.problem.system.multipliers + s.problem.count
-        return np.concatenate([pulled[:, :n], -pulled[-1:, after : after + n]])
+        found = np.zeros((s.steps + 1, n))
+        for F in self.found.program.families:
+            if isinstance(F.f, Step | Point):  # (displacement of the start, ..., of the end, duration)
+                pulled = pulled_back(self.found, F)
+                after = pulled.shape[1] - n - int(s.problem.free_time)
+                k, last = F.nodes[:, 0], F.nodes[:, 1] == s.steps
+                np.add.at(found, k, pulled[:, :n])
+                found[-1] -= np.sum(pulled[last, after : after + n], axis=0)
+        return found
 
 
 def pulled_back(found, family):
@@ -171,13 +179,14 @@ def middle(system, t, v, h, P):
 def discrete_momenta(s, found):
     """Costates of the vakonomic formulation: minus the momenta of the discrete Lagrangian Ld_k = h C_k + mu_k.Phi_k on windows of three nodes.
 
-    They are the components of its Poincare-Cartan forms (004 eqs 8.5 and 8.6): with V the least cost of the windows around k + 1, k + 2, ..., what it says
-    to displacements of q_k and q_{k+1} is
+    They are the components of its Poincare-Cartan forms (004 eqs 8.5 and 8.6): with V the least cost of the windows around k + 1,
+    k + 2, ..., what it says to displacements of q_k and q_{k+1} is
 
         (D1 Ld_{k+1}, D2 Ld_{k+1} + D1 Ld_{k+2}) = -(D2 Ld_k + D3 Ld_{k-1}, D3 Ld_k)
 
-    the same by the discrete Euler-Lagrange equations. In the middle of the two nodes (dV/dq, dV/dv) follow, and between the middles a cubic spline. An end with
-    a velocity has a V(q, v) of its own; one with two configurations goes on from the two steps next to it. Of a cyclic coordinate p0 is constant.
+    the same by the discrete Euler-Lagrange equations. In the middle of the two nodes (dV/dq, dV/dv) follow, and between the middles
+    a cubic spline. An end with a velocity has a V(q, v) of its own; one with two configurations goes on from the two steps next to it.
+    Of a cyclic coordinate p0 is constant.
     """
     n, (windows, *halves) = s.problem.system.space.dim, found.program.families
     G, h = pulled_back(found, windows).reshape(-1, 3, n), np.full(s.steps, s.duration / s.steps)

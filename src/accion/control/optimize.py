@@ -1,10 +1,12 @@
 """Optimal controls: from a problem and a mesh to a solution."""
 
+from functools import partial
+
 import numpy as np
 from rich.console import Console
 
 from accion import inputs
-from accion.control import direct, ipopt, sqp, vakonomic
+from accion.control import between, direct, ipopt, sqp, vakonomic
 from accion.control.collect import Refined, solution_of
 from accion.control.guess import guess_of, shaken
 from accion.control.layout import displacements
@@ -88,16 +90,22 @@ def attempt(problem, method, steps, guess, formulation, solver, settings, report
         raise ValueError('the solver "sqp" is for problems without bounds, inequalities and free durations; use "ipopt".')
     x = first_unknowns(problem, layout, guess)
     own = {key: value for key, value in settings.items() if key != "options" or (solver == "ipopt" and value)}
-    found = SOLVERS[solver](program, x, report=report, **own)
+    solve = partial(settled, SOLVERS[solver], layout, {"report": report, **own})
+    found = between.held(problem, layout, solve(program, x), solve)
+    return solution_of(problem, method, formulation, layout, balance, found, solver), found
+
+
+def settled(solver, layout, settings, program, x):
+    """What `solver` finds from `x`, on a curved space with the nodes that it found as the centres of the charts."""
+    found = solver(program, x, **settings)
     for _ in range(CHARTS):
         # A chart is good near its centre only: go on from where the solver ended, as the new centre.
         if not program.chart.curved or not found.success or np.max(np.abs(found.x[layout.e])) < TURN:
             break
         centred, x = found.program.recentred(found.x)
-        found = SOLVERS[solver](centred, x, found.lam, report=report, **own)
+        found = solver(centred, x, found.lam, **settings)
     moved, x = found.program.recentred(found.x)
-    found = found._replace(program=moved, x=x)
-    return solution_of(problem, method, formulation, layout, balance, found, solver), found
+    return found._replace(program=moved, x=x)
 
 
 def first_unknowns(problem, layout, guess):
@@ -125,7 +133,7 @@ def failure(problem, found):
         )
     return (
         f"no optimum was found for {problem.name}: {found.message} after {found.iterations} iterations (cost {found.cost:.6g}, slope "
-        f"{found.stationarity:.2g}); the constraints are satisfied. Try a coarser mesh first and its solution as guess=, or starts=10."
+        f"{found.stationarity:.2g}); the constraints that were asked for are satisfied. Try a coarser mesh first and its solution as guess=, or starts=10."
     )
 
 

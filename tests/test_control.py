@@ -283,8 +283,8 @@ def test_an_obstacle_is_gone_round():
         book.plane_system, book.half_square, actuated=[0, 1], start=([0, 0], [0, 0]), end=([2, 0], [0, 0]), duration=1.0, path={"disc": book.disc}
     )
     s = ac.optimize(problem, MIDPOINT, 32, starts=3)
-    distance = np.linalg.norm((s.q[1:] + s.q[:-1]) / 2 - [1, 0.1], axis=1)
-    assert_allclose(distance.min(), 0.4, atol=1e-6)
+    along = s.q[:-1] + np.linspace(0, 1, 101)[:, None, None] * np.diff(s.q, axis=0)
+    assert_allclose(np.linalg.norm(along - [1, 0.1], axis=2).min(), 0.4, atol=2e-6)
     assert s.cost > 24.5  # of the straight way
     assert s.q[16, 1] < 0  # below is shorter
     above = [o for o in s.optima if o.q[16, 1] > 0]
@@ -349,8 +349,10 @@ def test_shapes(swing, vakonomic):
         assert s.success
         assert s.violation < 1e-9
         assert s.stationarity < 1e-9
-        assert "32 steps" in repr(s)
-        assert s.message in repr(s)
+        with pytest.warns(ac.ReplayMisses, match="32 steps"):  # too few for a pole that falls over
+            text = repr(s)
+        assert "32 steps" in text
+        assert s.message in text
     momenta = np.stack([mass_matrix(q[1]) @ v for q, v in zip(swing[32].q, np.asarray(swing[32].v), strict=True)])
     assert_allclose(swing[32].p, momenta, atol=1e-9)
 

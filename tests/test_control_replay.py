@@ -29,9 +29,7 @@ arm = ac.System(arm_lagrangian, ac.Euclidean(3), name="arm of three links")
 
 def move(end, duration, steps):
     rest = np.zeros(3)
-    problem = ac.ControlProblem(
-        arm, book.half_square, actuation=motors, start=(rest, rest), end=(end, rest), duration=duration
-    )
+    problem = ac.ControlProblem(arm, book.half_square, actuation=motors, start=(rest, rest), end=(end, rest), duration=duration)
     return ac.optimize(problem, ac.Midpoint(), steps)
 
 

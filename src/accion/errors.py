@@ -45,4 +45,4 @@ class SecondLawViolated(UserWarning):
 
 
 class ReplayMisses(UserWarning):
-    """The controls that were found on a mesh do not lead the continuous system to where the mesh says: it is too coarse, or the motion too unstable."""
+    """Controls that were found on a mesh do not lead the continuous system to where the mesh says: it is too coarse, or the motion unstable."""

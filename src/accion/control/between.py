@@ -19,7 +19,7 @@ from accion.trajectory import rows
 
 LOOKS = 16  # at each step, besides its start
 ROUNDS = 20  # of added points
-SMALL, RELATIVE = 1e-7, 1e-6  # a g may be above zero by so much: as the solver has it, and as part of its largest size
+SMALL = 1e-6  # a g may be above zero by so much, or by ten times what the solver left of its rows: it is absolute there too
 
 
 class Worst(NamedTuple):
@@ -84,7 +84,7 @@ class Motion(NamedTuple):
         return np.asarray(rows(f, False, self.problem.system, self.t[k], h, s, q0, q1, self.u[k]))
 
     def peaks(self):
-        """(s, g, size): where in each step each g is largest and how large, (steps, rows) both; and its largest size, (rows,).
+        """(s, g), each (steps, rows): where in each step each g is largest, and how large.
 
         The largest of `LOOKS` + 1 values, and the top of the parabola through it and its neighbours.
         """
@@ -99,11 +99,11 @@ class Motion(NamedTuple):
         s = (j + shift) / LOOKS
         top = np.stack([self.values(np.arange(steps), column)[:, i] for i, column in enumerate(s.T)], axis=1)
         best = np.max(g, axis=1)
-        return np.where(top > best, s, grid[np.argmax(g, axis=1)]), np.maximum(top, best), np.max(np.abs(g), axis=(0, 1))
+        return np.where(top > best, s, grid[np.argmax(g, axis=1)]), np.maximum(top, best)
 
     def worst(self):
         """{name: Worst} of each path constraint."""
-        s, g, _ = self.peaks()
+        s, g = self.peaks()
         found = {}
         for i, name in enumerate(self.names):
             k = int(np.argmax(g[:, i]))
@@ -111,10 +111,10 @@ class Motion(NamedTuple):
             found[name] = max(found.get(name, here), here)
         return found
 
-    def broken(self):
-        """(k, s, wanted): the points where a g is above its tolerance, and which of them are."""
-        s, g, size = self.peaks()
-        over = g > np.maximum(SMALL, RELATIVE * size)
+    def broken(self, violation):
+        """(k, s, wanted): the points where a g is above its tolerance, and which of them are; `violation` is what the solver left of its rows."""
+        s, g = self.peaks()
+        over = g > max(SMALL, 10 * violation)
         # A node between two steps that are both broken there is asked for once.
         again = np.zeros_like(over)
         again[:-1] = over[:-1] & over[1:] & (s[:-1] == 1.0) & (s[1:] == 0.0)
@@ -163,7 +163,7 @@ def held(problem, layout, found, solve):
         if not found.success:
             return found
         motion = motion_of(problem, layout, found)
-        new = motion.broken()
+        new = motion.broken(found.violation)
         if not len(new[0]):
             return found
         points = new if points is None else tuple(np.concatenate(pair) for pair in zip(points, new, strict=True))
@@ -172,7 +172,7 @@ def held(problem, layout, found, solve):
         iterations += found.iterations
         found = found._replace(iterations=iterations)
     motion = motion_of(problem, layout, found)
-    if not found.success or not len(motion.broken()[0]):
+    if not found.success or not len(motion.broken(found.violation)[0]):
         return found
     name, worst = max(motion.worst().items(), key=lambda pair: pair[1])
     words = f"{name} is broken between samples, by {worst.value:.3g} at t = {worst.t:.4g}, after {ROUNDS} rounds of points added there"

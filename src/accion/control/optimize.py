@@ -133,7 +133,8 @@ def failure(problem, found):
         )
     return (
         f"no optimum was found for {problem.name}: {found.message} after {found.iterations} iterations (cost {found.cost:.6g}, slope "
-        f"{found.stationarity:.2g}); the constraints that were asked for are satisfied. Try a coarser mesh first and its solution as guess=, or starts=10."
+        f"{found.stationarity:.2g}); the constraints that were asked for are satisfied. Try a coarser mesh first and its solution as guess=, "
+        "or starts=10."
     )
 
 

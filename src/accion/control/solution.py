@@ -15,7 +15,7 @@ from accion.control.between import Motion
 from accion.control.flow import flow
 from accion.control.guess import resampled
 from accion.control.picture import picture
-from accion.control.problem import Push
+from accion.control.problem import ControlProblem, Push
 from accion.errors import ReplayMisses
 from accion.nodes import index_one
 
@@ -168,6 +168,8 @@ class Solution:
     def extremal(self, intervals=None):
         """The solution of Pontryagin's conditions near this one, by multiple shooting: costates, Hamiltonian, residuals, an accurate cost."""
         problem = self.problem
+        if intervals is not None and (isinstance(intervals, bool) or not isinstance(intervals, int | np.integer) or intervals < 1):
+            raise ValueError(f"intervals must be a whole number >= 1; got {intervals!r}.")
         if problem.path or problem.boundary != "velocities":
             raise ValueError("Pontryagin's conditions are solved for problems with velocities at the ends and without path constraints.")
         for words, values, bounds in self.bounded():
@@ -268,6 +270,8 @@ def load(path, problem):
 
     from accion.trajectory import load as load_trajectory
 
+    if not isinstance(problem, ControlProblem):
+        raise ValueError(f"load(path, problem) needs the ControlProblem that was solved; got {problem!r}.")
     trajectory = load_trajectory(path, problem.system)
     data = xr.open_zarr(path).load()
     if "control_cost" not in data.attrs:

@@ -263,8 +263,8 @@ def pair_of(given, count, where, names):
 
 
 def bounds_of(side, count, none):
-    items = np.asarray(side, dtype=object)
-    return np.array(np.broadcast_to(np.where(np.equal(items, None), none, items).astype(float), (count,)))
+    items = np.atleast_1d(np.asarray(side, dtype=object))
+    return np.array(np.broadcast_to(np.array([none if item is None else float(item) for item in items]), (count,)))
 
 
 def named_bounds(problem, given, where):

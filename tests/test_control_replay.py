@@ -76,3 +76,14 @@ def test_the_miss_is_relative_to_the_motion():
     still = ac.optimize(book.swing_up(start=([0, 0], [0, 0])), ac.Midpoint(), 64)
     assert still.replay_miss < 1e-6
     repr(still)
+
+
+def test_velocities_at_ends_of_two_configurations_are_of_order_2():
+    """x = 3 t^2 - 2 t^3 is at rest at both ends; half a control acts there before the first step, and after the last."""
+    found = {}
+    for N in (16, 32):
+        x = lambda t: 3 * t**2 - 2 * t**3  # noqa: E731
+        ends = {"start": ([0.0], [x(1 / N)]), "end": ([x(1 - 1 / N)], [1.0]), "boundary": "configurations"}
+        s = ac.optimize(book.block(**ends), ac.Midpoint(), N, formulation="vakonomic")
+        found[N] = np.array([abs(s.v[0, 0]), abs(s.v[-1, 0]), s.replay_error])
+    np.testing.assert_allclose(np.log2(found[16] / found[32]), 2, atol=0.15)

@@ -103,6 +103,8 @@ class Motion(NamedTuple):
 
     def worst(self):
         """{name: Worst} of each path constraint."""
+        if not self.problem.path:
+            return {}
         s, g = self.peaks()
         found = {}
         for i, name in enumerate(self.names):
@@ -114,7 +116,7 @@ class Motion(NamedTuple):
     def broken(self, violation):
         """(k, s, wanted): the points where a g is above its tolerance, and which of them are; `violation` is what the solver left of its rows."""
         s, g = self.peaks()
-        over = g > max(SMALL, 10 * violation)
+        over = ~(g <= max(SMALL, 10 * violation))  # what is no number does not hold either
         # A node between two steps that are both broken there is asked for once.
         again = np.zeros_like(over)
         again[:-1] = over[:-1] & over[1:] & (s[:-1] == 1.0) & (s[1:] == 0.0)

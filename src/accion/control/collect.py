@@ -102,7 +102,7 @@ class StepMomenta:
 
 
 def momenta(s, details):
-    """The momenta at the nodes; where controls belong to nodes, half of each comes before its node."""
+    """The momenta at the nodes; where controls belong to nodes, half of each comes before its node, at ends without one that of the next."""
     problem, system, t, q, n = s.problem, s.problem.system, s.t, s.q, s.problem.system.space.dim
     h, ends, found = s.duration / s.steps, details.ends, details.found
     if s.formulation == "direct":
@@ -111,7 +111,8 @@ def momenta(s, details):
     else:
         steps = (t[:-1], np.full(s.steps, h), cut(q, 0, -1), cut(q, 1, None))
         before, after = (np.array(a) for a in rows(StepMomenta(s.method), False, system, *steps))
-        after[:-1] += h / 2 * (s.u[1:-1] if ends is not None else s.u) @ np.asarray(problem.B(0.0, None, None)).T
+        pushed = h / 2 * s.control(t) @ np.asarray(problem.B(0.0, None, None)).T
+        before, after = before - pushed[:-1], after + pushed[1:]
     p = np.concatenate([before[:1], after])
     if ends is not None:
         for node, v in ((0, ends[0]), (-1, ends[1])):

@@ -95,3 +95,20 @@ def test_bryson_and_denham_hold_at_every_time(method):
     assert s.q.max() <= 1 / 9 + 1e-6
     assert_allclose(s.path_worst["wall"].value, 0, atol=1e-6)
     assert_allclose(s.cost, 4.0, rtol=0.15)
+
+
+def rotated_post(t, q, v, u, p):
+    x, R = q
+    return 0.05**2 - (x[0] - 0.5) ** 2 - 2 * (1 - R[0, 0] * jnp.cos(0.01) - R[1, 0] * jnp.sin(0.01))
+
+
+@pytest.mark.slow
+def test_charts_of_a_curved_space_follow(passed):
+    """The same obstacle with an angle for y, on R x SO(2): nearly the same motion."""
+    space = ac.Product(ac.Euclidean(1), ac.SO2())
+    system = ac.System(book.block_lagrangian, space, {"m": 1.0}, name="slider that turns")
+    ends = {"start": (([0.0], np.eye(2)), [0, 0]), "end": (([1.0], np.eye(2)), [0, 0]), "duration": 1.0}
+    s = ac.optimize(ac.ControlProblem(system, book.half_square, actuated=[0, 1], path=rotated_post, **ends), MIDPOINT, 10)
+    assert abs(s.path_worst["rotated_post"].value) < 1e-6
+    assert_allclose(np.arctan2(s.q[1][:, 1, 0], s.q[1][:, 0, 0]), passed.q[:, 1], atol=1e-4)
+    assert_allclose(s.costates, passed.costates, atol=2e-3)

@@ -89,10 +89,26 @@ def test_extremal_is_the_reference(extremal):
 
 def test_costates_of_the_discrete_problem_converge_to_the_extremal_s(swing, vakonomic, extremal):
     exact = {64: extremal.costates, 32: extremal.costates[::2]}
-    for found, edge in ((swing, 0), (vakonomic, 1)):  # where p0 comes from differences the ends are one order less
-        errors = [np.abs(found[N].costates - exact[N])[edge : N + 1 - edge].max() for N in (32, 64)]
+    for found in (swing, vakonomic):
+        errors = [np.abs(found[N].costates - exact[N]).max() for N in (32, 64)]
         assert_allclose(slope((32, 64), errors), 2, atol=0.4)
-        assert errors[1] < 0.02 * np.abs(extremal.costates).max()
+        assert errors[1] < 0.025 * np.abs(extremal.costates).max()  # all nodes, where p0 of theta swings from 30 to -20 in six steps
+        for s in found.values():  # x is cyclic
+            assert np.ptp(s.costates[:, 0, 0]) < 1e-7
+
+
+def test_costates_between_configurations_are_discrete_momenta():
+    """x is cyclic: p0 of it is constant, and what the least cost says to a shift of the last two configurations."""
+
+    def shifted(x, guess=None):
+        problem = book.swing_up(start=([0, np.pi], [0, np.pi]), end=([x, 0], [x, 0]), boundary="configurations")
+        return ac.optimize(problem, MIDPOINT, 20, guess, formulation="vakonomic")
+
+    s = shifted(0.0)
+    assert_allclose(s.costates[:, 0, 0], -6.599257, atol=1e-6)
+    assert_allclose((shifted(1e-3, s).cost - shifted(-1e-3, s).cost) / 2e-3, s.costates[-1, 0, 0], rtol=1e-5)
+    # p1 of x is linear but for the pole: nothing of the size of the node momenta, p1/h, is left at the ends.
+    assert np.abs(np.diff(s.costates[:, 1, 0], 2)[[0, 1, -2, -1]]).max() < 0.1
 
 
 def mass_matrix(theta):
@@ -111,11 +127,9 @@ def test_multipliers_are_derivatives_of_the_least_cost(swing, vakonomic, formula
     by_v = [(least(0 * d, e * d) - least(0 * d, -e * d)) / (2 * e) for d in np.eye(2)]
     assert_allclose(s.multipliers[0], np.linalg.solve(mass_matrix(np.pi), by_v), rtol=1e-5, atol=1e-5)
     assert_allclose(-s.costates[0, 1], by_v, rtol=1e-5, atol=1e-5)
-    if formulation == "direct":
-        by_q = [(least(e * d, 0 * d) - least(-e * d, 0 * d)) / (2 * e) for d in np.eye(2)]
-        assert_allclose(-s.costates[0, 0], by_q, rtol=1e-5, atol=1e-5)
-        by_q = [(least(e * d, 0 * d, 1) - least(-e * d, 0 * d, 1)) / (2 * e) for d in np.eye(2)]
-        assert_allclose(s.costates[-1, 0], by_q, rtol=1e-5, atol=1e-5)
+    for end, sign in ((0, -1), (-1, 1)):
+        by_q = [(least(e * d, 0 * d, end) - least(-e * d, 0 * d, end)) / (2 * e) for d in np.eye(2)]
+        assert_allclose(sign * s.costates[end, 0], by_q, rtol=1e-5, atol=1e-5)
 
 
 def test_a_singular_problem_is_reported():
@@ -224,13 +238,53 @@ def test_least_time():
     assert_allclose(s.costates[:, 1, 0], 1 - s.t, atol=1e-6)
 
 
+def timed(t, q, v, u, p):
+    return 1.0 + 0.5 * u @ u
+
+
+def timed_and_growing(t, q, v, u, p):
+    return 1.0 + 0.5 * jnp.exp(t) * u @ u
+
+
+def late(t, q, v, p):
+    return 0.5 * t**2
+
+
+def test_extremal_of_a_free_duration():
+    """T + 6/T^3 is least at T = 18^(1/4), where H = 18/T^4 - 1 is zero; the mesh's T is another."""
+    s = ac.optimize(book.block(cost=timed, duration=(0.5, 10.0)), MIDPOINT, 20)
+    e, T = s.extremal(), 18**0.25
+    assert s.duration - T > 1e-3
+    assert_allclose([e.duration, e.cost], [T, T + 6 / T**3], rtol=1e-11)
+    assert_allclose(e.H, 0, atol=1e-11)
+    assert_allclose(e.u[:, 0], 6 / T**2 * (1 - 2 * e.t / T), atol=1e-10)
+    # Between the two durations a bound: the mesh is off it, the extremal is on it, with the duration of the bound and its price.
+    s = ac.optimize(book.block(cost=timed, duration=(T + 1e-4, 10.0)), MIDPOINT, 20)
+    e = s.extremal()
+    assert s.duration > T + 1e-3
+    assert e.duration == T + 1e-4
+    assert_allclose(e.H, 18 / (T + 1e-4) ** 4 - 1, atol=1e-11)
+
+
+def test_extremal_of_a_free_duration_with_costs_that_see_the_time():
+    """H(T) = d terminal/dt = t at the end; the least cost of a duration by the Gramian has no slope there."""
+    s = ac.optimize(book.block(cost=timed_and_growing, terminal=late, duration=(0.5, 10.0), t0=0.5), MIDPOINT, 20)
+    e = s.extremal()
+    least = lambda T: T + 0.5 * (0.5 + T) ** 2 + least_energy(DRIFT, constant([0.0, 1.0]), np.exp, [0, 0], [1, 0], 0.5, 0.5 + T)  # noqa: E731
+    assert_allclose(e.cost, least(e.duration), rtol=1e-9)
+    assert abs(least(e.duration + 1e-3) - least(e.duration - 1e-3)) / 2e-3 < 1e-5
+    assert abs(s.duration - e.duration) > 1e-4
+    assert_allclose(e.H[-1], e.t[-1], rtol=1e-11)
+    assert e.drift > 0.1
+
+
 def test_an_obstacle_is_gone_round():
     problem = ac.ControlProblem(
         book.plane_system, book.half_square, actuated=[0, 1], start=([0, 0], [0, 0]), end=([2, 0], [0, 0]), duration=1.0, path={"disc": book.disc}
     )
     s = ac.optimize(problem, MIDPOINT, 32, starts=3)
-    distance = np.linalg.norm((s.q[1:] + s.q[:-1]) / 2 - [1, 0.1], axis=1)
-    assert_allclose(distance.min(), 0.4, atol=1e-6)
+    along = s.q[:-1] + np.linspace(0, 1, 101)[:, None, None] * np.diff(s.q, axis=0)
+    assert_allclose(np.linalg.norm(along - [1, 0.1], axis=2).min(), 0.4, atol=2e-6)
     assert s.cost > 24.5  # of the straight way
     assert s.q[16, 1] < 0  # below is shorter
     above = [o for o in s.optima if o.q[16, 1] > 0]
@@ -251,8 +305,9 @@ def test_transversality_where_the_end_is_free():
     assert_allclose(e.H, 4.5, atol=1e-9)
 
 
-def test_terminal_cost_gives_the_costates_at_the_end():
-    s = ac.optimize(book.block(end=(None, None), terminal=book.near_rest_at_1), MIDPOINT, 32)
+@pytest.mark.parametrize("formulation", ["direct", "vakonomic"])
+def test_terminal_cost_gives_the_costates_at_the_end(formulation):
+    s = ac.optimize(book.block(end=(None, None), terminal=book.near_rest_at_1), MIDPOINT, 32, formulation=formulation)
     q, v = s.q[-1, 0], s.v[-1, 0]
     assert_allclose(s.costates[-1, :, 0], [-8 * (q - 1), -3 * v], rtol=1e-8)
 
@@ -294,8 +349,10 @@ def test_shapes(swing, vakonomic):
         assert s.success
         assert s.violation < 1e-9
         assert s.stationarity < 1e-9
-        assert "32 steps" in repr(s)
-        assert s.message in repr(s)
+        with pytest.warns(ac.ReplayMisses, match="32 steps"):  # too few for a pole that falls over
+            text = repr(s)
+        assert "32 steps" in text
+        assert s.message in text
     momenta = np.stack([mass_matrix(q[1]) @ v for q, v in zip(swing[32].q, np.asarray(swing[32].v), strict=True)])
     assert_allclose(swing[32].p, momenta, atol=1e-9)
 

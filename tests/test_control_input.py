@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import accion as ac
+from accion.control import load, refine
 from accion.methods import GeneralizedAlpha
 from tests import textbook_control as book
 
@@ -49,6 +50,22 @@ def always_pushed(t, q, v, u, p):
     return 0.01 - u[0] ** 2
 
 
+def short_cost(t, q, v, u):
+    return u @ u
+
+
+def short_actuation(q):
+    return jnp.eye(2)
+
+
+def listed_actuation(t, q, p):
+    return [[1.0], [0.0]]
+
+
+def short_path(t, q, v, p):
+    return q[0]
+
+
 hot = ac.ThermalSystem(heat_lagrangian, ac.Euclidean(2), name="hot block")
 vakonomic = ac.System(book.block_lagrangian, ac.Euclidean(2), {"m": 1.0}, vakonomic=rolling)
 
@@ -61,7 +78,11 @@ WRONG = {
     "number of a coordinate": ({"actuated": [2]}, "2 is no coordinate"),
     "switch for a coordinate": ({"actuated": [True]}, "True is no coordinate"),
     "actuation that is no function": ({"actuated": None, "actuation": np.eye(2)}, "actuation must be a function"),
-    "actuation that is a vector": ({"actuated": None, "actuation": flat_actuation}, r"matrix of shape \(2, controls\)"),
+    "actuation that is a vector": ({"actuated": None, "actuation": flat_actuation}, r"shape \(2, controls\), a row for .* shape \(2,\)"),
+    "actuation with other arguments": ({"actuated": None, "actuation": short_actuation}, r"actuation .* Its arguments are \(t, q, params\);"),
+    "actuation that is a list": ({"actuated": None, "actuation": listed_actuation}, r"shape \(2, controls\), a row for each .* returned a list"),
+    "actuation as actuated": ({"actuated": doubled}, "given as actuation=B"),
+    "a number that is no coordinate": ({"actuated": 1.5}, "1.5 is no coordinate"),
     "singular actuation": ({"actuated": None, "actuation": doubled}, "the actuation is singular at the start"),
     "actuation that vanishes": ({"actuated": None, "actuation": nowhere}, "the actuation is singular"),
     "the same coordinate twice": ({"actuated": ["x", "x"]}, "the actuation is singular"),
@@ -89,9 +110,15 @@ WRONG = {
     "free configurations": ({"boundary": "configurations", "start": ([0, None], [0, 0])}, "given whole"),
     "cost that is no function": ({"cost": 1.0}, "cost must be a function"),
     "cost that is a vector": ({"cost": not_scalar}, "cost must return a scalar"),
+    "cost with other arguments": ({"cost": short_cost}, r"cost could not be evaluated .* Its arguments are \(t, q, v, u, params\);"),
+    "list of paths": ({"path": [half]}, r'path must be \{"name": g\} with functions g\(t, q, v, u, params\) <= 0'),
+    "path that is no function": ({"path": {"half": 0.5}}, "got 0.5 for 'half'"),
+    "path with other arguments": ({"path": {"short": short_path}}, r"path\['short'\] .* Its arguments are \(t, q, v, u, params\);"),
     "terminal that is no function": ({"terminal": 1.0}, "terminal must be a function"),
-    "terminal with other arguments": ({"terminal": book.half_square}, "terminal"),
+    "terminal with other arguments": ({"terminal": book.half_square}, r"terminal .* Its arguments are \(t, q, v, params\);"),
     "names of controls": ({"controls": ("a", "b")}, "controls must be 1 names"),
+    "numbers for names": ({"controls": 3}, "controls must be 1 names"),
+    "t0": ({"t0": None}, "t0 must be a number"),
     "a thermal system": ({"system": hot}, "without entropies"),
     "a vakonomic system": ({"system": vakonomic}, "no forces to control it by"),
     "no system": ({"system": 3}, "ControlProblem is for a System"),
@@ -122,6 +149,14 @@ CALLS = {
     "guess that is NaN": ({"guess": (np.full((9, 1), np.nan), np.zeros((8, 1)))}, "guess must be finite"),
     "guess of three": ({"guess": (1, 2, 3)}, "guess must be"),
     "guess of another kind": ({"guess": 3.0}, "guess must be"),
+    "guess of nothing": ({"guess": (None, None)}, "guess must have 9 configurations"),
+    "guess of numbers": ({"guess": (1.0, 2.0)}, "guess must have 9 configurations"),
+    "guess of words": ({"guess": ("a", "b")}, r"guess must be \(q, u\), arrays of numbers; got q = 'a'"),
+    "seed": ({"seed": "a"}, "seed must be a whole number >= 0"),
+    "list of formulations": ({"formulation": ["direct"]}, "formulation must be one of"),
+    "switch for iterations": ({"max_iterations": True}, "max_iterations must be a whole number"),
+    "options that are no dictionary": ({"options": [1]}, "options must be a dictionary"),
+    "options of another solver": ({"options": {"mu_init": 1e-3}}, 'this problem is solved by "sqp"'),
     "tolerance": ({"tolerance": -1.0}, "tolerance"),
     "iterations": ({"max_iterations": 0}, "max_iterations"),
 }
@@ -134,7 +169,21 @@ def test_a_wrong_call_is_named(name):
         ac.optimize(**({"problem": book.block(), "method": MIDPOINT, "steps": 8} | changes))
 
 
+def test_a_path_may_be_one_function():
+    assert book.block(path=always_pushed).path == {"always_pushed": always_pushed}
+    assert list(book.block(path=lambda t, q, v, u, p: q[0] - 2.0).path) == ["path"]
+
+
+def test_none_is_no_bound():
+    problem = book.block(control_bounds=(None, 9), state_bounds={"x": (-1, None)})
+    assert (problem.u_bounds[0], problem.u_bounds[1], *problem.q_bounds) == (-np.inf, 9, -1, np.inf)
+
+
 def test_what_is_not_a_problem():
+    with pytest.raises(ValueError, match="refine needs a Solution"):
+        refine(book.block())
+    with pytest.raises(ValueError, match="needs the ControlProblem that was solved"):
+        load("nowhere.zarr", book.block_system)
     with pytest.raises(ValueError, match="needs a ControlProblem"):
         ac.optimize(book.block_system, MIDPOINT, 8)  # pyright: ignore
 

@@ -18,6 +18,7 @@ from accion.discrete import discrete as discrete
 from accion.errors import (
     ConnectFailed as ConnectFailed,
     OptimizeFailed as OptimizeFailed,
+    ReplayMisses as ReplayMisses,
     SecondLawViolated as SecondLawViolated,
     StepFailed as StepFailed,
 )

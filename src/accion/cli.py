@@ -276,7 +276,7 @@ def describe_control(solution, seconds):
         console.print(f"costs of the local optima: {', '.join(f'{s.cost:.6g}' for s in solution.optima)}", highlight=False)
     console.print(
         f"cost {solution.cost:.9g} on {solution.steps} steps; {solution.message} in {solution.iterations} iterations of {solution.solver}; "
-        f"with these controls the continuous equations miss the end by {solution.replay_error:.2g}; {seconds:.2f} s with compilation.",
+        f"{solution.checked()}; {seconds:.2f} s with compilation.",
         highlight=False,
     )
 

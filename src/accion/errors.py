@@ -1,4 +1,4 @@
-"""The errors and the warning that are accion's own; bad input raises ValueError."""
+"""The errors and the warnings that are accion's own; bad input raises ValueError."""
 
 from typing import Any
 
@@ -42,3 +42,7 @@ class Untranslatable(ValueError):
 
 class SecondLawViolated(UserWarning):
     """In a step of a thermal system friction gave energy, or entropy became less without cooling."""
+
+
+class ReplayMisses(UserWarning):
+    """Controls that were found on a mesh do not lead the continuous system to where the mesh says: it is too coarse, or the motion unstable."""

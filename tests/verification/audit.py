@@ -82,7 +82,7 @@ CONTROL_HEAD = """## Optimal control
 The swing-up of a cart-pole with the least force, on 64, 128 and 256 steps, each started from the solution before it. Orders of
 convergence, from the last two, to the solution of Pontryagin's conditions (whose cost is off by 3e-11).
 
-- *cost*, *control*, *costate*: within 0.35 of the claimed order. The controls and costates of the two nodes next to each end are left out.
+- *cost*, *control*, *costate*: within 0.35 of the claimed order. The controls of the two nodes next to each end are left out.
 - *replay*: by how much the continuous system misses the end with the controls that were found; above the claimed order less 0.5.
 - *iterations* of the SQP, the first from a straight line. *violation*: the largest momentum balance that is left; below 1e-11.
 

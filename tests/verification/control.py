@@ -54,9 +54,8 @@ def measure(method, formulation):
         guess = found
         every = 256 // steps
         at_controls = CubicSpline(exact.t, exact.u)(found.t_u)
-        inner = slice(2, -2)
-        by_controls = np.max(np.abs(found.u - at_controls)[inner])
-        by_costates = np.max(np.abs(found.costates - exact.costates[::every])[inner])
+        by_controls = np.max(np.abs(found.u - at_controls)[2:-2])
+        by_costates = np.max(np.abs(found.costates - exact.costates[::every]))
         errors.append((abs(found.cost - exact.cost), by_controls, by_costates, found.replay_error))
         iterations.append(found.iterations)
         violation = max(violation, found.violation)

@@ -1,17 +1,20 @@
 """From the vector that a solver found to a solution that a person reads."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.interpolate import CubicSpline
 
 from accion import nodes
 from accion.control import vakonomic
-from accion.control.pontryagin import Hamiltonian
+from accion.control.between import Point
+from accion.control.direct import Step
 from accion.control.program import ALL, VALUES
 from accion.control.solution import Solution
+from accion.higher import from_nodes
 from accion.pullback import variation
 from accion.trajectory import Trajectory, rows
 
@@ -48,16 +51,27 @@ class Details(NamedTuple):
 
     def costates(self, s):
         if s.formulation == "vakonomic":
-            return differenced(s.problem, s.multipliers, s.t, s.q, np.asarray(s.v), s.u)
+            return discrete_momenta(s, self.found)
         return np.asarray(rows(costate, False, s.problem.system, s.t, s.q, np.asarray(s.v), s.multipliers, self.slope(s)))
 
     def slope(self, s):
         """dV/dq at fixed momenta, V the least cost that is left: what a step and all that follow say to a displacement of its start."""
-        F, n = self.found.program.families[0], s.problem.system.space.dim
-        _, _, Dcost, Drows, _ = F.evaluate(ALL, self.found.x, 1.0, self.found.lam)  # compiled already, as the slopes alone are not
-        pulled = Dcost + np.einsum("kr,krv->kv", np.append(self.found.lam, 0.0)[F.rows], Drows)
-        after = n + s.problem.system.multipliers + s.problem.count
-        return np.concatenate([pulled[:, :n], -pulled[-1:, after : after + n]])
+        n = s.problem.system.space.dim
+        found = np.zeros((s.steps + 1, n))
+        for F in self.found.program.families:
+            if isinstance(F.f, Step | Point):  # (displacement of the start, ..., of the end, duration)
+                pulled = pulled_back(self.found, F)
+                after = pulled.shape[1] - n - int(s.problem.free_time)
+                k, last = F.nodes[:, 0], F.nodes[:, 1] == s.steps
+                np.add.at(found, k, pulled[:, :n])
+                found[-1] -= np.sum(pulled[last, after : after + n], axis=0)
+        return found
+
+
+def pulled_back(found, family):
+    """d(cost + lam.rows)/dx of each element of a family, shape (elements, nv)."""
+    _, _, Dcost, Drows, _ = family.evaluate(ALL, found.x, 1.0, found.lam)  # compiled already, as the slopes alone are not
+    return Dcost + np.einsum("kr,krv->kv", np.append(found.lam, 0.0)[family.rows], Drows)
 
 
 def solution_of(problem, method, formulation, layout, balance, found, solver):
@@ -88,7 +102,7 @@ class StepMomenta:
 
 
 def momenta(s, details):
-    """The momenta at the nodes; where controls belong to nodes, half of each comes before its node."""
+    """The momenta at the nodes; where controls belong to nodes, half of each comes before its node, at ends without one that of the next."""
     problem, system, t, q, n = s.problem, s.problem.system, s.t, s.q, s.problem.system.space.dim
     h, ends, found = s.duration / s.steps, details.ends, details.found
     if s.formulation == "direct":
@@ -97,7 +111,8 @@ def momenta(s, details):
     else:
         steps = (t[:-1], np.full(s.steps, h), cut(q, 0, -1), cut(q, 1, None))
         before, after = (np.array(a) for a in rows(StepMomenta(s.method), False, system, *steps))
-        after[:-1] += h / 2 * (s.u[1:-1] if ends is not None else s.u) @ np.asarray(problem.B(0.0, None, None)).T
+        pushed = h / 2 * s.control(t) @ np.asarray(problem.B(0.0, None, None)).T
+        before, after = before - pushed[:-1], after + pushed[1:]
     p = np.concatenate([before[:1], after])
     if ends is not None:
         for node, v in ((0, ends[0]), (-1, ends[1])):
@@ -146,16 +161,6 @@ class ByControls:
         return jax.grad(lambda u: self.cost(t, q, v, u, system.params))(u)
 
 
-@dataclass(frozen=True)
-class ByVelocities:
-    """dH/dv at p0 = 0."""
-
-    hamiltonian: Hamiltonian
-
-    def __call__(self, system, t, q, v, u, p1):
-        return jax.grad(lambda v: self.hamiltonian.H(system, t, q, v, u, jnp.zeros_like(v), p1))(v)
-
-
 def whole_multipliers(problem, mu, t, q, v, u):
     """lam = N mu - B (B^T B)^-1 dC/du: the multipliers of all components, where those of the actuated ones were eliminated."""
     eliminated = vakonomic.elimination(problem)
@@ -167,11 +172,34 @@ def whole_multipliers(problem, mu, t, q, v, u):
     return lam
 
 
-def differenced(problem, lam, t, q, v, u):
-    """Costates from the multipliers: p1 = -M lam, and p0 = -p1' - dH/dv (at p0 = 0) by differences."""
-    if len(u) != len(t):
-        u = np.concatenate([u[:1], u, u[-1:]])
-    p1 = np.asarray(rows(costate, False, problem.system, t, q, v, lam, np.zeros_like(lam)))[:, 1]
-    rest = rows(ByVelocities(Hamiltonian(problem.cost, problem.B)), False, problem.system, t, q, v, u, p1)
-    p0 = -np.gradient(p1, t, axis=0, edge_order=2) - np.asarray(rest)
-    return np.stack([p0, p1], axis=1)
+def middle(system, t, v, h, P):
+    """The momenta (of q, of v) in the middle of two nodes, from those of the nodes."""
+    return from_nodes(system.space, v[None], h, P)
+
+
+def discrete_momenta(s, found):
+    """Costates of the vakonomic formulation: minus the momenta of the discrete Lagrangian Ld_k = h C_k + mu_k.Phi_k on windows of three nodes.
+
+    They are the components of its Poincare-Cartan forms (004 eqs 8.5 and 8.6): with V the least cost of the windows around k + 1,
+    k + 2, ..., what it says to displacements of q_k and q_{k+1} is
+
+        (D1 Ld_{k+1}, D2 Ld_{k+1} + D1 Ld_{k+2}) = -(D2 Ld_k + D3 Ld_{k-1}, D3 Ld_k)
+
+    the same by the discrete Euler-Lagrange equations. In the middle of the two nodes (dV/dq, dV/dv) follow, and between the middles
+    a cubic spline. An end with a velocity has a V(q, v) of its own; one with two configurations goes on from the two steps next to it.
+    Of a cyclic coordinate p0 is constant.
+    """
+    n, (windows, *halves) = s.problem.system.space.dim, found.program.families
+    G, h = pulled_back(found, windows).reshape(-1, 3, n), np.full(s.steps, s.duration / s.steps)
+    right = np.stack([G[:-1, 0], G[:-1, 1] + G[1:, 0]], axis=1)
+    left = -np.stack([G[1:, 1] + G[:-1, 2], G[1:, 2]], axis=1)
+    P = np.concatenate([right, left[-2:]])  # the forms of the last two pairs of nodes from what is before them
+    v = np.asarray(rows(increment, False, s.problem.system, s.t[:-1], cut(s.q, 0, -1), cut(s.q, 1, None))) / h[:, None]
+    between = -np.asarray(rows(middle, False, s.problem.system, s.t[:-1], v, h, P))
+    ends = [1.5 * between[i] - 0.5 * between[j] for i, j in ((0, 1), (-1, -2))]
+    if halves:
+        first, last = (F if F.f.terminal is None else replace(F, f=replace(F.f, terminal=None)) for F in halves)
+        (e0, _, v0), (_, e1, v1) = (pulled_back(found, F).reshape(3, n) for F in (first, last))
+        ends = [-np.stack([e0 + G[0, 0], v0]), np.stack([e1 + G[-1, 2], v1])]
+    times = np.concatenate([s.t[:1], (s.t[1:] + s.t[:-1]) / 2, s.t[-1:]])
+    return CubicSpline(times, np.concatenate([ends[0][None], between, ends[1][None]]))(s.t)

@@ -94,14 +94,27 @@ def guess_of(problem, given, steps):
         found = given.resample(steps)
     else:
         raise ValueError(f"guess must be (q, u), a Solution or a Trajectory; got {given!r}.")
-    q = jax.tree.map(lambda a: np.asarray(a, dtype=float), found.q)
-    u = np.asarray(found.u, dtype=float)
-    if any(len(leaf) != steps + 1 for leaf in jax.tree.leaves(q)) or u.shape != (steps, problem.count):
+    q, u = arrays_of(space, found)
+    lengths = {len(leaf) if leaf.ndim else 0 for leaf in jax.tree.leaves(q)}
+    if lengths != {steps + 1} or u.shape != (steps, problem.count):
         raise ValueError(
             f"guess must have {steps + 1} configurations and controls of shape ({steps}, {problem.count}): (q, u), a Solution or a Trajectory; "
-            f"got controls of shape {u.shape} and {len(jax.tree.leaves(q)[0])} configurations."
+            f"got controls of shape {u.shape} and {', '.join(map(str, sorted(lengths)))} configurations."
         )
     space.check(jax.tree.map(lambda leaf: leaf[0], q), "guess")
     if not all(np.all(np.isfinite(leaf)) for leaf in (*jax.tree.leaves(q), u)):
         raise ValueError("guess must be finite.")
     return Guess(q, u, float(np.clip(found.duration, *problem.durations)))
+
+
+def arrays_of(space, found):
+    """(q, u) of a guess as arrays: q one for each leaf of a configuration, as on products of spaces."""
+    leaves, frame = jax.tree.flatten(space.identity())
+    given = [found.q] if len(leaves) == 1 and not isinstance(found.q, tuple) else jax.tree.leaves(found.q)
+    try:
+        parts, u = [np.asarray(part, dtype=float) for part in given], np.asarray(found.u, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"guess must be (q, u), arrays of numbers; got q = {found.q!r} and u = {found.u!r}.") from error
+    if len(parts) != len(leaves):
+        raise ValueError(f"guess must have configurations of {len(leaves)} arrays, as those of the space have; got {len(parts)}.")
+    return jax.tree.unflatten(frame, parts), u

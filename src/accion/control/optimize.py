@@ -1,14 +1,17 @@
 """Optimal controls: from a problem and a mesh to a solution."""
 
+from functools import partial
+
 import numpy as np
 from rich.console import Console
 
 from accion import inputs
-from accion.control import direct, ipopt, sqp, vakonomic
+from accion.control import between, direct, ipopt, sqp, vakonomic
 from accion.control.collect import Refined, solution_of
 from accion.control.guess import guess_of, shaken
 from accion.control.layout import displacements
 from accion.control.problem import ControlProblem
+from accion.control.solution import Solution
 from accion.errors import OptimizeFailed
 from accion.methods import GeneralizedAlpha
 from accion.progress import progress_bar
@@ -36,7 +39,7 @@ def optimize(
     Failure raises `OptimizeFailed`, which names the constraint and the time where it is worst; with throw=False the failed solution is returned.
     """
     check(problem, method, steps, formulation, solver, starts)
-    check_numbers(tolerance, spread, max_iterations)
+    check_numbers(tolerance, spread, max_iterations, seed, options)
     first = guess_of(problem, guess, steps)
     rng = np.random.default_rng(seed)
     guesses = [first, *(shaken(problem, first, spread, rng) for _ in range(starts - 1))]
@@ -59,16 +62,19 @@ def check(problem, method, steps, formulation, solver, starts):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise ValueError(f"{name} must be a whole number >= {least}; got {value!r}.")
     for name, value, known in (("formulation", formulation, FORMULATIONS), ("solver", solver, SOLVERS | {None: None})):
-        if value not in known:
+        if not any(value == each for each in known):
             raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}.")
 
 
-def check_numbers(tolerance, spread, max_iterations):
+def check_numbers(tolerance, spread, max_iterations, seed, options):
     for name, value in (("tolerance", tolerance), ("spread", spread)):
         if not inputs.is_finite_number(value) or value <= 0:
             raise ValueError(f"{name} must be a positive number; got {value!r}.")
-    if max_iterations is not None and (not isinstance(max_iterations, int | np.integer) or max_iterations < 1):
-        raise ValueError(f"max_iterations must be a whole number >= 1; got {max_iterations!r}.")
+    for name, value, least in (("max_iterations", 1 if max_iterations is None else max_iterations, 1), ("seed", seed, 0)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise ValueError(f"{name} must be a whole number >= {least}; got {value!r}.")
+    if options is not None and not isinstance(options, dict):
+        raise ValueError(f'options must be a dictionary of IPOPT\'s own, such as {{"mu_strategy": "adaptive"}}; got {options!r}.')
 
 
 def printer(progress):
@@ -86,18 +92,26 @@ def attempt(problem, method, steps, guess, formulation, solver, settings, report
     solver = solver or ("sqp" if program.equalities_only else "ipopt")
     if solver == "sqp" and not program.equalities_only:
         raise ValueError('the solver "sqp" is for problems without bounds, inequalities and free durations; use "ipopt".')
+    if solver == "sqp" and settings["options"]:
+        raise ValueError(f'options are IPOPT\'s, and this problem is solved by "sqp"; leave out {settings["options"]!r}, or say solver="ipopt".')
     x = first_unknowns(problem, layout, guess)
-    own = {key: value for key, value in settings.items() if key != "options" or (solver == "ipopt" and value)}
-    found = SOLVERS[solver](program, x, report=report, **own)
+    own = {key: value for key, value in settings.items() if key != "options" or value}
+    solve = partial(settled, SOLVERS[solver], layout, {"report": report, **own})
+    found = between.held(problem, layout, solve(program, x), solve)
+    return solution_of(problem, method, formulation, layout, balance, found, solver), found
+
+
+def settled(solver, layout, settings, program, x):
+    """What `solver` finds from `x`, on a curved space with the nodes that it found as the centres of the charts."""
+    found = solver(program, x, **settings)
     for _ in range(CHARTS):
         # A chart is good near its centre only: go on from where the solver ended, as the new centre.
         if not program.chart.curved or not found.success or np.max(np.abs(found.x[layout.e])) < TURN:
             break
         centred, x = found.program.recentred(found.x)
-        found = SOLVERS[solver](centred, x, found.lam, report=report, **own)
+        found = solver(centred, x, found.lam, **settings)
     moved, x = found.program.recentred(found.x)
-    found = found._replace(program=moved, x=x)
-    return solution_of(problem, method, formulation, layout, balance, found, solver), found
+    return found._replace(program=moved, x=x)
 
 
 def first_unknowns(problem, layout, guess):
@@ -125,7 +139,8 @@ def failure(problem, found):
         )
     return (
         f"no optimum was found for {problem.name}: {found.message} after {found.iterations} iterations (cost {found.cost:.6g}, slope "
-        f"{found.stationarity:.2g}); the constraints are satisfied. Try a coarser mesh first and its solution as guess=, or starts=10."
+        f"{found.stationarity:.2g}); the constraints that were asked for are satisfied. Try a coarser mesh first and its solution as guess=, "
+        "or starts=10."
     )
 
 
@@ -178,6 +193,10 @@ def refine(solution, *, tolerance=1e-4, max_steps=10_000, progress=False):
 
     Returns a `Refined`: the last solution, the cost extrapolated to h = 0 (Richardson) with its error, and the costs of all meshes.
     """
+    if not isinstance(solution, Solution):
+        raise ValueError(f"refine needs a Solution, as optimize returns it; got {solution!r}.")
+    if not inputs.is_finite_number(tolerance) or tolerance <= 0:
+        raise ValueError(f"tolerance must be a positive number; got {tolerance!r}.")
     order = solution.method.order or 1
     steps, costs, correction = [solution.steps], [solution.cost], float("inf")
     while abs(correction) > tolerance * max(abs(solution.cost), 1e-300):

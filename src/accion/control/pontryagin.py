@@ -5,7 +5,9 @@
 
 (p0, p1) are the costates of (q, v), minus the derivatives of the least cost that is left. The last equation is the primary constraint that defines
 W1; (W1, Omega) is symplectic where det d2H/du2 is not zero (004 Prop 7.1.2, an r x r matrix for r controls). It is solved by multiple shooting
-from a discrete solution, which it refines and certifies.
+from a discrete solution, which it refines and certifies. A duration T that is free is one more unknown, with one more condition at the end,
+
+    H(T) = d terminal/dt,    which is 0 without a terminal cost that sees the time
 """  # fmt: skip
 
 from collections.abc import Callable
@@ -90,45 +92,60 @@ class Hamiltonian:
 
 @dataclass(frozen=True)
 class Shot:
-    """One interval of multiple shooting: what is missing between the end of its trajectory and the next node."""
+    """One interval of multiple shooting: what is missing between the end of its trajectory and the next node.
+
+    Each node has a duration of its own, all the same, so that an interval sees its two nodes only.
+    """
 
     hamiltonian: Hamiltonian
 
     def __call__(self, args, data, x):
-        system, t0, h, pieces = args
+        system, t0, count, pieces = args
         (base0, base1), (k, guess) = data
         space, n = system.space, system.space.dim
-        e0, v0, p0, p1, e1, v1, r0, r1, _ = parts(x, *([n] * 8))
-        start = (space.retract(base0, e0), v0, p0, p1, jnp.zeros(()))
+        e0, v0, p0, p1, T0, e1, v1, r0, r1, T1 = parts(x, n, n, n, n, 1, n, n, n, n)
+        start, h = (space.retract(base0, e0), v0, p0, p1, jnp.zeros(())), T0[0] / count
         q, v, a, b, cost = flow(partial(self.hamiltonian.rates, system, guess), t0 + k * h, start, h, pieces)
         gap = space.local(space.retract(base1, e1), q)
-        return cost, jnp.concatenate([gap, v - v1, a - r0, b - r1])
+        return cost, jnp.concatenate([gap, v - v1, a - r0, b - r1, T0 - T1])
 
 
 @dataclass(frozen=True)
 class Transversal:
-    """At an end: p0 + d terminal/dq and p1 + d terminal/dv, which are zero where q and v are free."""
+    """At an end: p0 + d terminal/dq and p1 + d terminal/dv, zero where q and v are free; d terminal/dt - H, zero at the end of a free duration."""
 
+    hamiltonian: Hamiltonian
     terminal: Callable[..., Any] | None
+    last: bool
+    free_time: bool
 
     def __call__(self, args, data, x):
-        system, t, _, _ = args
+        system, t0, _, _ = args
         space, n = system.space, system.space.dim
-        (base,), _ = data
-        e, v, p0, p1, _ = parts(x, *([n] * 4))
-        q = space.retract(base, e)
-        last = self.terminal
+        (base,), guess = data
+        e, v, p0, p1, T = parts(x, n, n, n, n)
+        t, q = t0 + T[0] if self.last else t0, space.retract(base, e)
+        value, (dt, dq, dv) = self.terminal_slopes(system, t, q, v)
+        rows = [p0 + dq, p1 + dv]
+        if self.last and self.free_time:
+            u = self.hamiltonian.control(system, t, q, v, p1, guess)
+            rows.append((dt - self.hamiltonian.H(system, t, q, v, u, p0, p1))[None])
+        return value, jnp.concatenate(rows)
+
+    def terminal_slopes(self, system, t, q, v):
+        """The terminal cost and its derivatives by t, q and v."""
+        last, zero = self.terminal, jnp.zeros_like(v)
         if last is None:
-            return jnp.zeros(()), jnp.concatenate([p0, p1])
-        terminal = lambda d, v: last(t, space.displace(q, d), v, system.params)  # noqa: E731
-        dq, dv = jax.grad(terminal, (0, 1))(jnp.zeros(n), v)
-        return terminal(jnp.zeros(n), v), jnp.concatenate([p0 + dq, p1 + dv])
+            return jnp.zeros(()), (jnp.zeros(()), zero, zero)
+        cost = lambda t, d, v: last(t, system.space.displace(q, d), v, system.params)  # noqa: E731
+        return jax.value_and_grad(cost, (0, 1, 2))(t, zero, v)
 
 
 class Extremal(NamedTuple):
     """A solution of the necessary conditions, at the nodes of multiple shooting.
 
-    `costates` (times, 2, dim) are (p0, p1); `H` the Hamiltonian, constant where nothing depends on time; `optimality` the largest |dH/du|;
+    `costates` (times, 2, dim) are (p0, p1); `H` the Hamiltonian, constant where nothing depends on time, and then 0 where the duration is free
+    and no terminal cost sees it; `optimality` the largest |dH/du|;
     `gap` the largest of the equations that were solved; `error` an estimate of the error of `cost`; `regularity` d2H/du2 at the nodes.
     """
 
@@ -144,6 +161,10 @@ class Extremal(NamedTuple):
     error: float
     regularity: np.ndarray
     iterations: int
+
+    @property
+    def duration(self):
+        return float(self.t[-1] - self.t[0])
 
     @property
     def drift(self):
@@ -183,42 +204,60 @@ def extremal(problem, t, q, v, u, costates, *, duration, pieces=PIECES):
             f"d2H/du2 is singular at t = {t[np.argmin(found)]:.4g}: dH/du = 0 does not determine the controls, and W1 is not symplectic (004 Prop "
             "7.1.2). Add a term to the cost that grows with all controls, such as 1e-3 * u @ u."
         )
-    hamiltonian = Hamiltonian(problem.cost, problem.B)
-    program, layout = shooting(problem, hamiltonian, q, u, duration, pieces)
+    hamiltonian, (least, most) = Hamiltonian(problem.cost, problem.B), problem.durations
+    given = np.concatenate([displacements(system.space, q), v, costates[:, 0], costates[:, 1]], axis=1)
+    # On one of its bounds a duration is given, and H(T) is the price of the bound.
+    free = problem.free_time and not np.any(np.isclose(duration, (least, most), rtol=1e-6, atol=0.0))
+    found, layout = solved(problem, hamiltonian, q, u, given, duration, pieces, free)
+    T = found.x[layout[-1, -1]]
+    if not least <= T <= most:
+        found, layout = solved(problem, hamiltonian, q, u, given, float(np.clip(T, least, most)), pieces, False)
+    again = feasible(with_pieces(found.program, 2 * pieces), found.x)
+    times = problem.t0 + again.x[layout[-1, -1]] * np.linspace(0, 1, len(t))
+    return collected(problem, hamiltonian, again, layout, times, u, abs(again.cost - found.cost))
+
+
+def solved(problem, hamiltonian, q, u, given, duration, pieces, free):
+    """(found, layout): the necessary conditions solved from the states and costates `given` at the nodes."""
+    program, layout = shooting(problem, hamiltonian, q, u, duration, pieces, free)
     x = np.zeros(program.n)
-    x[layout] = np.concatenate([displacements(system.space, q), v, costates[:, 0], costates[:, 1]], axis=1)
+    x[layout[:, :-1]], x[layout[:, -1]] = given, duration
     found = feasible(program, x)
     if not found.success:
         raise OptimizeFailed(
             f"the necessary conditions were not solved: {found.message}; they are off by {found.violation:.3g}. Start from a finer mesh.", found=found
         )
-    finer = with_pieces(found.program, 2 * pieces)
-    again = feasible(finer, found.x)
-    return collected(problem, hamiltonian, again, layout, t, u, abs(again.cost - found.cost))
+    return found, layout
 
 
-def shooting(problem, hamiltonian, q, u, duration, pieces):
-    """(program, layout): rows for each interval and for the free components of the ends; layout (K + 1, 4 dim) numbers the unknowns."""
+def shooting(problem, hamiltonian, q, u, duration, pieces, free):
+    """(program, layout): rows for each interval and for what is free at the ends; layout (K + 1, 4 dim + 1) numbers the unknowns of the nodes,
+    (displacement, v, p0, p1, duration)."""
     system, n = problem.system, problem.system.space.dim
     count = len(jax.tree.leaves(q)[0]) - 1
-    layout = np.arange((count + 1) * 4 * n).reshape(count + 1, 4 * n)
+    layout = np.arange((count + 1) * (4 * n + 1)).reshape(count + 1, 4 * n + 1)
     rows = Rows()
-    args = (system, np.float64(problem.t0), np.float64(duration / count), np.int64(pieces))
+    args = (system, np.float64(problem.t0), np.float64(count), np.int64(pieces))
     when = lambda k: f"at t = {problem.t0 + k * duration / count:.4g}"  # noqa: E731
-    numbers = rows.block(np.full((count, 4 * n), True), np.arange(count) + 0.5, lambda k, j: f"the canonical equations {when(k)}")
+    wanted = np.full((count, 4 * n + 1), True)
+    wanted[:, -1] = free
+    numbers = rows.block(wanted, np.arange(count) + 0.5, lambda k, j: f"the canonical equations {when(k)}")
     base = base_of(system.space, q)
     nodes = np.arange(count + 1)
     pairs, columns = np.stack([nodes[:-1], nodes[1:]], axis=1), np.concatenate([layout[:-1], layout[1:]], axis=1)
     families = [Family(Shot(hamiltonian), args, (nodes[:-1].astype(float), np.asarray(u)), columns, numbers, pairs, base)]
     lower, upper = np.full(layout.size, -np.inf), np.full(layout.size, np.inf)
-    for which, (end, node) in enumerate(zip(problem.ends, (0, -1), strict=True)):
+    if not free:
+        lower[layout[:, -1]] = upper[layout[:, -1]] = duration
+    for last, (end, node) in enumerate(zip(problem.ends, (0, -1), strict=True)):
         fixed = np.concatenate([end.q_fixed, end.v_fixed])
         values = np.concatenate([displacements(system.space, jax.tree.map(lambda a: np.asarray(a)[None], end.q))[0], end.v])
         lower[layout[node][: 2 * n][fixed]] = upper[layout[node][: 2 * n][fixed]] = values[fixed]
-        free = rows.block(~fixed[None], [0.1 if which == 0 else count + 0.1], lambda k, j: "the transversality of a free end")
-        own = (system, np.float64(problem.t0 + which * duration), args[2], args[3])
-        families.append(Family(Transversal(problem.terminal if which else None), own, (), layout[[node]], free, nodes[[node]][:, None], base))
-    place = np.repeat(np.arange(count + 1.0), 4 * n)
+        asked = np.append(~fixed, np.full(int(last and free), True))[None]
+        missing = rows.block(asked, [count + 0.1 if last else 0.1], lambda k, j: "the transversality of a free end")
+        f = Transversal(hamiltonian, problem.terminal if last else None, bool(last), free)
+        families.append(Family(f, args, np.asarray(u)[[node]], layout[[node]], missing, nodes[[node]][:, None], base))
+    place = np.repeat(np.arange(count + 1.0), 4 * n + 1)
     row_lower, row_upper, row_place = rows.arrays()
     chart = Chart(system.space, layout[:, :n])
     return Program(tuple(families), lower, upper, row_lower, row_upper, place, row_place, rows.label, chart), layout

@@ -13,7 +13,7 @@ from accion.methods import Midpoint
 from accion.nodes import matrix
 from accion.spaces import Euclidean, Product, Torus
 from accion.systems import System
-from accion.systems.system import check_returns, evaluate
+from accion.systems.system import check_returns, describe, evaluate
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class ControlProblem:
                      the last two configurations, (q_0, q_1) and (q_{N-1}, q_N), as in 004 section 8.5.
     duration:        a number; or (least, most), and the best in between is found
     control_bounds:  (lower, upper), numbers or one for each control; `state_bounds`, `velocity_bounds`: {coordinate: (lower, upper)}
-    path:            {name: g}, g(t, q, v, u, params) <= 0 at every sample of every step, as velocity bounds are
+    path:            {name: g}, or one g: g(t, q, v, u, params) <= 0 along the whole motion, straight (on a group: retracted) between nodes
     """
 
     system: System
@@ -102,7 +102,7 @@ class ControlProblem:
             raise ValueError(f'boundary must be "velocities" or "configurations"; got {self.boundary!r}.')
         ends = (end_of(self, self.start, "start"), end_of(self, self.end, "end"))
         set_("ends", ends)
-        set_("path", dict(self.path or {}))
+        set_("path", path_of(self))
         set_("u_bounds", pair_of(self.control_bounds, self.count, "control_bounds", self.controls))
         set_("q_bounds", named_bounds(self, self.state_bounds, "state_bounds"))
         set_("v_bounds", named_bounds(self, self.velocity_bounds, "velocity_bounds"))
@@ -124,6 +124,8 @@ def check_mechanics(problem):
     if problem.system.vakonomic is not None:
         raise ValueError("a vakonomic system has no forces to control it by: give its constraint as holonomic or nonholonomic.")
     problem.system.check()
+    if not inputs.is_finite_number(problem.t0):
+        raise ValueError(f"t0 must be a number, the time of the start; got {problem.t0!r}.")
     if not callable(problem.cost):
         raise ValueError(f"cost must be a function cost(t, q, v, u, params); got {problem.cost!r}.")
     if problem.terminal is not None and not callable(problem.terminal):
@@ -138,7 +140,9 @@ def actuation_of(problem):
         if not callable(problem.actuation):
             raise ValueError(f"actuation must be a function B(t, q, params) -> ({system.space.dim}, controls); got {problem.actuation!r}.")
         return problem.actuation
-    given = [problem.actuated] if isinstance(problem.actuated, str | int) else list(problem.actuated)
+    if callable(problem.actuated):
+        raise ValueError("actuated names coordinates; a function B(t, q, params) is given as actuation=B.")
+    given = list(problem.actuated) if np.iterable(problem.actuated) and not isinstance(problem.actuated, str) else [problem.actuated]
     if not given:
         raise ValueError("actuated is empty: there is no control. Name the coordinates that the controls act on.")
     return Selected(tuple(coordinate_number(system, item, "actuated") for item in given), system.space.dim)
@@ -154,17 +158,20 @@ def coordinate_number(system, item, where):
 
 def count_controls(problem):
     system = problem.system
-    B = evaluate("actuation", lambda s: problem.B(jnp.zeros(()), s.space.identity(), s.params), system)
+    B = evaluate("actuation", lambda s, t, q: problem.B(t, q, s.params), system, jnp.zeros(()), system.space.identity(), takes="(t, q, params)")
     n = system.space.dim
     if len(getattr(B, "shape", ())) != 2 or B.shape[0] != n or B.shape[1] < 1:
-        raise ValueError(f"actuation must return a matrix of shape ({n}, controls); it returned shape {getattr(B, 'shape', None)}.")
+        raise ValueError(
+            f"actuation must return an array of shape ({n}, controls), a row for each coordinate and a column for each control; it returned "
+            f"{describe(B)}."
+        )
     return B.shape[1]
 
 
 def names_of(problem):
     if problem.controls is not None:
-        names = tuple(problem.controls)
-        if len(names) != problem.count:
+        names = tuple(problem.controls) if isinstance(problem.controls, tuple | list) else (problem.controls,)
+        if len(names) != problem.count or not all(isinstance(name, str) for name in names):
             raise ValueError(f"controls must be {problem.count} names, one for each control; got {problem.controls!r}.")
         return names
     if isinstance(problem.B, Selected):
@@ -178,6 +185,22 @@ def durations_of(problem):
     if given is None or len(pair) != 2 or not all(inputs.is_finite_number(d) for d in pair) or not 0 < pair[0] <= pair[1]:
         raise ValueError(f"duration must be a positive number, or (least, most) for a free one; got {given!r}.")
     return float(pair[0]), float(pair[1])
+
+
+def path_of(problem):
+    """{name: g}; a function alone has its own name."""
+    given, form = problem.path, '{"name": g} with functions g(t, q, v, u, params) <= 0, or one such function'
+    if given is None:
+        return {}
+    if callable(given):
+        name = getattr(given, "__name__", "path")
+        return {"path" if name == "<lambda>" else name: given}
+    if not isinstance(given, dict):
+        raise ValueError(f"path must be {form}; got {given!r}.")
+    for name, g in given.items():
+        if not isinstance(name, str) or not callable(g):
+            raise ValueError(f"path must be {form}; got {g!r} for {name!r}.")
+    return dict(given)
 
 
 def end_of(problem, given, name):
@@ -225,18 +248,23 @@ def configuration_of(space, given, name):
 
 
 def pair_of(given, count, where, names):
-    """(lower, upper), one for each of `count`; infinite where nothing is given."""
+    """(lower, upper), one for each of `count`; infinite where nothing, or None, is given."""
     if given is None:
-        return np.full(count, -np.inf), np.full(count, np.inf)
+        given = (None, None)
     if not isinstance(given, tuple | list) or len(given) != 2:
         raise ValueError(f"{where} must be (lower, upper); got {given!r}.")
     try:
-        lower, upper = (np.array(np.broadcast_to(np.asarray(side, dtype=float), (count,))) for side in given)
+        lower, upper = (bounds_of(side, count, none) for side, none in zip(given, (-np.inf, np.inf), strict=True))
     except (TypeError, ValueError) as error:
         raise ValueError(f"{where} must be (lower, upper), numbers or {count} of them; got {given!r}.") from error
     if np.any(np.isnan(lower)) or np.any(np.isnan(upper)) or np.any(lower > upper):
         raise ValueError(f"{where}: lower must not be above upper; got {given!r} for {', '.join(names)}.")
     return lower, upper
+
+
+def bounds_of(side, count, none):
+    items = np.atleast_1d(np.asarray(side, dtype=object))
+    return np.array(np.broadcast_to(np.array([none if item is None else float(item) for item in items]), (count,)))
 
 
 def named_bounds(problem, given, where):
@@ -260,13 +288,15 @@ def check_functions(problem):
     """Raise ValueError unless cost, terminal cost and path constraints return what they should."""
     system = problem.system
     point = (jnp.zeros(()), system.space.identity(), jnp.zeros(system.space.dim))
-    u = jnp.zeros(problem.count)
-    check_returns("cost", evaluate("cost", lambda s: problem.cost(*point, u, s.params), system), (), "a scalar, such as 0.5 * u @ u")
+    takes, all_ = "(t, q, v, u, params)", (*point, jnp.zeros(problem.count))
+    returned = evaluate("cost", lambda s, *at: problem.cost(*at, s.params), system, *all_, takes=takes)
+    check_returns("cost", returned, (), "a scalar, such as 0.5 * u @ u")
     if problem.terminal is not None:
         terminal = problem.terminal
-        check_returns("terminal", evaluate("terminal", lambda s: terminal(*point, s.params), system), (), "a scalar")
+        returned = evaluate("terminal", lambda s, *at: terminal(*at, s.params), system, *point, takes="(t, q, v, params)")
+        check_returns("terminal", returned, (), "a scalar")
     for name, g in problem.path.items():
-        out = evaluate(f"path[{name!r}]", lambda s, g=g: jnp.atleast_1d(g(*point, u, s.params)), system)
+        out = evaluate(f"path[{name!r}]", lambda s, *at, g=g: jnp.atleast_1d(g(*at, s.params)), system, *all_, takes=takes)
         check_returns(f"path[{name!r}]", out, None, "a number or a vector, <= 0 where it is allowed")
 
 

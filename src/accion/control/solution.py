@@ -1,5 +1,6 @@
 """What an optimisation found, and how good it is."""
 
+import warnings
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -10,14 +11,18 @@ import numpy as np
 
 from accion import storage
 from accion.control import pontryagin
+from accion.control.between import Motion
 from accion.control.flow import flow
 from accion.control.guess import resampled
 from accion.control.picture import picture
-from accion.control.problem import Push
+from accion.control.problem import ControlProblem, Push
+from accion.errors import ReplayMisses
 from accion.nodes import index_one
 
 REPLAY_PIECES = 4  # of a step
 REPLAYED = 64  # steps at a time
+MUCH = 0.5  # of the size of the motion, by which a replay may miss the end
+RESOLVED = 1e-6  # a motion this small is one of the solver's tolerance
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,8 @@ class Solution:
     costates:      (times, 2, dim): (p0, p1) of (q, v), minus the derivatives of the least cost that is left (004 chapter 7)
     multipliers:   of the momentum balances, (times, dim); `lam` the constraint forces
     iterations, success, message:  of the solver, in words; `violation` and `stationarity` say how far off the equations are
+    replay_error:  by how much the continuous equations miss the end with these controls; `replay_miss`, as part of the size of the motion
+    path_worst:    the largest value of each path constraint along the whole motion, between samples too, and when
     optima:        with several starts, all distinct local optima that were found, best first
     """
 
@@ -55,8 +62,24 @@ class Solution:
     def __repr__(self):
         return (
             f"Solution({self.problem.name}, {self.method}, {self.formulation}, {self.steps} steps: cost {self.cost:.10g}, {self.message} "
-            f"in {self.iterations} iterations of {self.solver})"
+            f"in {self.iterations} iterations of {self.solver}; {self.checked()})"
         )
+
+    def checked(self):
+        """What the replay and the path constraints say of the solution, in words; `ReplayMisses` where the replay misses the end by much."""
+        words = [f"with these controls the continuous equations miss the end by {self.replay_error:.2g}"]
+        if self.problem.path:
+            name, worst = max(self.path_worst.items(), key=lambda pair: pair[1])
+            words.append(f"between nodes too {name} is at most {worst.value:.2g}, at t = {worst.t:.4g}")
+        if self.success and not self.replay_miss <= MUCH:
+            warnings.warn(
+                f"with the controls of {self.steps} steps the continuous equations of {self.problem.system.name} miss the end by "
+                f"{self.replay_error:.3g}, {self.replay_miss:.0%} of the size of the motion: these controls do not lead there. Use more steps "
+                "(accion.control.refine(solution)); a motion that is too unstable for any mesh needs a feedback besides.",
+                ReplayMisses,
+                stacklevel=3,
+            )
+        return "; ".join(words)
 
     @property
     def steps(self):
@@ -112,18 +135,41 @@ class Solution:
             return np.stack([u[:-1], u[1:]])
         return np.stack([self.u, self.u])
 
+    @cached_property
+    def missed(self):
+        """(of q, of v): by how much the replay misses the end of the discrete solution, the largest component of each."""
+        q, v = self.replay
+        last = lambda tree: jax.tree.map(lambda a: jnp.asarray(a)[-1], tree)  # noqa: E731
+        miss = np.asarray(self.problem.system.space.local(last(self.q), last(q)))
+        return float(np.max(np.abs(miss))), float(np.max(np.abs(np.asarray(v)[-1] - np.asarray(self.v)[-1])))
+
     @property
     def replay_error(self):
         """By how much the replay misses the end of the discrete solution: the largest component of q and of v."""
-        q, v = self.replay
-        space = self.problem.system.space
-        last = lambda tree: jax.tree.map(lambda a: jnp.asarray(a)[-1], tree)  # noqa: E731
-        miss = np.asarray(space.local(last(self.q), last(q)))
-        return float(max(np.max(np.abs(miss)), np.max(np.abs(np.asarray(v)[-1] - np.asarray(self.v)[-1]))))
+        return max(self.missed)
+
+    @property
+    def replay_miss(self):
+        """The same as part of the size of the motion: of q against the largest displacement from the start, of v against the largest velocity.
+
+        It falls as h^order where the mesh resolves the motion. At 1 the replay ends as far from the end as the motion itself reaches: the
+        discrete and the continuous motion have nothing to do with each other any more. A printed solution warns above 1/2.
+        """
+        start = jax.tree.map(lambda a: jnp.asarray(a)[0], self.q)
+        x = np.asarray(jax.vmap(lambda q: self.problem.system.space.local(start, q))(jax.tree.map(jnp.asarray, self.q)))
+        sizes = np.max(np.abs(x)), np.max(np.abs(np.asarray(self.v)))
+        return float(max(miss / (size + RESOLVED) for miss, size in zip(self.missed, sizes, strict=True)))
+
+    @cached_property
+    def path_worst(self):
+        """{name: (value, t)}: the largest value of each path constraint along the whole motion, <= 0 where it holds, and when it is reached."""
+        return Motion(self.problem, self.t, self.q, self.u).worst()
 
     def extremal(self, intervals=None):
         """The solution of Pontryagin's conditions near this one, by multiple shooting: costates, Hamiltonian, residuals, an accurate cost."""
         problem = self.problem
+        if intervals is not None and (isinstance(intervals, bool) or not isinstance(intervals, int | np.integer) or intervals < 1):
+            raise ValueError(f"intervals must be a whole number >= 1; got {intervals!r}.")
         if problem.path or problem.boundary != "velocities":
             raise ValueError("Pontryagin's conditions are solved for problems with velocities at the ends and without path constraints.")
         for words, values, bounds in self.bounded():
@@ -224,6 +270,8 @@ def load(path, problem):
 
     from accion.trajectory import load as load_trajectory
 
+    if not isinstance(problem, ControlProblem):
+        raise ValueError(f"load(path, problem) needs the ControlProblem that was solved; got {problem!r}.")
     trajectory = load_trajectory(path, problem.system)
     data = xr.open_zarr(path).load()
     if "control_cost" not in data.attrs:

@@ -244,16 +244,20 @@ def legendre_units(v, H, args):
     return jnp.where(jnp.isfinite(own), own, 0.0), jnp.zeros(n)
 
 
-def evaluate(name, f, *arguments):
-    """What `f` returns, in shape and type; an error in the user's function is raised as one that says what to look for."""
+TAKES = (
+    "(t, q, v, params) (holonomic and variational: (t, q, params); of a ThermalSystem: (t, q, v, S, params); of a HigherOrderSystem: "
+    "(t, q, v, a, ..., params), as many derivatives as its `order`)"
+)
+
+
+def evaluate(name, f, *arguments, takes=TAKES):
+    """What `f` returns, in shape and type; an error in the user's function is raised as one that says what to look for, and what it `takes`."""
     try:
         return jax.eval_shape(f, *arguments)
     except Exception as error:
         first = (str(error).splitlines() or [""])[0]
         raise ValueError(
-            f"{name} could not be evaluated ({type(error).__name__}: {first}). Its arguments are "
-            "(t, q, v, params) (holonomic and variational: (t, q, params); of a ThermalSystem: (t, q, v, S, params); of a HigherOrderSystem: "
-            "(t, q, v, a, ..., params), as many derivatives as its `order`); "
+            f"{name} could not be evaluated ({type(error).__name__}: {first}). Its arguments are {takes}; "
             "it must use jax.numpy, not numpy or math, and jnp.where, not `if`, on "
             "them; a number of params that counts or indexes must be kept out of params."
         ) from error

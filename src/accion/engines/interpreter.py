@@ -6,7 +6,7 @@ What is not known raises `Unsupported` with the name of the primitive; XLA then 
 from functools import reduce
 
 import numpy as np
-from jax.extend.core import Literal
+from jax.extend.core import ClosedJaxpr, Literal
 
 from accion.engines import moves
 from accion.engines.arrays import entries, of_shape, unpack
@@ -38,7 +38,7 @@ def kind_of(dtype):
     dtype = np.dtype(dtype)
     if dtype == np.float64:
         return FLOAT
-    if dtype == bool:
+    if dtype == np.bool_:
         return BOOLEAN
     if dtype in (np.int32, np.int64):
         return INTEGER
@@ -58,7 +58,7 @@ class Interpreter:
 
     def call(self, closed, args):
         """The results, arrays of values, of a closed jaxpr."""
-        jaxpr, consts = (closed.jaxpr, closed.consts) if type(closed).__name__ == "ClosedJaxpr" else (closed, ())
+        jaxpr, consts = (closed.jaxpr, closed.consts) if isinstance(closed, ClosedJaxpr) else (closed, ())
         known = dict(zip(jaxpr.constvars, map(self.constant, consts), strict=True))
         known.update(zip(jaxpr.invars, args, strict=True))
 
@@ -245,10 +245,9 @@ def extremum(self, equation, x):
         values = [g.unary("neg", v) for v in values] if least else values
         best, at = values[0], g.constant(0, INTEGER)
         for i, v in enumerate(values[1:], start=1):
+            better = g.compare("gt", v, best)
             if v.kind == FLOAT:  # a NaN takes the place of a number, and keeps it
                 better = g.binary("and", g.compare("above_or_nan", v, best), g.compare("eq", best, best))
-            else:
-                better = g.compare("gt", v, best)
             best, at = g.select(better, v, best), g.select(better, g.constant(i, INTEGER), at)
         return at
 

@@ -68,6 +68,10 @@ def stack(g, equation, x):
     return np.stack(x, axis=equation.params["axis"])
 
 
+def tile(g, equation, x):
+    return np.tile(x[0], equation.params["reps"])
+
+
 def reverse(g, equation, x):
     return np.flip(x[0], equation.params["dimensions"])
 
@@ -180,7 +184,7 @@ def scatter(g, equation, x):
 
 RULES = {
     "broadcast_in_dim": broadcast, "reshape": reshape, "squeeze": reshape, "expand_dims": reshape, "transpose": transpose,
-    "slice": static_slice, "concatenate": concatenate, "stack": stack, "rev": reverse, "iota": iota, "pad": pad, "dynamic_slice": dynamic_slice,
+    "slice": static_slice, "concatenate": concatenate, "stack": stack, "tile": tile, "rev": reverse, "iota": iota, "pad": pad, "dynamic_slice": dynamic_slice,
     "dynamic_update_slice": dynamic_update_slice, "gather": gather, "scatter": scatter, "scatter-add": scatter, "scatter_add": scatter,
     "scatter-mul": scatter, "scatter_mul": scatter, "scatter-min": scatter, "scatter-max": scatter, "scatter_min": scatter,
     "scatter_max": scatter,

@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.extend.core import jaxprs_in_params
 
 from accion.engines import llvm
 from accion.engines.arrays import entries, of_shape, unpack
@@ -57,6 +58,24 @@ def loaded(graph, buffer, avals, base=None):
     return arrays
 
 
+def entries_of(jaxpr):
+    """How many entries a jaxpr computes, those of the jaxprs inside it once: a quick bound, before each is looked at."""
+    total = 0
+    for equation in jaxpr.eqns:
+        total += sum(slots([v.aval for v in equation.outvars]))
+        for inner in jaxprs_in_params(equation.params):
+            total += entries_of(inner)
+    return total
+
+
+def traced(f, *examples):
+    """The jaxpr of `f` and the shapes of its results."""
+    closed, shape = jax.make_jaxpr(f, return_shape=True)(*examples)
+    if entries_of(closed.jaxpr) > 4 * MOST:
+        raise Unsupported(f"functions of more than {4 * MOST} entries")
+    return closed, shape
+
+
 def machine(graph, buffers, integers):
     text, lines = llvm.program(graph, buffers, integers)
     if lines > MOST:
@@ -66,7 +85,7 @@ def machine(graph, buffers, integers):
 
 def compiled(f, *examples):
     """The function `f` of pytrees of arrays, as machine code for arguments like the examples."""
-    closed, shape = jax.make_jaxpr(f, return_shape=True)(*examples)
+    closed, shape = traced(f, *examples)
     graph = Graph()
     results = Interpreter(graph, 4 * MOST).call(closed, loaded(graph, "inputs", closed.in_avals))
     for i, value in enumerate(entries(results)):
@@ -87,7 +106,7 @@ def folded(f, constants, carry, row):
 
     `row` is one example of x; `rows` has the axis of the rows in front. Constants are numbers that the program is given each time.
     """
-    closed, shape = jax.make_jaxpr(f, return_shape=True)(constants, carry, row)
+    closed, shape = traced(f, constants, carry, row)
     n_constants, n_carry = len(jax.tree.leaves(constants)), len(jax.tree.leaves(carry))
     avals, state_avals = closed.in_avals[:n_constants], closed.in_avals[n_constants : n_constants + n_carry]
     row_avals = closed.in_avals[n_constants + n_carry :]

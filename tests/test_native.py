@@ -1,0 +1,214 @@
+"""The native engine: each primitive against JAX, programs against XLA, and what it leaves to XLA."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+import accion as ac
+from accion.engines import auto, native
+from accion.engines.interpreter import Unsupported
+from accion.methods import GeneralizedAlpha
+from accion.newton import solve
+from tests.conftest import PENDULUM
+
+A = np.array([[1.3, -0.4, 2.5], [0.2, 3.1, -1.7], [-2.2, 0.9, 0.6]])
+X = np.array([0.3, -1.2, 0.7])
+SPECIAL = np.array([0.0, -0.0, 1.5, -1.5, 0.5, 2.5, -2.5, 1e300, -1e300, np.inf, -np.inf, np.nan, 1e-300])
+NAN = np.array([1.0, np.nan, 3.0, np.nan])
+
+UNARY = [jnp.sin, jnp.cos, jnp.tan, jnp.exp, jnp.sqrt, jnp.tanh, jnp.sinh, jnp.cosh, jnp.arcsin, jnp.arccos, jnp.arctan, jnp.arcsinh,
+         jnp.arctanh, jnp.log1p, jnp.expm1, jnp.cbrt, jnp.abs, jnp.sign, jnp.floor, jnp.ceil, jnp.round, jnp.isfinite, jnp.isnan, jnp.square,
+         jax.nn.sigmoid, jax.lax.rsqrt, jax.scipy.special.erf, jax.scipy.special.erfc, jnp.exp2, jnp.negative, jnp.reciprocal]  # fmt: skip
+
+
+def assert_same(f, *args, rtol=1e-14):
+    got, expected = native.compiled(f, *args)(*args), f(*jax.tree.map(jnp.asarray, args))
+    assert jax.tree.structure(got) == jax.tree.structure(expected)
+    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(expected), strict=True):
+        assert a.shape == jnp.shape(b)
+        assert a.dtype == jnp.asarray(b).dtype
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=1e-300)
+
+
+def test_functions_of_one_number():
+    """All in one program, at ordinary numbers, infinities, NaN and zeros."""
+    for x in (X, SPECIAL):
+        with np.errstate(all="ignore"):
+            assert_same(lambda x: [f(x) for f in UNARY], x)
+
+
+def test_functions_of_two_numbers():
+    a, b = (m.ravel() for m in np.meshgrid(SPECIAL, SPECIAL))
+    functions = [jnp.add, jnp.subtract, jnp.multiply, jnp.divide, jnp.maximum, jnp.minimum, jnp.arctan2, jax.lax.rem, jnp.less, jnp.less_equal,
+                 jnp.greater, jnp.greater_equal, jnp.equal, jnp.not_equal]  # fmt: skip
+    assert_same(lambda a, b: [f(a, b) for f in functions], a[::3], b[::3])
+    assert_same(lambda a, b: jnp.power(a, b), np.array([2.0, 0.5, 0.0, 3.0, -2.0, np.inf]), np.array([3.0, -0.5, 0.0, np.nan, 3.0, 2.0]))
+
+
+def test_integers_and_truth():
+    n = np.arange(-4, 5)
+    assert_same(lambda n: [n // 3, n % 3, jax.lax.div(n, -3), jax.lax.rem(n, 3), abs(n), -n, n * n, jnp.maximum(n, 1), n**3, n.astype(float)], n)
+    assert_same(lambda n: [(n > 0) & (n < 3), (n > 0) | (n < -2), (n > 0) ^ (n < 3), ~(n > 0), jnp.any(n > 3), jnp.all(n > -9)], n)
+    assert_same(lambda x: [x.astype(int), jnp.where(x > 0, 1, 2), jnp.clip(x, -0.5, 0.5)], X)
+    with pytest.raises(Unsupported, match="integer division"):
+        native.compiled(lambda n, m: jax.lax.div(n, m), n, n)
+
+
+def test_sums_products_and_extrema():
+    assert_same(lambda A, x: [A @ x, x @ A, A @ A, x @ x, jnp.outer(x, x), jnp.einsum("ij,jk,k->i", A, A, x)], A, X)
+    assert_same(lambda A: [A.sum(), A.sum(0), A.prod(1), A.max(), A.min(1), jnp.cumsum(A, 1), jnp.cumprod(A, 0), jnp.linalg.norm(A)], A)
+    assert_same(lambda A: [jnp.argmax(A), jnp.argmin(A, 1), jnp.trace(A), jnp.cumsum(A[0][::-1])], A)
+    assert_same(lambda a: [jnp.argmax(a), jnp.argmin(a), a.max(), a.min(), jnp.argmax(a > 2)], NAN)
+    assert_same(lambda a: [a.sum(), a.prod(), jnp.sum(a, axis=0)], np.zeros((0, 2)))
+
+
+def test_moving_entries():
+    assert_same(lambda A: [A.T, A[::-1], A[1:, ::2], A.reshape(9), A[:, None], jnp.stack([A, A], 1), jnp.concatenate([A, A]), jnp.pad(A, 1)], A)
+    assert_same(lambda A: [jnp.roll(A, 1), jnp.tile(A, 2), jnp.split(A, 3), jnp.diag(A), jnp.tril(A), jnp.eye(3) * A, list(A), jnp.arange(4.0)], A)
+    assert_same(lambda A, i: [A[i], A[:, i], jax.lax.dynamic_slice(A, (i, i), (2, 1)), jnp.take(A, i, axis=1), A[i, 2 - i]], A, 1)
+    assert_same(lambda A, i: [A.at[i].set(7.0), A.at[i, 1].add(2.0), A.at[:, i].multiply(3.0), A.at[i].max(0.5), A.at[i].min(0.5)], A, 2)
+    assert_same(lambda A, x: jax.lax.dynamic_update_slice(A, x[None, :2], (1, 2)), A, X)
+
+
+@pytest.mark.parametrize("i", [-5, -1, 0, 2, 3, 9])
+def test_indices_out_of_range(i):
+    """Gathers fill or clip, scatters drop, as in JAX."""
+    assert_same(lambda x, i: [x.at[i].get(mode="fill"), x.at[i].get(mode="clip"), x.at[i].get(mode="fill", fill_value=2.0)], X, i)
+    assert_same(lambda x, i: [x.at[i].set(1.0), x.at[i].add(1.0, mode="clip"), jax.lax.dynamic_slice(x, (i,), (2,))], X, i)
+
+
+def test_control_flow():
+    def newton(a):
+        return jax.lax.while_loop(lambda s: jnp.abs(s[0] ** 2 - a) > 1e-12, lambda s: (0.5 * (s[0] + a / s[0]), s[1] + 1), (a, 0))
+
+    assert_same(newton, 2.0)
+    assert_same(lambda x: jax.lax.scan(lambda c, y: (c * y, c + y), 1.0, x), X)
+    assert_same(lambda x: jax.lax.scan(lambda c, y: (c * y, c + y), 1.0, x, reverse=True), X)
+    assert_same(lambda x: jax.lax.fori_loop(0, 200, lambda i, c: 0.9 * c + i, x), X)
+    assert_same(lambda x, n: jax.lax.fori_loop(0, n, lambda i, c: 0.9 * c + i, x), X, 7)
+    for i in range(3):
+        assert_same(lambda i, x: jax.lax.switch(i, [jnp.sin, jnp.cos, lambda x: x + 1], x), i, X)
+    assert_same(lambda x: jax.vmap(lambda a: jax.lax.cond(a > 0, jnp.sin, jnp.cos, a))(x), X)
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 5, 9, 14])
+def test_dense_solver(n):
+    """Written out, and as a function of its own; with a zero on the diagonal, which needs pivots."""
+    rng = np.random.default_rng(n)
+    M, b = rng.normal(size=(n, n)), rng.normal(size=n)
+    if n > 1:
+        M[0, 0] = 0.0
+    x = native.compiled(solve, M, b)(M, b)
+    np.testing.assert_allclose(M @ x, b, rtol=0, atol=1e-12 * np.abs(M).sum() * np.abs(x).max())
+    np.testing.assert_allclose(x, solve(M, b), rtol=1e-10)
+
+
+@given(st.lists(st.floats(-10, 10), min_size=3, max_size=3), st.floats(-3, 3))
+def test_derivatives(x, a):
+    """Gradients and Jacobians are functions like any other."""
+    x = np.array(x)
+    np.testing.assert_allclose(GRADIENT(x, a), jax.grad(well)(x, a), rtol=1e-13, atol=1e-13)
+
+
+def well(x, a):
+    return jnp.sum(jnp.cos(x) * x**2) + a * jnp.exp(-x[0] * x[1] / 100) + jnp.sqrt(1 + x @ x)
+
+
+GRADIENT = native.compiled(jax.grad(well), X, 1.0)
+
+
+def test_what_is_not_known_is_named():
+    with pytest.raises(Unsupported, match="sort"):
+        native.compiled(jnp.sort, X)
+    with pytest.raises(Unsupported, match="float32"):
+        native.compiled(jnp.sin, X.astype(np.float32))
+    with pytest.raises(Unsupported, match="entries"):
+        native.compiled(lambda x: jnp.outer(x, jnp.arange(1e5)).sum(), X)
+
+
+# ---------------------------------------------------------------- simulations
+
+
+def lagrangian(t, q, v, params):
+    return 0.5 * (v @ v) * (1 + 0.1 * jnp.sin(t)) - jnp.cos(q[0]) * q[1] ** 2
+
+
+def top(t, R, w, params):
+    return 0.5 * (w[0] ** 2 + 2 * w[1] ** 2 + 3 * w[2] ** 2) - 9.81 * R[2, 2]
+
+
+TWO = {"q0": [0.4, 1.0], "v0": [0.3, -0.2]}
+THERMAL = ac.ThermalSystem(
+    lambda t, q, v, S, params: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2 - jnp.exp(S), ac.Euclidean(1), friction=lambda t, q, v, S, params: -0.3 * v
+)
+CASES = {
+    "time and force": (ac.System(lagrangian, ac.Euclidean(2), force=lambda t, q, v, params: -0.1 * v), ac.Midpoint(), TWO),
+    "explicit": (ac.mechanical(1.0, lambda t, q, params: jnp.sum(q**4), 2), ac.Trapezoid(), TWO),
+    "holonomic": (
+        ac.System(lambda t, q, v, p: 0.5 * v @ v - 9.81 * q[1], ac.Euclidean(2), holonomic=lambda t, q, p: jnp.array([q @ q - 1.0])),
+        ac.Midpoint(),
+        {"q0": [0.0, -1.0], "v0": [2.0, 0.0]},
+    ),
+    "group": (ac.System(top, ac.SO3("cayley")), ac.Midpoint(), {"q0": np.eye(3), "v0": [0.1, 2.0, 0.3]}),
+    "thermal": (THERMAL, ac.Midpoint(), {"q0": [1.0], "v0": [0.0], "S0": 0.2}),
+    "second order": (
+        ac.HigherOrderSystem(lambda t, q, v, a, p: 0.5 * a[0] ** 2 + 0.1 * q[0] ** 4, ac.Euclidean(1)),
+        ac.Midpoint(),
+        {"q0": [0.1], "v0": [[0.2], [0.1], [0.0]]},
+    ),
+    "generalized alpha": (ac.System(lagrangian, ac.Euclidean(2)), GeneralizedAlpha(0.8), TWO),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_engines_agree(case, monkeypatch):
+    """Every number of a trajectory to rounding, by both engines, also with rows in between left out."""
+    system, method, start = CASES[case]
+    ours = ac.simulate(system, method, **start, h=0.02, steps=12, save_every=3, engine="native")
+    mine = [ours.q, ours.p, ours.lam, ours.S, ours.v, ours.energy()]
+    monkeypatch.setattr(auto, "AVAILABLE", False)
+    theirs = ac.simulate(system, method, **start, h=0.02, steps=12, save_every=3, engine="xla")
+    yours = [theirs.q, theirs.p, theirs.lam, theirs.S, theirs.v, theirs.energy()]
+    for a, b in zip(jax.tree.leaves(mine), jax.tree.leaves(yours), strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=2e-13 * np.max(np.abs(b)))
+    np.testing.assert_array_equal(ours.iterations, theirs.iterations)
+
+
+def test_a_member_of_an_ensemble_is_a_run():
+    """To the bit: it does not depend on its company."""
+    q0 = np.linspace(0.1, 2.0, 4)[:, None]
+    many = ac.ensemble(PENDULUM, ac.Midpoint(), q0=q0, v0=[0.5], h=0.05, steps=30, engine="native")
+    one = ac.simulate(PENDULUM, ac.Midpoint(), q0=q0[2], v0=[0.5], h=0.05, steps=30, engine="native")
+    for a, b in ((many.q, one.q), (many.p, one.p), (many.v, one.v), (many.energy(), one.energy())):
+        np.testing.assert_array_equal(a[2], b)
+
+
+def test_the_same_failure_at_the_same_step():
+    """L = v^2/2 + log q falls into its pole."""
+    falling = ac.System(lambda t, q, v, p: 0.5 * v[0] ** 2 + jnp.log(q[0]), ac.Euclidean(1))
+    start = {"q0": [0.1], "v0": [-2.0], "h": 0.02, "steps": 40, "throw": False}
+    a, b = (ac.simulate(falling, ac.Midpoint(), **start, engine=engine) for engine in ("native", "xla"))
+    assert int(a.steps_completed) == int(b.steps_completed)
+    np.testing.assert_array_equal(np.isnan(a.q), np.isnan(b.q))
+
+
+def test_engine_is_checked(monkeypatch):
+    start = {"q0": [0.1], "v0": [0.0], "h": 0.1, "steps": 1}
+    with pytest.raises(ValueError, match="'auto', 'native', 'xla'; got 'gpu'"):
+        ac.simulate(PENDULUM, ac.Midpoint(), **start, engine="gpu")
+    sorted_forces = ac.System(lambda t, q, v, p: 0.5 * v @ v - jnp.sort(q)[0], ac.Euclidean(2))
+    with pytest.raises(ValueError, match="does not know the primitive sort"):
+        ac.simulate(sorted_forces, ac.Midpoint(), q0=[0.1, 0.2], v0=[0.0, 0.0], h=0.1, steps=1, engine="native")
+    assert bool(ac.simulate(sorted_forces, ac.Midpoint(), q0=[0.1, 0.2], v0=[0.0, 0.0], h=0.1, steps=1).success)
+    monkeypatch.setattr(auto, "AVAILABLE", False)
+    with pytest.raises(ValueError, match="needs llvmlite"):
+        ac.simulate(PENDULUM, ac.Midpoint(), **start, engine="native")
+
+
+def test_programs_are_bounded(monkeypatch):
+    monkeypatch.setattr(auto, "KEPT", 2)
+    for k in range(4):
+        auto.native("compiled", k, lambda x: 2 * x, X)
+    assert len(auto.programs) <= 2

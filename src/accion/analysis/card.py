@@ -90,7 +90,7 @@ class Card:
         middle.plot(traj.t, E - E[0], lw=0.8)
         middle.set(xlabel="t [s]", ylabel="change of the energy [J]", title="energy" if self.energy is not None else "energy, not conserved")
         for symmetry, _ in self.momenta:
-            J = np.asarray(symmetry.symmetry.along(traj))
+            J = np.asarray(symmetry.along(traj))
             axes[0, 2].plot(traj.t, J - J[0], lw=0.8, label=symmetry.text().split(":")[0])
         if self.momenta:
             axes[0, 2].set(xlabel="t [s]", ylabel="change of the momentum", title="momenta")
@@ -108,7 +108,7 @@ def audit(system, method, *, q0, v0, t0=0.0, h, steps=1000) -> Card:
     traj = simulate(system, method, q0=q0, v0=v0, t0=t0, h=h, steps=steps)
     short = simulate(system, method, q0=q0, v0=v0, t0=t0, h=h, steps=min(steps, SHORT))
     found = symmetries(system, method)
-    momenta = tuple((s, s.symmetry.drift(traj)) for s in found)
+    momenta = tuple((s, s.drift(traj)) for s in found)
     autonomous = system.force is None and is_autonomous(system)
     E = np.asarray(traj.energy())
     change = float(np.max(np.abs(E - E[0])))

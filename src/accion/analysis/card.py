@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.analysis.modified import modified_hamiltonian
+from accion.analysis.modified import is_autonomous, modified_hamiltonian
 from accion.analysis.order import Order, order
 from accion.analysis.regularity import Regularity, regularity
 from accion.analysis.symmetries import AffineSymmetry, symmetries
@@ -126,16 +126,6 @@ def audit(system, method, *, q0, v0, t0=0.0, h, steps=1000) -> Card:
         reversal(system, method, short) if free else None,
         regularity(system, method if free else None, q0=q0, v0=v0, t0=t0, h=h),
     )
-
-
-def is_autonomous(system, samples=20, seed=0):
-    """Whether neither L nor a holonomic constraint depends on time, at random points."""
-    rng = np.random.default_rng(seed)
-    t, (q, v) = rng.uniform(0.1, 2, samples), rng.normal(size=(2, samples, system.space.dim))
-    slopes = [jax.jit(jax.vmap(jax.grad(system.L)))(t, q, v)]
-    if system.constraint is not None:
-        slopes.append(jax.jit(jax.vmap(jax.jacfwd(lambda t, q, v: system.constraint.value(system, t, q, v))))(t, q, v))
-    return all(bool(np.all(np.nan_to_num(np.asarray(s)) == 0)) for s in slopes)
 
 
 def reversal(system, method, trajectory):

@@ -258,6 +258,15 @@ def test_backward_error_says_when_it_cannot():
         )
 
 
+@pytest.mark.parametrize("h", [0.01, [0.1, 0.05], [[0.1], [0.05], [0.025]], [0.1, 0.05, -0.01], "small", [0.1, 0.05, float("nan")]])
+def test_bad_step_sizes_are_named(h):
+    with pytest.raises(ValueError, match=r"^h must be"):
+        A.order(PENDULUM, ac.Midpoint(), q0=[1.0], v0=[0.0], duration=1.0, h=h)
+    if np.ndim(h) != 1:
+        with pytest.raises(ValueError, match=r"^h must be"):
+            A.ladder(PENDULUM, ac.Midpoint(), q0=[1.0], v0=[0.0], duration=1.0, h=h)
+
+
 # ---------------------------------------------------------------- steps, regularity, the card
 
 

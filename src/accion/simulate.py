@@ -295,6 +295,9 @@ def failure(system, method, first, t0, h, steps, trajectory):
     scheme = scheme_of(system, method)
     x, _, converged = scheme.solve(state, t, h)
     residual = float(jnp.max(jnp.abs(scheme.residual(x, state, t, h))))
+    beyond = nodes.beyond_numbers(system, t, state.q, state.x[: system.space.dim] / h)
+    if beyond:
+        return StepFailed(f"{where} was not solved: {beyond}.", step=k, t=t, residual=residual, trajectory=trajectory)
     if bool(converged):
         what = scheme.obstacle(x, state, t, h)
     elif math.isfinite(residual):

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.interpolate import make_interp_spline
 
+from accion.analysis.order import step_sizes
 from accion.discrete import discrete
 from accion.inputs import check_mechanical
 from accion.methods import Adjoint
@@ -227,7 +228,7 @@ def ladder(system, method, *, q0, v0, duration, h, orders=(2, 4, 6, 8)) -> Ladde
     Where L depends on time none of them is kept: the drifts are then of H - (integral of dH/dt at fixed q, p), of each order.
     """
     modified = [modified_hamiltonian(system, method, order) for order in orders]
-    h, autonomous = np.atleast_1d(np.asarray(h, dtype=float)), is_autonomous(system)
+    h, autonomous = step_sizes(h, 1), is_autonomous(system)
     drifts = []
     for step in h:
         traj = simulate(system, method, q0=q0, v0=v0, h=float(step), steps=round(duration / step))

@@ -33,17 +33,19 @@ def order(system, method, *, q0, v0, S0=None, lam0=None, t0=0.0, duration, h, ex
     """The order of `method` on `system`, from errors at t0 + duration for each step in `h` (three or more).
 
     The error is the largest component of (q, v), of a thermal system of (q, v, S), of one of order r of (q, q', ..., q^(r)), of a vakonomic one also
-    of lam, against
-    `exact` at the end, or else against the continuous trajectory, integrated with local tolerances of 1e-13 (see `reference`). A vakonomic
-    system needs `lam0`, as in `simulate`. Errors within a factor 30 of the smallest one that
-    roundoff lets be seen are not used. `q1(h)`, where given, starts the runs from q0 and q1(h) instead of from matched momenta.
+    of lam, against `exact` at the end, or else against the continuous trajectory, integrated with tolerances of 1e-13 for each of its steps. A
+    vakonomic system needs `lam0`, as in `simulate`. Errors within a factor 30 of the smallest one that roundoff, or the estimated error of that
+    trajectory, lets be seen are not used. `q1(h)`, where given, starts the runs from q0 and q1(h) instead of from matched momenta.
     """
     h = step_sizes(h, 3)
     steps = np.rint(duration / h).astype(int)
     if np.any(steps < 1) or np.any(np.abs(steps * h - duration) > 1e-9 * duration):
         raise ValueError(f"each step must divide the duration {duration:g}; got {h}.")
+    blur = 0.0
     if exact is None:
-        exact = tuple(map(last, reference(system, q0=q0, v0=v0, S0=S0, lam0=lam0, ts=jnp.array([t0, t0 + duration]), rtol=1e-13, atol=1e-13)))
+        ends = jnp.array([t0, t0 + duration])
+        *exact, error = map(last, reference(system, q0=q0, v0=v0, S0=S0, lam0=lam0, ts=ends, rtol=1e-13, atol=1e-13, with_error=True))
+        blur = float(error)
     space = system.space
     errors = []
     for step, count in zip(h, steps, strict=True):
@@ -58,9 +60,11 @@ def order(system, method, *, q0, v0, S0=None, lam0=None, t0=0.0, duration, h, ex
         errors.append(float(max(jnp.max(jnp.abs(part)) for part in parts)))
     errors = np.array(errors)
     scale = float(jnp.max(jnp.abs(exact[1])) + jnp.max(space.magnitude(exact[0])))
-    used = errors > 30 * 1e-13 * scale
+    seen = max(1e-13 * scale, blur)
+    used = errors > 30 * seen
     if np.sum(used) < 3:
-        raise ValueError(f"fewer than three errors are above roundoff: {errors}. Take larger steps.")
+        what = "roundoff" if seen > blur else f"the error of the continuous trajectory, about {blur:.1e}"
+        raise ValueError(f"fewer than three errors are well above {what}: {errors}. Take larger steps.")
     slope = np.polyfit(np.log(h[used]), np.log(errors[used]), 1)[0]
     return Order(float(slope), h, errors, used)
 

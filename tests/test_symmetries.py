@@ -87,7 +87,7 @@ def test_f_that_depends_on_time_is_found():
     """L = e^(0.6 t) (v^2/2 - 9.81 y): X = d/dy has X^C(L) = -9.81 e^(0.6 t) = df/dt with f = -(9.81/0.6) e^(0.6 t)."""
     (up,) = symmetries(GROWING, ac.Midpoint())
     assert up.text() == "translation along y: X_y = 1; f = -16.35 exp(0.6 t)\n    kept by the discretisation"
-    assert up.f(0.7, jnp.array([2.0])) == pytest.approx(-9.81 / 0.6 * np.exp(0.42), rel=1e-12)
+    assert float(up.symmetry.change(0.7, jnp.array([2.0]))) == pytest.approx(-9.81 / 0.6 * np.exp(0.42), rel=1e-12)
     traj = ac.simulate(GROWING, ac.Midpoint(), q0=[1.0], v0=[0.5], t0=0.3, h=0.05, steps=100, save_every=5)
     # The discretisation has an f_k of its own, a sum of the weights in the middle of the steps, with which nothing is lost.
     assert up.drift(traj) < 1e-13
@@ -105,7 +105,7 @@ def test_any_f_is_found():
     (driven,) = symmetries(ac.mechanical(1.0, lambda t, q, p: 9.81 * q[0] * jnp.sin(3 * t), 1))
     assert "f(t, q) by integration" in driven.text()
     for t in (-0.4, 0.5, 20.0):
-        assert float(driven.f(t, jnp.array([2.0]))) == pytest.approx(3.27 * (np.cos(3 * t) - 1), abs=1e-12)
+        assert float(driven.symmetry.change(t, jnp.array([2.0]))) == pytest.approx(3.27 * (np.cos(3 * t) - 1), abs=1e-12)
     potential = lambda q, p: jnp.array([-q[1] + jnp.cos(q[0]) * q[1] ** 3, 3 * jnp.sin(q[0]) * q[1] ** 2])  # noqa: E731
     field = ac.mechanical(1.0, None, 2, magnetic=potential)
     found = symmetries(field, ac.Midpoint())
@@ -115,7 +115,7 @@ def test_any_f_is_found():
     t, q, v = 0.7, jnp.array([0.3, 0.4]), jnp.array([-1.2, 0.5])
     for s in found:
         np.testing.assert_allclose(s.symmetry.defect(field, t, q, v), 0, atol=1e-14)
-    along_x = found[1].f  # the gradient gives cos(x) y^3, -y.v_x gives nothing
+    along_x = found[1].symmetry.change  # the gradient gives cos(x) y^3, -y.v_x gives nothing
     exact = np.cos(0.3) * 0.4**3 - np.cos(0.9) * (-0.2) ** 3
     assert float(along_x(t, q) - along_x(t, jnp.array([0.9, -0.2]))) == pytest.approx(exact, abs=1e-13)
 
@@ -277,3 +277,6 @@ def test_bad_input():
         symmetries(ac.System(lambda t, q, v, p: 0.5 * v @ v, ac.Euclidean(2), vakonomic=lambda t, q, v, p: v[:1]))
     with pytest.raises(ValueError, match="Euclidean or Torus"):
         symmetries(ac.System(lambda t, q, v, p: 0.5 * v @ v, ac.Product(ac.Euclidean(1), ac.Torus(1))))
+    fall = ac.simulate(GRAVITY, ac.Midpoint(), q0=[0.0, 1.0], v0=[1.0, 0.0], h=0.05, steps=100)
+    with pytest.raises(ValueError, match=r"X must be a vector field.*\(2,\); it returned shape \(\)"):
+        Symmetry(lambda q: q[0]).along(fall)

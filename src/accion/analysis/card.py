@@ -51,7 +51,7 @@ class Card:
             kept = "kept by the discretisation" if symmetry.survives else "lost by the discretisation"
             rows.append(("momentum", number(drift), f"relative drift; {symmetry.text().splitlines()[0]}; {kept}"))
         if not self.momenta:
-            rows.append(("momentum", "-", "no affine symmetries"))
+            rows.append(("momentum", "-", "no affine symmetries X = A q + b were found"))
         if self.energy is None:
             rows.append(("energy", "-", "not conserved: L depends on time, or a force or a moving constraint acts"))
         else:

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.linalg
 
 from accion.analysis.affine import AffineSymmetry, ClosedForm, Integrated
 from accion.discrete import discrete
@@ -296,7 +295,7 @@ def beside(rows, columns):
 def null_space(rows):
     if not len(rows):
         return np.eye(rows.shape[1])
-    _, s, Vt = scipy.linalg.svd(rows, full_matrices=True)
+    _, s, Vt = np.linalg.svd(rows, full_matrices=len(rows) < rows.shape[1])
     rank = int(np.sum(s > SMALL * np.sqrt(len(rows))))
     return Vt[rank:]
 

@@ -293,6 +293,13 @@ def test_connect_says_why_it_failed():
         ac.connect(system, ac.Midpoint(), qa=[1.0], qb=[-1.0], duration=1.0, steps=20)
 
 
+def test_the_order_of_a_vakonomic_motion():
+    """Of (q, v, lam), from multipliers at the start: those of the skate on level ice."""
+    level = skate.vakonomic.with_params({**skate.PARAMS, "slope": 0.0})
+    found = ac.analysis.order(level, ac.Midpoint(), q0=skate.Q0, v0=[0.5, 0.0, 1.0], lam0=[0.3], duration=1.0, h=[0.05, 0.025, 0.0125])
+    assert float(found) == pytest.approx(2, abs=0.01)
+
+
 # ---------------------------------------------------------------- bad input
 
 
@@ -306,6 +313,27 @@ def test_data_off_the_constraint_and_project():
     np.testing.assert_allclose(q, np.array([1.2, 0.5]) / 1.3, atol=1e-14)
     np.testing.assert_allclose(v, np.array([0.5, 1.0]) - (np.array([0.5, 1.0]) @ q) * q, atol=1e-14)
     ac.simulate(PENDULUM, ac.Midpoint(), q0=q, v0=v, h=0.1, steps=1)
+
+
+def test_project_at_any_time():
+    """A string that is let out, |q| = 1 + t/2: the nearest point and velocity at t = 3, from lists, are those of a circle that grows."""
+    growing = ac.mechanical(1.0, None, 2, holonomic=lambda t, q, p: q @ q - (1 + t / 2) ** 2 * jnp.ones(1), name="a string let out")
+    q, v = ac.project(growing, [3.0, 4.0], [1.0, 1.0], t=3.0)
+    np.testing.assert_allclose(q, [1.5, 2.0], rtol=1e-14)
+    radial = np.array([0.6, 0.8])
+    np.testing.assert_allclose(v, np.array([1.0, 1.0]) + (0.5 - 1.4) * radial, rtol=1e-13)
+    with pytest.raises(ValueError, match=r"accion.project\(system, q0, v0, t=t0\)"):
+        ac.simulate(growing, ac.Midpoint(), q0=[1.0, 0.0], v0=[0.5, 0.0], t0=3.0, h=0.1, steps=1)
+    for arguments, words in (
+        (([1.0], [0.0, 0.0]), r"q must have shape \(2,\)"),
+        (([1.0, 0.0], [0.0]), r"v must have shape \(2,\)"),
+        (([1.0, 0.0], [0.0, 0.0], "now"), "t, the time"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            ac.project(growing, *arguments)
+    never = ac.mechanical(1.0, None, 2, holonomic=lambda t, q, p: q @ q + jnp.ones(1))
+    with pytest.raises(ValueError, match="no data near"):
+        ac.project(never, [1.0, 0.0], [0.0, 0.0])
 
 
 free = lambda t, q, v, params: 0.5 * v @ v  # noqa: E731

@@ -62,3 +62,46 @@ def test_reference_is_as_accurate_inside_as_at_the_end():
     q, v = ac.reference(ac.mechanical(1.0, lambda t, q, params: 0.5 * q[0] ** 2, 1), q0=[1.0], v0=[0.0], ts=ts)
     np.testing.assert_allclose(q[:, 0], np.cos(ts), rtol=0, atol=2e-12)
     np.testing.assert_allclose(v[:, 0], -np.sin(ts), rtol=0, atol=2e-12)
+
+
+def test_accelerations_are_compiled_once():
+    """A second system that is built alike, and a second call, trace nothing; lists and NumPy's arrays will do."""
+    traced = []
+
+    def lagrangian(t, q, v, k):
+        traced.append(t)
+        return 0.5 * v @ v - 0.25 * k * (q @ q) ** 2
+
+    system = ac.System(lagrangian, ac.Euclidean(2), 2.0)
+    first = ac.accelerations(system)(0.0, [1.0, 2.0], np.array([0.5, 0.0]))
+    np.testing.assert_allclose(first, [-10.0, -20.0], rtol=1e-15)
+    count = len(traced)
+    np.testing.assert_allclose(ac.accelerations(system.with_params(4.0))(1.0, [1.0, 2.0], [0.0, 0.0]), [-20.0, -40.0], rtol=1e-15)
+    assert len(traced) == count
+    with pytest.raises(ValueError, match=r"v must have shape \(2,\)"):
+        ac.accelerations(system)(0.0, [1.0, 2.0], [0.0])
+
+
+def test_accelerations_say_why_there_are_none():
+    """Constraints that depend on each other, exactly and in the last digit only, and a direction without inertia."""
+    for factor in (2.0, np.pi):
+        twice = ac.mechanical(1.0, None, 2, holonomic=lambda t, q, p, c=factor: jnp.stack([q @ q - 1, c * (q @ q - 1)]))
+        with pytest.raises(ValueError, match=r"depend on each other: their matrix has rank 1 of 2 at t = 0.5, q = \[0.6, 0.8\]"):
+            ac.accelerations(twice)(0.5, [0.6, 0.8], [0.8, -0.6])
+    with pytest.raises(ValueError, match="is singular: d2L/dv2 has rank 1 of 2"):
+        ac.accelerations(ac.System(lambda t, q, v, p: 0.5 * v[0] ** 2 - q @ q, ac.Euclidean(2)))(0.0, [1.0, 1.0], [0.0, 0.0])
+
+
+def test_the_error_of_a_reference_is_estimated():
+    """A planet is back after each revolution; tolerances bound the error of a step only, and what adds up is told, up to a factor of 100."""
+    planet = ac.mechanical(1.0, lambda t, q, p: -1 / jnp.linalg.norm(q), 2)
+    period = 2 * np.pi * (1 / (2 - 1.2**2)) ** 1.5
+    start = {"q0": [1.0, 0.0], "v0": [0.0, 1.2], "ts": period * np.array([0.0, 1.0, 4.0])}
+    q, v, error = ac.reference(planet, **start, with_error=True)
+    off = np.max(np.abs(np.hstack([q - q[0], v - v[0]])), axis=1)
+    assert error.shape == (3,)
+    assert error[0] == 0
+    assert off[2] > 1e-11
+    assert np.all(off[1:] < error[1:])
+    assert np.all(error[1:] < 100 * off[1:])
+    np.testing.assert_array_equal(ac.reference(planet, **start)[0], q)

@@ -35,6 +35,26 @@ def test_a_check_can_fail():
         compare("x", [1.0, 2.0], [1.0], 1.0)
 
 
+@pytest.mark.parametrize(
+    ("difference", "tolerance", "shown"),
+    [
+        (0.0111, 0.015, ("1.1e-02", "1.5e-02")),
+        (0.015049, 0.015, ("1.505e-02", "1.5e-02")),
+        (0.01496, 0.015, ("1.5e-02", "1.5e-02")),
+        (1.04e-9, 1e-9, ("1.04e-09", "1e-09")),
+        (0.97e-9, 1e-9, ("9.7e-10", "1e-09")),
+        (9.99e-10, 1e-9, ("1.0e-09", "1e-09")),
+        (float(np.nextafter(1e-9, 1)), 1e-9, ("1.0000000000000003e-09", "1e-09")),
+        (float("nan"), 0.5, ("nan", "5e-01")),
+    ],
+)
+def test_printed_numbers_and_verdict_agree(difference, tolerance, shown):
+    check = Check("x", difference, 0.0, tolerance)
+    assert check.shown == shown
+    assert (float(shown[0]) <= float(shown[1])) == check.passed
+    assert (check.used <= 1) == check.passed
+
+
 def test_printed_formulas_of_the_damped_spring_fail():
     """001 Ex 2.16, Ex 2.22 and (2.6) as printed do not give the trajectory; corrected they do (in the checks)."""
     p = damped_spring.system.params

@@ -123,6 +123,12 @@ def test_symbolic_gives_the_equations_of_higher_order():
     assert sp.simplify(held.momenta[1][1] - lam) == 0
     assert [len(level) for level in held.momenta] == [2, 2]
     assert held.hessian.det() == -1
+    assert held.lam == (lam,)
+    assert list(held.cyclic) == [x]
+    momenta = {sp.Function(f"p_{s}_{name}")(book.T): p for s, row in enumerate(held.momenta) for name, p in zip("xy", row, strict=True)}
+    on_constraint = {y.diff(book.T, 2): sp.cos(y) * x.diff(book.T, 2) - sp.sin(y)}
+    difference = held.hamiltonian.xreplace(momenta) - held.energy
+    assert sp.simplify(difference.subs(on_constraint)) == 0
     with pytest.raises(ValueError, match="Euclidean"):
         ac.symbolic(TURNING)
 

@@ -135,3 +135,18 @@ def test_reference_of_a_singular_lagrangian_says_so():
     system = ac.System(lambda t, q, v, params: 0.5 * (v[0] + v[1]) ** 2, ac.Euclidean(2))
     with pytest.raises(ValueError, match="singular"):
         ac.reference(system, q0=[0.0, 0.0], v0=[1.0, 0.0], ts=[0.0, 1.0])
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_weight_beyond_floating_point_is_named(sign):
+    """e^(0.3 t) ends at 0.3 t = 709.8 (and e^(-0.3 t) at 708.4): no step is small enough, and the error gives the logarithm that was reached."""
+    weighted = ac.mechanical(1.0, lambda t, q, p: -jnp.cos(q[0]), 1, params=0.3, weight=lambda t, k: jnp.exp(sign * k * t))
+    with pytest.raises(ac.StepFailed, match=r"leaves the range of floating point.*No step is small") as caught:
+        ac.simulate(weighted, ac.LeftRectangle(), q0=[1.0], v0=[0.0], t0=2340.0, h=1.0, steps=200)
+    assert "maller h" not in str(caught.value)
+    with pytest.raises(ac.StepFailed, match=rf"its weight is {'beyond e.709.8' if sign > 0 else 'below e.-708'} at t = 2600"):
+        ac.simulate(weighted, ac.LeftRectangle(), q0=[1.0], v0=[0.0], t0=2600.0, h=1.0, steps=200)
+    written = ac.System(lambda t, q, v, k: jnp.exp(sign * k * t) * 0.5 * v[0] ** 2, ac.Euclidean(1), 0.3)
+    reached = rf"its inertia d2L/dv2 is e\^{'-' * (sign < 0)}70\d"
+    with pytest.raises(ac.StepFailed, match=reached):
+        ac.simulate(written, ac.Midpoint(), q0=[1.0], v0=[1.0], t0=2340.0, h=0.1, steps=400)

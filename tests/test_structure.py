@@ -199,8 +199,28 @@ def test_extended_hamiltonian_of_a_time_dependent_system():
     for h in (0.1, 0.05):
         traj = ac.simulate(DECAYING, ac.Midpoint(), q0=[1.0], v0=[0.3], h=h, steps=round(5 / h))
         drifts.append([A.modified_hamiltonian(DECAYING, ac.Midpoint(), order).extended_drift(traj) for order in (2, 4)])
-        assert A.modified_hamiltonian(DECAYING, ac.Midpoint(), 4).drift(traj) > 0.1  # energy goes away
+        modified = A.modified_hamiltonian(DECAYING, ac.Midpoint(), 4)
+        assert np.ptp(modified.along(traj)) > 0.1  # energy goes away
+        assert modified.drift(traj) == drifts[-1][1]
     np.testing.assert_allclose(np.log2(np.divide(*drifts)), [2, 4], rtol=1e-9, atol=0.25)
+    found = A.ladder(DECAYING, ac.Midpoint(), q0=[1.0], v0=[0.3], duration=5.0, h=[0.1, 0.05], orders=(2, 4))
+    np.testing.assert_allclose(found.drifts[1:], np.transpose(drifts), rtol=1e-12)
+    np.testing.assert_allclose(found.slopes, [2, 2, 4], rtol=1e-9, atol=0.25)
+    assert "momentum of time" in str(found)
+
+
+@pytest.mark.parametrize("steps", [3, 4])
+def test_a_trajectory_too_short_for_a_modified_hamiltonian(steps):
+    """Of order 4 it has one value over 4 steps, which cannot drift, and none over 3."""
+    traj = ac.simulate(PENDULUM, ac.Midpoint(), q0=[1.0], v0=[0.3], h=0.1, steps=steps)
+    modified = A.modified_hamiltonian(PENDULUM, ac.Midpoint(), 4)
+    with pytest.raises(ValueError, match=rf"order 4 is seen over \d steps or more.*this trajectory has {steps}"):
+        modified.drift(traj)
+    if steps == 4:
+        assert modified.along(traj).shape == (1,)
+    brief = ac.simulate(DECAYING, ac.Midpoint(), q0=[1.0], v0=[0.3], h=0.1, steps=steps)
+    with pytest.raises(ValueError, match=r"seen over \d steps or more"):
+        A.modified_hamiltonian(DECAYING, ac.Midpoint(), 4).drift(brief)
 
 
 def test_modified_field_and_distance_to_its_flow():
@@ -236,6 +256,15 @@ def test_backward_error_says_when_it_cannot():
         A.modified_hamiltonian(PENDULUM, ac.Midpoint(), 4).along(
             ac.simulate(PENDULUM, ac.Midpoint(), q0=[1.0], v0=[0.0], h=0.1, steps=20, save_every=2)
         )
+
+
+@pytest.mark.parametrize("h", [0.01, [0.1, 0.05], [[0.1], [0.05], [0.025]], [0.1, 0.05, -0.01], "small", [0.1, 0.05, float("nan")]])
+def test_bad_step_sizes_are_named(h):
+    with pytest.raises(ValueError, match=r"^h must be"):
+        A.order(PENDULUM, ac.Midpoint(), q0=[1.0], v0=[0.0], duration=1.0, h=h)
+    if np.ndim(h) != 1:
+        with pytest.raises(ValueError, match=r"^h must be"):
+            A.ladder(PENDULUM, ac.Midpoint(), q0=[1.0], v0=[0.0], duration=1.0, h=h)
 
 
 # ---------------------------------------------------------------- steps, regularity, the card

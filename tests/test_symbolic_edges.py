@@ -9,7 +9,6 @@ import pytest
 import sympy as sp
 
 import accion as ac
-from accion.symbolic import higher_order
 from accion.symbolic.tidy import OutOfTime, deadline
 
 t = sp.Symbol("t")
@@ -92,7 +91,8 @@ def test_parameters_whose_names_become_one():
 
 
 def test_a_parameter_named_like_a_derivative_of_higher_order():
-    eqs = higher_order(lambda t, q, v, a, p: 0.5 * a[0] ** 2 + p["x_1"] * v[0] ** 2 * q[0], ("x",), {"x_1": 2.0})
+    L = lambda t, q, v, a, p: 0.5 * a[0] ** 2 + p["x_1"] * v[0] ** 2 * q[0]  # noqa: E731
+    eqs = ac.symbolic(ac.HigherOrderSystem(L, ac.Euclidean(1), {"x_1": 2.0}, coordinates=("x",)))
     x = sp.Function("x")(t)
     expected = x.diff(t, 4) - sp.Symbol("x_1") * (2 * x * x.diff(t, 2) + x.diff(t) ** 2)
     assert sp.expand(eqs.equations[0].lhs - expected) == 0

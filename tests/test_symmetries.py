@@ -80,6 +80,68 @@ def test_what_is_found_is_conserved(name, method):
         assert s.symmetry.drift(traj) < 1e-12
 
 
+GROWING = ac.mechanical(1.0, lambda t, q, p: 9.81 * q[0], 1, weight=lambda t, p: jnp.exp(0.6 * t), coordinates=("y",), name="growing")
+
+
+def test_f_that_depends_on_time_is_found():
+    """L = e^(0.6 t) (v^2/2 - 9.81 y): X = d/dy has X^C(L) = -9.81 e^(0.6 t) = df/dt with f = -(9.81/0.6) e^(0.6 t)."""
+    (up,) = symmetries(GROWING, ac.Midpoint())
+    assert up.text() == "translation along y: X_y = 1; f = -16.35 exp(0.6 t)\n    kept by the discretisation"
+    assert float(up.symmetry.change(0.7, jnp.array([2.0]))) == pytest.approx(-9.81 / 0.6 * np.exp(0.42), rel=1e-12)
+    traj = ac.simulate(GROWING, ac.Midpoint(), q0=[1.0], v0=[0.5], t0=0.3, h=0.05, steps=100, save_every=5)
+    # The discretisation has an f_k of its own, a sum of the weights in the middle of the steps, with which nothing is lost.
+    assert up.drift(traj) < 1e-13
+    assert 1e-6 < up.symmetry.drift(traj) < 1e-3
+    middle = 0.3 + 0.05 * (np.arange(100) + 0.5)
+    f = up.discrete_f(traj)
+    np.testing.assert_allclose((f - f[0])[1:], -9.81 * 0.05 * np.cumsum(np.exp(0.6 * middle))[4::5], rtol=1e-12)
+    exact = ac.reference(GROWING, q0=[1.0], v0=[0.5], ts=[0.3, 2.0])
+    ends = [float(up.symmetry.momentum(GROWING, t, q, v)) for t, q, v in zip((0.3, 2.0), *exact, strict=True)]
+    assert ends[0] == pytest.approx(ends[1], rel=1e-11)
+
+
+def test_any_f_is_found():
+    """A driven fall, and a uniform field with vector potential (-y, 0) + grad(sin(x) y^3): f is no polynomial, and comes by integration."""
+    (driven,) = symmetries(ac.mechanical(1.0, lambda t, q, p: 9.81 * q[0] * jnp.sin(3 * t), 1))
+    assert "f(t, q) by integration" in driven.text()
+    for t in (-0.4, 0.5, 20.0):
+        assert float(driven.symmetry.change(t, jnp.array([2.0]))) == pytest.approx(3.27 * (np.cos(3 * t) - 1), abs=1e-12)
+    potential = lambda q, p: jnp.array([-q[1] + jnp.cos(q[0]) * q[1] ** 3, 3 * jnp.sin(q[0]) * q[1] ** 2])  # noqa: E731
+    field = ac.mechanical(1.0, None, 2, magnetic=potential)
+    found = symmetries(field, ac.Midpoint())
+    assert kinds(found) == ["rotation", "translation", "translation"]
+    # Samples of that gradient are no difference of values: the method loses what it does not see.
+    assert not any(s.survives for s in found)
+    t, q, v = 0.7, jnp.array([0.3, 0.4]), jnp.array([-1.2, 0.5])
+    for s in found:
+        np.testing.assert_allclose(s.symmetry.defect(field, t, q, v), 0, atol=1e-14)
+    along_x = found[1].symmetry.change  # the gradient gives cos(x) y^3, -y.v_x gives nothing
+    exact = np.cos(0.3) * 0.4**3 - np.cos(0.9) * (-0.2) ** 3
+    assert float(along_x(t, q) - along_x(t, jnp.array([0.9, -0.2]))) == pytest.approx(exact, abs=1e-13)
+
+
+def test_f_under_constraints():
+    """A weight that grows, on a slope (holonomic) and where v3 = q1 v2 (nonholonomic): f as without them."""
+    growth = lambda t, p: jnp.exp(0.6 * t)  # noqa: E731
+    slope = ac.mechanical(1.0, lambda t, q, p: 9.81 * q[1], 2, weight=growth, holonomic=lambda t, q, p: 2 * q[:1] - q[1] - t)
+    (up,) = symmetries(slope, ac.Midpoint())
+    assert up.text() == "translation along q1 + 2 q2: X_q1 = 1, X_q2 = 2; f = -32.7 exp(0.6 t)\n    kept by the discretisation"
+    traj = ac.simulate(slope, ac.Midpoint(), q0=[0.15, 0.0], v0=[1.0, 1.0], t0=0.3, h=0.05, steps=50)
+    assert up.drift(traj) < 1e-13
+    # v3 = q1 v2 allows X = d/dq1 alone.
+    rolling = ac.mechanical(
+        1.0, lambda t, q, p: 9.81 * q[0], 3, weight=growth, nonholonomic=lambda t, q, v, p: v[2:] - q[:1] * v[1]
+    )  # fmt: skip
+    (along,) = symmetries(rolling, ac.Midpoint())
+    assert along.text() == "translation along q1: X_q1 = 1, X_q2 = 0, X_q3 = 0; f = -16.35 exp(0.6 t)\n    kept by the discretisation"
+
+
+def test_what_was_looked_for_is_said():
+    text = str(symmetries(PENDULUM))
+    assert "no affine symmetries were found, X = A q + b with constant A and b, X^C(L) = df/dt with any f(t, q)" in text
+    assert "e^(k t)" in str(symmetries(skate.system))
+
+
 def test_the_sign_of_f():
     """002 Thm 3.3 prints the other sign, with which nothing is conserved."""
     traj = ac.simulate(GRAVITY, ac.Midpoint(), q0=[0.0, 1.0], v0=[1.0, 0.0], h=0.05, steps=100)
@@ -215,3 +277,6 @@ def test_bad_input():
         symmetries(ac.System(lambda t, q, v, p: 0.5 * v @ v, ac.Euclidean(2), vakonomic=lambda t, q, v, p: v[:1]))
     with pytest.raises(ValueError, match="Euclidean or Torus"):
         symmetries(ac.System(lambda t, q, v, p: 0.5 * v @ v, ac.Product(ac.Euclidean(1), ac.Torus(1))))
+    fall = ac.simulate(GRAVITY, ac.Midpoint(), q0=[0.0, 1.0], v0=[1.0, 0.0], h=0.05, steps=100)
+    with pytest.raises(ValueError, match=r"X must be a vector field.*\(2,\); it returned shape \(\)"):
+        Symmetry(lambda q: q[0]).along(fall)

@@ -36,6 +36,19 @@ def test_energy_and_momentum_by_hand(traj):
     assert t == pytest.approx(0.07)
 
 
+@pytest.mark.parametrize("which", ["traj", "many"])
+@pytest.mark.parametrize("X", [lambda q: 1.0, lambda q: q[:1], lambda q: (q[0], q[1]), "x"], ids=["number", "short", "tuple", "text"])
+def test_a_field_that_is_none_is_named(X, which, request):
+    with pytest.raises(ValueError, match=r"^X must be .*\(2,\)"):
+        request.getfixturevalue(which).momentum(X)
+
+
+def test_axes_that_are_none_are_named(traj):
+    for axes in ("theta", 3, ["a", "b"]):
+        with pytest.raises(ValueError, match="axes must be 2 axes of matplotlib"):
+            traj.plot(axes)
+
+
 def mass_matrix(q):
     c = 0.8 * 0.7 * np.cos(q[0] - q[1])
     return np.array([[1.7, c], [c, 0.7 * 0.64]])

@@ -109,7 +109,9 @@ def check_on_constraint(system, t, q, name):
     if isinstance(system, System) and system.holonomic is not None:
         off = float(jnp.max(jnp.abs(system.holonomic(t, q, system.params))))
         if off > 1e-8:
-            raise ValueError(f"{name} is off the constraint of {system.name} by {off:.3g}. Move it there: accion.project(system, {name}, v).")
+            raise ValueError(
+                f"{name} is off the constraint of {system.name} by {off:.3g}. Move it there: accion.project(system, {name}, v, t={float(t):g})."
+            )
 
 
 def first_path(system, t0, h, ends, steps, guess):

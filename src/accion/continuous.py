@@ -11,9 +11,10 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from accion.higher import look as higher_look
-from accion.inputs import Start, check_first, check_start, check_system
+from accion.inputs import Start, check_entropy, check_first, check_higher, check_rank, check_regular, check_start, check_system, is_traced
 from accion.methods import Midpoint
-from accion.nodes import index_one, look, project_at, thermal_rates
+from accion.nodes import beyond_numbers, index_one, look, project_at, thermal_rates
+from accion.spaces import check_vector
 from accion.systems import Entropic, HigherOrderSystem, ThermalSystem
 from accion.thermal import check_temperatures
 
@@ -32,30 +33,65 @@ def accelerations(system) -> Callable[..., Any]:
     (t, q, v, S) -> (a, dS/dt), with dL/dS dS/dt = F_fr.v - P_H (001 Thm 3.9). For a system of order r it is (t, q, jets) -> q^(2r), `jets` being
     (q', ..., q^(2r-1)), shape (2r - 1, dim); with a constraint (t, q, jets, lams) -> (q^(2r), lam^(r)), `lams` being (lam, ..., lam^(r-1)).
     """
+    system = check_system(system, Midpoint()) if not isinstance(system, Entropic) else system
     if isinstance(system, HigherOrderSystem):
         system.check()
-        return system.highest if system.vakonomic is not None else lambda t, q, jets: system.highest(t, q, jets)[0]
+        return lambda t, q, jets, lams=None: higher_accelerations(system, t, q, jets, lams)
     if isinstance(system, Entropic):
         return lambda t, q, v, S: thermal_accelerations(system, t, q, v, S)
     system.check()
     if system.vakonomic is not None:
-        return lambda t, q, v, lam: index_one(system, t, q, v, lam)
+        return lambda t, q, v, lam: mechanical_accelerations(system, t, q, v, lam)
     if system.constraint is not None:
-        return lambda t, q, v: index_one(system, t, q, v, None)
-    return lambda t, q, v: index_one(system, t, q, v, None)[0]
+        return lambda t, q, v: mechanical_accelerations(system, t, q, v, None)
+    return lambda t, q, v: mechanical_accelerations(system, t, q, v, None)[0]
+
+
+# Compiled once for all systems built alike: what is traced anew in each call takes ten times as long.
+solved, solved_highest, solved_thermal = jax.jit(index_one), jax.jit(HigherOrderSystem.highest), jax.jit(thermal_rates)
+looked = jax.jit(look)
+
+
+def mechanical_accelerations(system, t, q, v, lam):
+    """(a, lam), and a sentence where the equations do not determine them."""
+    q, v = system.space.check(q, "q"), check_vector(v, system.space.dim, "v")
+    lam = None if lam is None else check_vector(lam, system.multipliers, "lam", "multiplier")
+    t = jnp.asarray(t, dtype=float)
+    if system.constraint is not None and not is_traced((system, t, q, v, lam)):
+        # Equations that depend on each other need not give NaN: their rounding may give anything.
+        where = f"at t = {float(t):g}, q = {jax.tree.map(lambda a: np.asarray(a).tolist(), q)}"
+        check_rank(system, np.asarray(looked(system, t, q, v).matrix), where)
+    found = solved(system, t, q, v, lam)
+    if system.constraint is None and not is_traced(found) and not np.all(np.isfinite(found[0])):
+        check_regular(system, None if (H := looked(system, t, q, v).hessian) is None else np.asarray(H))
+    return found
+
+
+def higher_accelerations(system, t, q, jets, lams):
+    """q^(2r), with a constraint (q^(2r), lam^(r))."""
+    q, jets = system.space.check(q, "q"), check_higher(system, "v0", jets, "jets")
+    if system.vakonomic is None:
+        return solved_highest(system, jnp.asarray(t, dtype=float), q, jets, None)[0]
+    if lams is None:
+        raise ValueError("the accelerations of a system with a vakonomic constraint are a function of (t, q, jets, lams); lams is missing.")
+    return solved_highest(system, jnp.asarray(t, dtype=float), q, jets, check_higher(system, "lam0", lams, "lams"))
 
 
 def thermal_accelerations(system, t, q, v, S):
     system = check_system(system, Midpoint(), S0=S)
     system.check()
-    a, dS = thermal_rates(system, t, system.together(q, S), v)
+    q, v, S = system.space.check(q, "q"), check_vector(v, system.space.dim, "v"), check_entropy(system, S, "S")
+    a, dS = solved_thermal(system, jnp.asarray(t, dtype=float), system.together(q, S), v)
     return a, system.frame.shown(dS)
 
 
-def reference(system, *, q0, v0, ts, S0=None, lam0=None, rtol=1e-12, atol=1e-12, max_steps=1_000_000) -> Any:
+def reference(system, *, q0, v0, ts, S0=None, lam0=None, rtol=1e-12, atol=1e-12, max_steps=1_000_000, with_error=False) -> Any:
     """The continuous trajectory through (q0, v0) at time ts[0], at the times `ts`: (q, v), one row for each time.
 
-    Integrated by an explicit Runge-Kutta method of order 8 with step control (SciPy's DOP853) to the tolerances `rtol`, `atol`. A
+    Integrated by an explicit Runge-Kutta method of order 8 with step control (SciPy's DOP853). `rtol` and `atol` bound the error of each step, not
+    that of the trajectory, which grows with time as the errors of the steps add up and neighbouring motions part: with 1e-12 a planet is off by
+    about 1e-8 after 16 revolutions, a chaotic motion by anything after long enough. `with_error` adds an estimate of it, one number for each time,
+    to what is returned: the distance to a second run with tolerances ten times as large. A
     constrained motion is projected onto its constraint many times on the way. For a vakonomic system `lam0` is needed, and (q, v, lam)
     is returned; for a thermal system `S0`, and (q, v, S). For a system of order r, v and v0 are (q', ..., q^(2r-1)), lam and lam0
     (lam, ..., lam^(r-1)).
@@ -73,17 +109,28 @@ def reference(system, *, q0, v0, ts, S0=None, lam0=None, rtol=1e-12, atol=1e-12,
         check_temperatures(system, first_temperature(system, ts[0], z0, start.v0))
     states = integrate(system, z0, start.v0, lam0, ts, rtol, atol, max_steps)
     if states is None:
+        why = beyond_numbers(system, ts[-1], z0, start.v0)
         raise RuntimeError(
-            f"the continuous equations could not be integrated to t = {float(ts[-1]):g} with rtol = {rtol:g}: the solution may "
-            "not exist that far, or max_steps is too small."
+            f"the continuous equations could not be integrated to t = {float(ts[-1]):g} with rtol = {rtol:g}: "
+            + (why or "the solution may not exist that far, or max_steps is too small")
+            + "."
         )
+    more = (estimated_error(system, z0, start.v0, lam0, ts, rtol, atol, max_steps, states),) if with_error else ()
     z, v, lam = unflat(jnp.asarray(states), z0, start.v0.size)
     q, S = system.apart(z if system.space.flat else jax.jit(jax.vmap(system.step_space.project))(z))
     if S is not None:
-        return q, v, S
+        return q, v, S, *more
     if isinstance(system, HigherOrderSystem):
         v, lam = v.reshape(len(ts), -1, system.space.dim), lam.reshape(len(ts), system.order, system.multipliers)
-    return (q, v, lam) if system.vakonomic is not None else (q, v)
+    return (q, v, lam, *more) if system.vakonomic is not None else (q, v, *more)
+
+
+def estimated_error(system, z0, v0, lam0, ts, rtol, atol, max_steps, states):
+    """How far the states are from those with tolerances ten times as large, whose error is larger than theirs: shape (times,)."""
+    other = integrate(system, z0, v0, lam0, ts, 10 * rtol, 10 * atol, max_steps)
+    if other is None:
+        raise RuntimeError(f"the error of the continuous trajectory cannot be estimated: with rtol = {10 * rtol:g} it is not integrated to the end.")
+    return np.max(np.abs(states - other), axis=1)
 
 
 def flat(z, v, lam):

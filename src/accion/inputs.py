@@ -213,7 +213,7 @@ def check_first(system, known, start):
         if start.q1 is None and np.max(np.abs(value)) > 1e-8 * scale:
             raise ValueError(
                 f"{size} is off the constraint of {system.name} ({'' if what == 'value' else 'on velocities, '}by {np.max(np.abs(value)):.3g}). "
-                "Move it there: q0, v0 = accion.project(system, q0, v0)."
+                "Move it there: q0, v0 = accion.project(system, q0, v0, t=t0)."
             )
     check_rank(system, one(known.matrix, 2))
 
@@ -230,14 +230,14 @@ def check_higher_constraint(system, rates, start):
             )
 
 
-def check_rank(system, A):
+def check_rank(system, A, where="at the initial data"):
     """Raise ValueError where the constraints depend on each other, naming the equations."""
     U, s, _ = np.linalg.svd(A)
     rank = int(np.sum(s > 1e-12 * max(s[0], 1e-300)))
     if rank < A.shape[0]:
         rows = ", ".join(str(i) for i in np.flatnonzero(np.abs(U[:, -1]) > 1e-8))
         raise ValueError(
-            f"the constraints of {system.name} depend on each other: their matrix has rank {rank} of {A.shape[0]} at the initial data. "
+            f"the constraints of {system.name} depend on each other: their matrix has rank {rank} of {A.shape[0]} {where}. "
             f"Leave out one of the equations {rows} (counted from 0)."
         )
 
@@ -250,6 +250,16 @@ def check_regular(system, hessian):
         check_mass(system.lagrangian.inertia(system.params).mass, system.space.dim)
     else:
         system.check_regular(hessian)
+
+
+def check_field(X, q, dim):
+    """Raise ValueError unless `X` is a vector field: a function of a configuration, such as `q`, that returns `dim` numbers."""
+    if not callable(X):
+        raise ValueError(f"X must be a function X(q) that returns a vector of shape ({dim},); got {X!r}.")
+    found = jax.eval_shape(X, q)
+    if not isinstance(found, jax.ShapeDtypeStruct) or found.shape != (dim,):
+        given = f"shape {found.shape}" if isinstance(found, jax.ShapeDtypeStruct) else repr(found)
+        raise ValueError(f"X must be a vector field X(q) -> (dim,), here of shape ({dim},); it returned {given}.")
 
 
 # ---------------------------------------------------------------- ensembles

@@ -4,10 +4,16 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from accion import newton
-from accion.systems import HigherOrderSystem, Vakonomic
+from accion.inputs import is_finite_number, is_traced
+from accion.spaces import check_vector
+from accion.systems import HigherOrderSystem, MechanicalLagrangian, System, Vakonomic
 from accion.systems.system import legendre_units
+
+# Numbers of 64 bits end at e^709.8 and e^-708.4 (what is smaller is taken for zero), products of a weight with others a little before.
+FAR = 600.0
 
 
 class Look(NamedTuple):
@@ -113,21 +119,30 @@ def thermal_rates(system, t, z, v):
     return newton.solve(H[:n, :n], force[:n]), dS
 
 
-def project(system, q, v):
-    """(q, v) nearest to the given ones, in the coordinates, that satisfies the constraints at time 0.
-
-    See `project_at` for another time.
-    """
-    if isinstance(system, HigherOrderSystem):
-        raise ValueError("project is for a System: data of higher order are derivatives, of which the highest follow from Phi = 0 and its rates.")
-    return project_at(system, 0.0, q, v)
-
-
-def project_at(system, t, q, v):
+def project(system, q, v, t=0.0):
     """(q, v) nearest to the given ones, in the coordinates, that satisfies the constraints at time `t`.
 
     First q is moved along dphi/dq to where phi = 0 (holonomic), then v along dc/dv to where the constraint on velocities c = 0.
     """
+    if isinstance(system, HigherOrderSystem):
+        raise ValueError("project is for a System: data of higher order are derivatives, of which the highest follow from Phi = 0 and its rates.")
+    if not isinstance(system, System):
+        raise ValueError(f"project is for a System, whose constraints it knows; got {system!r}.")
+    if not is_traced(t) and not is_finite_number(t):
+        raise ValueError(f"t, the time at which the constraints are to hold, must be a finite number; got {t!r}.")
+    q, v = system.space.check(q, "q"), check_vector(v, system.space.dim, "v")
+    system.check()
+    found = projected(system, jnp.asarray(t, float), q, v)
+    if not is_traced(found) and not all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in jax.tree.leaves(found)):
+        raise ValueError(
+            f"no data near q = {q}, v = {v} were found that satisfy the constraints of {system.name} at t = {t:g}: start from nearer ones, "
+            "or look whether the constraints contradict each other."
+        )
+    return found
+
+
+def project_at(system, t, q, v):
+    """`project` within what is traced: nothing is checked, and NaN is where there is nothing near."""
     constraint, space = system.constraint, system.space
     if constraint is None:
         return q, v
@@ -138,6 +153,9 @@ def project_at(system, t, q, v):
         q = jax.tree.map(lambda a: jnp.where(ok, a, jnp.nan), space.retract(q, e))
     v, ok = nearest(lambda v: constraint.hidden(system, t, q, v), v)
     return q, jnp.where(ok, v, jnp.nan)
+
+
+projected = jax.jit(project_at)
 
 
 def nearest(f, x):
@@ -154,4 +172,28 @@ def nearest(f, x):
         return (size > 4 * newton.EPS * (1 + jnp.max(jnp.abs(x)))) & (i < 50)
 
     found, size, _ = jax.lax.while_loop(unfinished, iterate, (x, jnp.array(jnp.inf), jnp.array(0)))
-    return found, size <= 1e-10 * (1 + jnp.max(jnp.abs(found)))
+    # Where f has no zero the iteration may come to rest all the same, at a point where J is zero.
+    one = 1 + jnp.max(jnp.abs(found))
+    solved = jnp.all(jnp.abs(f(found)) <= 1e-8 * one * jnp.max(jnp.abs(jax.jacfwd(f)(found)), axis=1))
+    return found, (size <= 1e-10 * one) & solved
+
+
+def beyond_numbers(system, t, q, v):
+    """Where L has grown or decayed so far that floating point ends, as exponential weights do: a sentence that says so, "" elsewhere."""
+    if not isinstance(system, System):
+        return ""
+    lagrangian = system.lagrangian
+    if isinstance(lagrangian, MechanicalLagrangian):
+        what, size = "weight", abs(float(lagrangian.w(t, system.params)))
+    else:
+        what, size = "inertia d2L/dv2", float(np.max(np.abs(jax.hessian(system.L, 2)(t, q, v))))
+    with np.errstate(divide="ignore"):
+        power = float(np.log(size))
+    if not abs(power) > FAR:  # nor where it is NaN, for another reason
+        return ""
+    found = f"e^{power:.6g}" if np.isfinite(power) else "beyond e^709.8" if power > 0 else "below e^-708"
+    return (
+        f"the Lagrangian leaves the range of floating point, e^-708 to e^709.8: its {what} is {found} at t = {float(t):.6g}. No step is small "
+        "enough for that. A constant factor of L changes no motion: divide the weight by its value at t0, and start again from there "
+        "before it has grown or decayed by more than e^600"
+    )

@@ -348,6 +348,9 @@ def failure(system, method, first, t0, h, steps, trajectory, engine):
     scheme = scheme_of(system, method)
     (x, _, converged), left = callable_of(("attempt", method), partial(attempt, method), system, state, t, h, engine=engine)(system, state, t, h)
     residual = float(np.max(np.abs(left)))
+    beyond = nodes.beyond_numbers(system, t, state.q, state.x[: system.space.dim] / h)
+    if beyond:
+        return StepFailed(f"{where} was not solved: {beyond}.", step=k, t=t, residual=residual, trajectory=trajectory)
     if bool(converged):
         what = scheme.obstacle(x, state, t, h)
     elif math.isfinite(residual):

@@ -13,6 +13,7 @@ from jax.core import Tracer
 from accion import plot, storage
 from accion.engines.auto import native
 from accion.errors import SecondLawViolated
+from accion.inputs import check_field
 from accion.methods import Method
 from accion.systems import DiscreteThermalSystem
 
@@ -145,6 +146,7 @@ class Trajectory:
 
         The field of a one-parameter action is `Symmetry.from_action(action, space).X`.
         """
+        check_field(X, jax.tree.map(lambda a: a[0, 0] if self.is_ensemble else a[0], self.q), self.p.shape[-1])
         if self.jets is not None:
             return self.each(partial(prolonged, X), self.q, self.jets, self.p)
         pairing = jax.vmap(lambda q, p: p @ X(q))

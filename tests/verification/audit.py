@@ -14,8 +14,8 @@ HEAD = """# Audit
 Made by `make audit`; the same measurements are tests (`tests/verification/test_audit.py`), every method on one problem of each kind, with the
 bounds named here.
 
-- *order*: slope of log(error in q and v) over log(h), four step sizes, against the continuous solution to 1e-13; must be within 0.35 of
-  the claimed one.
+- *order*: slope of log(error in q and v) over log(h), four step sizes, against the continuous solution, each step of it to 1e-13; must be within
+  0.35 of the claimed one.
 - *symplectic*: largest relative defect of the pullback of the canonical form by one step, by its tangent map; below 1e-12.
 - *momentum*: relative drift of a momentum map over 10^4 steps (double pendulum without gravity, rotation of both rods; quartic, rotation of the
   plane); below 1e-12.

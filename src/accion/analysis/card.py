@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.analysis.modified import modified_hamiltonian
+from accion.analysis.modified import is_autonomous, modified_hamiltonian
 from accion.analysis.order import Order, order
 from accion.analysis.regularity import Regularity, regularity
 from accion.analysis.symmetries import AffineSymmetry, symmetries
@@ -51,7 +51,7 @@ class Card:
             kept = "kept by the discretisation" if symmetry.survives else "lost by the discretisation"
             rows.append(("momentum", number(drift), f"relative drift; {symmetry.text().splitlines()[0]}; {kept}"))
         if not self.momenta:
-            rows.append(("momentum", "-", "no affine symmetries"))
+            rows.append(("momentum", "-", "no affine symmetries X = A q + b were found"))
         if self.energy is None:
             rows.append(("energy", "-", "not conserved: L depends on time, or a force or a moving constraint acts"))
         else:
@@ -90,7 +90,7 @@ class Card:
         middle.plot(traj.t, E - E[0], lw=0.8)
         middle.set(xlabel="t [s]", ylabel="change of the energy [J]", title="energy" if self.energy is not None else "energy, not conserved")
         for symmetry, _ in self.momenta:
-            J = np.asarray(symmetry.symmetry.along(traj))
+            J = np.asarray(symmetry.along(traj))
             axes[0, 2].plot(traj.t, J - J[0], lw=0.8, label=symmetry.text().split(":")[0])
         if self.momenta:
             axes[0, 2].set(xlabel="t [s]", ylabel="change of the momentum", title="momenta")
@@ -108,7 +108,7 @@ def audit(system, method, *, q0, v0, t0=0.0, h, steps=1000) -> Card:
     traj = simulate(system, method, q0=q0, v0=v0, t0=t0, h=h, steps=steps)
     short = simulate(system, method, q0=q0, v0=v0, t0=t0, h=h, steps=min(steps, SHORT))
     found = symmetries(system, method)
-    momenta = tuple((s, s.symmetry.drift(traj)) for s in found)
+    momenta = tuple((s, s.drift(traj)) for s in found)
     autonomous = system.force is None and is_autonomous(system)
     E = np.asarray(traj.energy())
     change = float(np.max(np.abs(E - E[0])))
@@ -126,16 +126,6 @@ def audit(system, method, *, q0, v0, t0=0.0, h, steps=1000) -> Card:
         reversal(system, method, short) if free else None,
         regularity(system, method if free else None, q0=q0, v0=v0, t0=t0, h=h),
     )
-
-
-def is_autonomous(system, samples=20, seed=0):
-    """Whether neither L nor a holonomic constraint depends on time, at random points."""
-    rng = np.random.default_rng(seed)
-    t, (q, v) = rng.uniform(0.1, 2, samples), rng.normal(size=(2, samples, system.space.dim))
-    slopes = [jax.jit(jax.vmap(jax.grad(system.L)))(t, q, v)]
-    if system.constraint is not None:
-        slopes.append(jax.jit(jax.vmap(jax.jacfwd(lambda t, q, v: system.constraint.value(system, t, q, v))))(t, q, v))
-    return all(bool(np.all(np.nan_to_num(np.asarray(s)) == 0)) for s in slopes)
 
 
 def reversal(system, method, trajectory):

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion import newton
+from accion.analysis.order import step_sizes
 from accion.continuous import reference
 from accion.discrete import discrete
 from accion.inputs import check_mechanical
@@ -130,7 +131,7 @@ class VariationalOrder:
 def variational_order(system, method, *, q0, v0, t0=0.0, h) -> VariationalOrder:
     """The order of the discrete Lagrangian of `method` against the exact one: it is that of the method (variational error analysis)."""
     exact, d = exact_discrete_lagrangian(system), discrete(system, method)
-    h = np.sort(np.asarray(h, dtype=float))[::-1]
+    h = step_sizes(h, 2)
     q, _ = reference(system, q0=q0, v0=v0, ts=[t0, *(t0 + h[::-1])], rtol=1e-13, atol=1e-13)
     ends = np.asarray(q)[1:][::-1]
     errors = np.array([abs(float(d.Ld(t0, step, q[0], end) - exact(t0, step, q[0], end))) for step, end in zip(h, ends, strict=True)])

@@ -15,10 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.interpolate import make_interp_spline
 
+from accion.analysis.order import step_sizes
 from accion.discrete import discrete
 from accion.inputs import check_mechanical
 from accion.methods import Adjoint
 from accion.simulate import simulate
+from accion.trajectory import rows
 
 
 @cache
@@ -92,13 +94,19 @@ class ModifiedHamiltonian:
 
     def along(self, trajectory):
         """Its values along a trajectory of which every step is kept, where there are neighbours on both sides: shape (times - order,)."""
+        if len(trajectory) <= self.order:
+            raise too_short(self.order, self.order, trajectory)
         if not np.isclose(float(trajectory.t[1] - trajectory.t[0]), float(trajectory.h)):
             raise ValueError("the modified Hamiltonian along a trajectory needs every step of it: save_every=1.")
         return along(self.system, self.method, self.order // 2, trajectory.h, trajectory.t, trajectory.q, trajectory.p)
 
     def drift(self, trajectory):
-        """The largest change of its values along a trajectory."""
-        H = np.asarray(self.along(trajectory))
+        """The largest change along a trajectory of what a motion keeps: of its values or, where L depends on time, `extended_drift`."""
+        if not is_autonomous(self.system):
+            return self.extended_drift(trajectory)
+        H = self.along(trajectory)
+        if len(H) < 2:
+            raise too_short(self.order, self.order + 1, trajectory)
         return float(np.max(np.abs(H - H[0])))
 
     def extended_drift(self, trajectory):
@@ -106,12 +114,49 @@ class ModifiedHamiltonian:
 
         This is what Thm 5.2 of 002 says is kept; without dependence on time it is `drift`.
         """
-        m, H = self.order // 2, np.asarray(self.along(trajectory))
+        m, H = self.order // 2, self.along(trajectory)
+        if len(H) < self.order:
+            raise too_short(self.order, 2 * self.order - 1, trajectory)
         t, q, p = (np.asarray(x)[m : len(trajectory) - m] for x in (trajectory.t, trajectory.q, trajectory.p))
-        slope = jax.grad(lambda t, q, p: self(t, trajectory.h, q, p))
-        rate = np.asarray(jax.jit(lambda *rows: jax.lax.map(lambda row: slope(*row), rows))(t, q, p))
-        brought = make_interp_spline(t, rate, k=min(7, (len(t) - 1) // 2 * 2 - 1)).antiderivative()(t)
-        return float(np.max(np.abs((H - H[0]) - (brought - brought[0]))))
+        rate = rows(TimeSlope(self.method, self.order), False, self.system, t, np.full(len(t), trajectory.h), q, p)
+        return extended_change(t, H, np.asarray(rate), self.order)
+
+
+@dataclass(frozen=True)
+class TimeSlope:
+    """dH/dt of a modified Hamiltonian at fixed (q, p); equal ones share what is compiled."""
+
+    method: Any
+    order: int
+
+    def __call__(self, system, t, h, q, p):
+        modified = ModifiedHamiltonian(system, self.method, self.order)
+        return jax.jvp(lambda t: modified(t, h, q, p), (t,), (jnp.ones_like(t),))[1]
+
+
+def extended_change(t, H, rate, order):
+    """The largest change of H - (integral of its `rate` at fixed q, p): H and the momentum of time together."""
+    # A spline of odd degree k is integrated to order k + 1, which must not be less than that of H.
+    degree = min(max(7, order - 1), (len(t) - 2) // 2 * 2 + 1)
+    brought = make_interp_spline(t, rate, k=degree).antiderivative()(t)
+    return float(np.max(np.abs((H - H[0]) - (brought - brought[0]))))
+
+
+def too_short(order, needed, trajectory):
+    return ValueError(
+        f"the drift of the modified Hamiltonian of order {order} is seen over {needed} steps or more, {order // 2} on either side being its "
+        f"neighbours; this trajectory has {len(trajectory) - 1}. Run longer, or choose a lower order."
+    )
+
+
+def is_autonomous(system, samples=20, seed=0):
+    """Whether neither L nor a constraint depends on time, at random points."""
+    rng = np.random.default_rng(seed)
+    t, (q, v) = rng.uniform(0.1, 2, samples), rng.normal(size=(2, samples, system.space.dim))
+    slopes = [jax.jit(jax.vmap(jax.grad(system.L)))(t, q, v)]
+    if system.constraint is not None:
+        slopes.append(jax.jit(jax.vmap(jax.jacfwd(lambda t, q, v: system.constraint.value(system, t, q, v))))(t, q, v))
+    return all(bool(np.all(np.nan_to_num(np.asarray(s)) == 0)) for s in slopes)
 
 
 @partial(jax.jit, static_argnums=1)
@@ -140,7 +185,8 @@ def modified_hamiltonian(system, method, order=4) -> ModifiedHamiltonian:
     """The modified Hamiltonian H + h^p H_p + ... of a method on a system, in numbers, with an error O(h^order).
 
     Its drift along a trajectory falls with `order` until it is exponentially small in 1/h, and levels off there (002 Thm 5.2).
-    Time-dependent systems have one, too (it is then not conserved). In symbols: `symbolic(system).modified(method, order)`.
+    Time-dependent systems have one, too: what is kept is then the extended one, with the momentum of time, and `drift` is its change. In
+    symbols: `symbolic(system).modified(method, order)`.
     """
     check(system, order)
     return ModifiedHamiltonian(system, method, order)
@@ -148,11 +194,15 @@ def modified_hamiltonian(system, method, order=4) -> ModifiedHamiltonian:
 
 @dataclass(frozen=True)
 class Ladder:
-    """Drifts of H (order 0) and of the modified Hamiltonians over one time for several steps, and their slopes."""
+    """Drifts of H (order 0) and of the modified Hamiltonians over one time for several steps, and their slopes.
+
+    Where L depends on time they are those of the extended Hamiltonians (`extended`).
+    """
 
     h: np.ndarray
     orders: tuple[int, ...]
     drifts: np.ndarray  # shape (orders, steps)
+    extended: bool = False
 
     @property
     def slopes(self):
@@ -168,15 +218,32 @@ class Ladder:
         rows = [
             f"{o:<5}  {s:5.2f}  " + "  ".join(f"{x:<12.3e}" for x in row) for o, s, row in zip(self.orders, self.slopes, self.drifts, strict=True)
         ]
-        return "\n".join([head, *rows])
+        title = ["drifts of H and of modified Hamiltonians" + (", extended by the momentum of time" if self.extended else "")]
+        return "\n".join([*title, head, *rows])
 
 
 def ladder(system, method, *, q0, v0, duration, h, orders=(2, 4, 6, 8)) -> Ladder:
-    """The drift of the energy and of the modified Hamiltonians of each order over `duration`, for each step in `h` (002 Thm 5.2)."""
-    h = np.asarray(h, dtype=float)
+    """The drift of the energy and of the modified Hamiltonians of each order over `duration`, for each step in `h` (002 Thm 5.2).
+
+    Where L depends on time none of them is kept: the drifts are then of H - (integral of dH/dt at fixed q, p), of each order.
+    """
+    modified = [modified_hamiltonian(system, method, order) for order in orders]
+    h, autonomous = step_sizes(h, 1), is_autonomous(system)
     drifts = []
     for step in h:
         traj = simulate(system, method, q0=q0, v0=v0, h=float(step), steps=round(duration / step))
-        E = np.asarray(traj.energy())
-        drifts.append([np.max(np.abs(E - E[0])), *(modified_hamiltonian(system, method, order).drift(traj) for order in orders)])
-    return Ladder(h, (0, *orders), np.array(drifts).T)
+        drifts.append([energy_drift(traj, autonomous), *(each.drift(traj) for each in modified)])
+    return Ladder(h, (0, *orders), np.array(drifts).T, not autonomous)
+
+
+def energy_drift(trajectory, autonomous):
+    """The largest change of the energy, extended by the momentum of time where L depends on it: dH/dt = -dL/dt."""
+    E = np.asarray(trajectory.energy())
+    if autonomous:
+        return float(np.max(np.abs(E - E[0])))
+    rate = trajectory.each(energy_slope, trajectory.q, trajectory.v)
+    return extended_change(np.asarray(trajectory.t), E, np.asarray(rate), 2)
+
+
+def energy_slope(system, t, q, v):
+    return -jax.grad(system.L)(t, q, v)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.discrete import discrete
+from accion.inputs import check_field
 from accion.spaces import Group
 
 ROUNDOFF = 1e-12  # what counts as no motion, relative to the size of a configuration
@@ -83,6 +84,7 @@ class Symmetry:
 
     def along(self, trajectory):
         """p.X - f at each saved time of a trajectory."""
+        check_field(self.X, jax.tree.map(lambda a: a[0], trajectory.q), trajectory.p.shape[-1])
         return jax.jit(jax.vmap(lambda t, q, p: p @ self.X(q) - self.change(t, q)))(trajectory.t, trajectory.q, trajectory.p)
 
     def drift(self, trajectory):

@@ -348,5 +348,8 @@ def check_on_constraint(problem, name, end, t):
     if system.holonomic is not None:
         off.append(float(np.max(np.abs(system.holonomic(t, end.q, system.params)))))
     if off and max(off) > 1e-8:
-        raise ValueError(f"the {name} is off the constraint of {system.name} by {max(off):.3g}. Move it there: q, v = accion.project(system, q, v).")
+        raise ValueError(
+            f"the {name} is off the constraint of {system.name} by {max(off):.3g}. "
+            f"Move it there: q, v = accion.project(system, q, v, t={float(t):g})."
+        )
     inputs.check_rank(system, np.asarray(matrix(system, jnp.asarray(float(t)), end.q, jnp.asarray(end.v))))

@@ -37,6 +37,18 @@ class Check:
     def passed(self):
         return bool(self.difference <= self.tolerance)  # False for NaN
 
+    @property
+    def used(self):
+        """How much of the tolerance the difference takes, above 1 where it fails."""
+        return self.difference / self.tolerance if np.isfinite(self.difference) else np.inf
+
+    @property
+    def shown(self):
+        """(difference, tolerance) as texts: the tolerance as it is, the difference with as many digits as it takes to tell on which side it is."""
+        limit = next(text for text in (f"{self.tolerance:.{n}e}" for n in range(17)) if float(text) == self.tolerance)
+        texts = (f"{self.difference:.{n}e}" for n in range(1, 17))
+        return next(text for text in texts if (float(text) <= self.tolerance) == self.passed), limit
+
 
 @dataclass(frozen=True)
 class Entry:

@@ -61,8 +61,10 @@ def trajectory(traj, axes=None):
     Returns the figure. `axes` are two, for a thermal system four.
     """
     no_energy = isinstance(traj.system, DiscreteThermalSystem)
-    if axes is None:
-        panels = 2 if traj.S is None or no_energy else 4
+    panels = 2 if traj.S is None or no_energy else 4
+    if axes is not None:
+        axes = check_axes(axes, panels)
+    else:
         figure, grid = new_figure(panels, 1, (7.5, 2.6 * panels))
         axes = grid[:, 0]
     top, *middle, bottom = axes
@@ -94,6 +96,19 @@ def trajectory(traj, axes=None):
     bottom.set_ylabel("energy - first value" if not np.any(supplied) else "energy - first value\n- from outside")
     bottom.set_xlabel("t [s]")
     return figure
+
+
+def check_axes(axes, count):
+    """`axes` as `count` axes of matplotlib."""
+    from matplotlib.axes import Axes
+
+    given = list(np.ravel(np.asarray(axes, dtype=object)))
+    if len(given) != count or not all(isinstance(ax, Axes) for ax in given):
+        raise ValueError(
+            f"axes must be {count} axes of matplotlib, such as plt.subplots({count})[1], or None for a figure of its own; got {axes!r}. "
+            "To draw one quantity: ax.plot(traj.t, traj.q[:, 0])."
+        )
+    return given
 
 
 def thermal_panels(axes, traj, t, runs):

@@ -51,7 +51,7 @@ def section(result):
         for title, names in result.equations
     )
     card = "" if result.card is None else audited(*result.card)
-    worst = max(result.checks, key=lambda c: c.difference / c.tolerance)
+    worst = max(result.checks, key=lambda c: c.used)
     return f"""<h2 id="{entry.name}">{escape(entry.title)}</h2>
 <p class="source">{escape(entry.source)}; <code>accion run {entry.name}</code></p>
 <p>{escape(entry.text)}</p>
@@ -59,7 +59,7 @@ def section(result):
 <img class="figure" src="{result.figure}" alt="{escape(entry.title)}">
 {card}
 <p class="{word(result.passed)}">{word(result.passed)}: {sum(c.passed for c in result.checks)} of {len(result.checks)} numbers agree with the
-reference; nearest to its tolerance: {escape(worst.what)}, off by {worst.difference:.1e} of {worst.tolerance:.0e}.</p>
+reference; nearest to its tolerance: {escape(worst.what)}, off by {worst.shown[0]} of {worst.shown[1]}.</p>
 <details><summary>all {len(result.checks)} numbers</summary><table>
 <tr><th>quantity</th><th>accion</th><th>reference</th><th>difference</th><th>tolerance</th><th></th></tr>
 {"".join(row(check) for check in result.checks)}</table></details>"""
@@ -76,6 +76,6 @@ def audited(card, figure):
 def row(check):
     return (
         f'<tr><td>{escape(check.what)}</td><td class="number">{check.value:.15g}</td><td class="number">{check.target:.15g}</td>'
-        f'<td class="number">{check.difference:.1e}</td><td class="number">{check.tolerance:.0e}</td>'
+        f'<td class="number">{check.shown[0]}</td><td class="number">{check.shown[1]}</td>'
         f'<td class="{word(check.passed)}">{word(check.passed)}</td></tr>'
     )

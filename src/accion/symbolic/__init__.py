@@ -14,8 +14,8 @@ def symbolic(system, *, seconds=10.0) -> Any:
 
     The functions of the system are traced and carried out on symbols named after `coordinates` and after the keys of `params`; what is
     returned is an `accion.symbolic.equations.Equations`. `seconds` limits the time that simplification may take in all; what is beyond
-    it is left as it comes. Of a `ThermalSystem` it is an `accion.symbolic.thermal.ThermalEquations`, of a `HigherOrderSystem` on a flat space an
-    `accion.symbolic.higher.HigherOrderEquations`.
+    it is left as it comes. Of a `ThermalSystem` it is an `accion.symbolic.thermal.ThermalEquations`; of a `HigherOrderSystem` on a flat space an
+    `accion.symbolic.higher.HigherOrderEquations`: equations of order 2r, the momenta of Jacobi and Ostrogradsky, energy and Hamiltonian.
     """
     from accion.symbolic import equations, higher, thermal
 
@@ -35,13 +35,3 @@ def from_sympy(expr, coordinates, params=None, *, velocities=None, t=None, space
     from accion.symbolic.back import build
 
     return build(expr, coordinates, params, velocities, t, space, name, functions)
-
-
-def higher_order(lagrangian, coordinates, params=None, *, order=2, seconds=10.0):
-    """The equations of `lagrangian(t, q, q', ..., q^(order), params)`, with `coordinates` the names of the components of q.
-
-    Euler-Lagrange equations of order 2 `order`, Jacobi-Ostrogradsky momenta and energy (004 section 5.1, with the right signs).
-    """
-    from accion.symbolic.higher import derive
-
-    return derive(lagrangian, coordinates, params, order, seconds)

@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import sympy as sp
 
 from accion.spaces import Product
 from accion.symbolic.calculus import derivative
+from accion.symbolic.linear import Undecided, solve
 from accion.symbolic.render import Readable, Sheet
 from accion.symbolic.tidy import Tidy
 from accion.symbolic.translate import translate
@@ -51,8 +51,37 @@ class HigherOrderEquations(Readable):
         jets = {s: f.diff(TIME, k) if k else f for k, level in enumerate(self.jets) for s, f in zip(level, functions, strict=True)}
         return sp.sympify(expr).xreplace(jets | {x.t: TIME} | {s: sp.Symbol(s.name) for s in x.numbers})
 
+    @property
+    def complete(self):
+        return self.tidy.complete
+
+    @property
+    def t(self):
+        return TIME
+
+    @cached_property
+    def q(self):
+        """The coordinates, functions of time."""
+        return tuple(map(self.show, self.jets[0][: self.n]))
+
+    @cached_property
+    def lam(self):
+        """The multipliers, functions of time."""
+        return tuple(map(self.show, self.jets[0][self.n :]))
+
+    @cached_property
+    def values(self):
+        """{symbol: number} of the parameters."""
+        return self.variables.values()
+
+    @property
+    def n(self):
+        """The number of coordinates, without multipliers."""
+        return len(self.variables.words) - self.m
+
     @cached_property
     def L(self):
+        """The Lagrangian, with constraints L + lam.Phi."""
         return self.show(self.inner_L)
 
     @cached_property
@@ -65,9 +94,10 @@ class HigherOrderEquations(Readable):
 
     @cached_property
     def inner_momenta(self):
-        n, r = len(self.variables.words) - self.m, self.order
+        r = self.order
         return tuple(
-            tuple(self.alternating([derivative(self.inner_L, level[j]) for level in self.jets[i + 1 : r + 1]]) for j in range(n)) for i in range(r)
+            tuple(self.alternating([derivative(self.inner_L, level[j]) for level in self.jets[i + 1 : r + 1]]) for j in range(self.n))
+            for i in range(r)
         )
 
     @cached_property
@@ -82,11 +112,54 @@ class HigherOrderEquations(Readable):
         return self.show(self.tidy(sp.Add(*terms) - self.inner_L))
 
     @cached_property
+    def energy_rate(self):
+        """dE/dt = -dL/dt along the motion."""
+        return self.show(self.tidy(-derivative(self.inner_L, self.variables.t)))
+
+    @cached_property
+    def cyclic(self):
+        """{coordinate: conserved momentum p_0} of the coordinates that L does not see itself, but for their derivatives."""
+        seen = self.inner_L.free_symbols
+        pairs = zip(self.jets[0][: self.n], self.momenta[0], strict=True)
+        return {self.show(x): p for x, p in pairs if x not in seen}
+
+    @property
+    def top(self):
+        """The highest derivatives and the multipliers: what p_{r-1} = dL/dq^(r) and Phi = 0 are solved for."""
+        return self.jets[self.order][: self.n] + self.jets[0][self.n :]
+
+    @cached_property
+    def inner_hessian(self):
+        top = self.top
+        return sp.Matrix(len(top), len(top), lambda i, j: self.tidy(derivative(self.inner_L, top[i], top[j])))
+
+    @cached_property
     def hessian(self) -> Any:
         """d2L/dq^(r)dq^(r), with constraints that of L + lam.Phi, bordered by dPhi/dq^(r): the equations are regular where it is."""
-        n = len(self.variables.words) - self.m
-        top = self.jets[self.order][:n] + self.jets[0][n:]
-        return self.show(sp.Matrix(len(top), len(top), lambda i, j: self.tidy(derivative(self.inner_L, top[i], top[j]))))
+        return self.show(self.inner_hessian)
+
+    @cached_property
+    def hamiltonian(self):
+        """H(t, q, ..., q^(r-1), p_0, ..., p_{r-1}) = sum_s p_s q^(s+1) - L, in momenta p_s_x(t); q^(r) by p_{r-1} = dL/dq^(r) (and Phi = 0)."""
+        if self.inner_hessian.has(*self.top):
+            raise ValueError(f"{self.title} has no Hamiltonian in closed form: p = dL/dq^({self.order}) is not linear in q^({self.order}).")
+        names = self.variables.words[: self.n]
+        p = [[sp.Symbol(f"p_{s}_{name}", real=True) for name in names] for s in range(self.order)]
+        none = dict.fromkeys(self.top, sp.Integer(0))
+        rest = [derivative(self.inner_L, x).xreplace(none) for x in self.top]
+        right = sp.Matrix([y - r for y, r in zip([*p[-1], *([sp.Integer(0)] * self.m)], rest, strict=True)])
+        try:
+            solution = solve(self.inner_hessian, right)
+        except (Undecided, ValueError, ZeroDivisionError) as error:
+            raise ValueError(f"{self.title} has no Hamiltonian: d2L/dq^({self.order})2 is singular.") from error
+        terms = [y * x for level, jet in zip(p, self.jets[1:], strict=False) for y, x in zip(level, jet, strict=False)]
+        H = (sp.Add(*terms) - self.inner_L).xreplace(dict(zip(self.top, solution, strict=True)))
+        momenta = [y for level in p for y in level]
+        return self.show(self.tidy(H, tuple(momenta))).xreplace({y: sp.Function(y.name)(TIME) for y in momenta})
+
+    @property
+    def title(self):
+        return self.name or f"a system of order {self.order}"
 
     @property
     def sheet(self):
@@ -97,8 +170,12 @@ class HigherOrderEquations(Readable):
             for name, p in zip(names, level, strict=False)
         ]
         groups = [("Lagrangian", [sp.Eq(sp.Symbol("L"), self.L, evaluate=False)]), ("equations of motion", list(self.equations))]
-        groups += [("momenta", momenta), ("energy", [sp.Eq(sp.Symbol("E"), self.energy, evaluate=False)])]
-        return Sheet(self.name or f"a system of order {self.order}", tuple(groups), self.tidy.complete)
+        rate = sp.Eq(sp.Function("E")(TIME).diff(TIME), self.energy_rate, evaluate=False)
+        groups += [("momenta", momenta), ("energy", [sp.Eq(sp.Symbol("E"), self.energy, evaluate=False), rate])]
+        if self.cyclic:
+            conserved = [sp.Eq(sp.Symbol(f"p_0_{x.func}"), p, evaluate=False) for x, p in self.cyclic.items()]
+            groups.append(("conserved momenta", conserved))
+        return Sheet(self.title, tuple(groups), self.complete)
 
 
 def of_system(system, seconds):
@@ -119,18 +196,11 @@ def of_system(system, seconds):
 
 
 def derive(lagrangian, coordinates, params, order, seconds):
-    if not callable(lagrangian):
-        raise ValueError(f"higher_order needs a function lagrangian(t, q, v, a, ..., params); got {lagrangian!r}.")
-    if isinstance(order, bool) or not isinstance(order, int) or order < 1:
-        raise ValueError(f"order must be a whole number, 1 or more; got {order!r}.")
-    if isinstance(coordinates, str) or not len(coordinates):
-        raise ValueError(f'coordinates must be the names of the components of q, such as ("x", "y"); got {coordinates!r}.')
+    """The equations of `lagrangian(t, q, q', ..., q^(order), params)`."""
     variables = Variables(tuple(coordinates), 0, params)
     tidy = Tidy(seconds)
     empty = HigherOrderEquations(variables, order, sp.Integer(0), tidy)
     jets = [array(level) for level in empty.jets[: order + 1]]
     at = lambda t, numbers, *jets: lagrangian(t, *jets, variables.params_from(numbers))  # noqa: E731
     L = translate(at, variables.t, array(tuple(variables.numbers)), *jets)
-    if np.shape(L) != ():
-        raise ValueError(f"lagrangian must return a scalar; it returned shape {np.shape(L)}.")
     return HigherOrderEquations(variables, order, tidy(L.item()), tidy)

@@ -1,7 +1,6 @@
 """The continuous side: accelerations, and trajectories of the continuous equations to high accuracy."""
 
 from collections.abc import Callable
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.integrate import solve_ivp
 
+from accion.engines.auto import callable_of, small_jit
 from accion.higher import look as higher_look
 from accion.inputs import Start, check_entropy, check_first, check_higher, check_rank, check_regular, check_start, check_system, is_traced
 from accion.methods import Midpoint
@@ -48,8 +48,8 @@ def accelerations(system) -> Callable[..., Any]:
 
 
 # Compiled once for all systems built alike: what is traced anew in each call takes ten times as long.
-solved, solved_highest, solved_thermal = jax.jit(index_one), jax.jit(HigherOrderSystem.highest), jax.jit(thermal_rates)
-looked = jax.jit(look)
+solved, solved_highest, solved_thermal = small_jit(index_one), small_jit(HigherOrderSystem.highest), small_jit(thermal_rates)
+looked = small_jit(look)
 
 
 def mechanical_accelerations(system, t, q, v, lam):
@@ -146,41 +146,37 @@ def unflat(y, z, n):
     return jax.tree.unflatten(treedef, parts), y[..., ends[-1] : ends[-1] + n], y[..., ends[-1] + n :]
 
 
-@jax.jit
+@small_jit
 def first_look(system, t, z, v, lam):
     return higher_look(system, t, z, v, lam) if isinstance(system, HigherOrderSystem) else look(system, t, z, v)
 
 
-first_temperature = jax.jit(lambda system, t, z, v: system.temperature(t, z, v))
+first_temperature = small_jit(lambda system, t, z, v: system.temperature(t, z, v))
 
 
-@lru_cache(maxsize=64)
-def compiled(treedef):
-    """The right-hand side and the projection onto the constraint, functions of (numbers, t, y, z), for all systems built alike."""
+def rates(system, t, y, z):
+    """The right-hand side of the continuous equations."""
+    if isinstance(system, HigherOrderSystem):
+        return higher_rates(system, t, y, z)
+    q, v, lam = unflat(y, z, system.space.dim)
+    if isinstance(system, Entropic):
+        a, dS = thermal_rates(system, t, q, v)
+        dq, dlam = system.step_space.tangent(q, jnp.concatenate([v, dS])), lam
+    else:
+        a, rate = index_one(system, t, q, v, lam if system.vakonomic is not None else None)
+        dq, dlam = system.space.tangent(q, v), rate if rate is not None and system.vakonomic is not None else lam
+    change = jnp.concatenate([*(jnp.ravel(leaf) for leaf in jax.tree.leaves(dq)), a, dlam])
+    # Where a trial step leads out of the domain the step control must see an error, which it does not in NaN.
+    inside = jnp.isfinite(change) & jnp.all(system.temperature(t, q, v) > 0) if isinstance(system, ThermalSystem) else jnp.isfinite(change)
+    return jnp.where(inside, change, OUTSIDE)
 
-    def rates(numbers, t, y, z):
-        system = jax.tree.unflatten(treedef, numbers)
-        if isinstance(system, HigherOrderSystem):
-            return higher_rates(system, t, y, z)
-        q, v, lam = unflat(y, z, system.space.dim)
-        if isinstance(system, Entropic):
-            a, dS = thermal_rates(system, t, q, v)
-            dq, dlam = system.step_space.tangent(q, jnp.concatenate([v, dS])), lam
-        else:
-            a, rate = index_one(system, t, q, v, lam if system.vakonomic is not None else None)
-            dq, dlam = system.space.tangent(q, v), rate if rate is not None and system.vakonomic is not None else lam
-        change = jnp.concatenate([*(jnp.ravel(leaf) for leaf in jax.tree.leaves(dq)), a, dlam])
-        # Where a trial step leads out of the domain the step control must see an error, which it does not in NaN.
-        inside = jnp.isfinite(change) & jnp.all(system.temperature(t, q, v) > 0) if isinstance(system, ThermalSystem) else jnp.isfinite(change)
-        return jnp.where(inside, change, OUTSIDE)
 
-    def put_back(numbers, t, y, z):
-        system = jax.tree.unflatten(treedef, numbers)
-        q, v, lam = unflat(y, z, system.space.dim)
-        q, v = project_at(system, t, system.space.project(q), v)
-        return jnp.concatenate([*(jnp.ravel(leaf) for leaf in jax.tree.leaves(q)), v, lam])
-
-    return jax.jit(rates), jax.jit(put_back)
+@jax.jit
+def put_back(system, t, y, z):
+    """The state nearest to y that satisfies the constraint."""
+    q, v, lam = unflat(y, z, system.space.dim)
+    q, v = project_at(system, t, system.space.project(q), v)
+    return jnp.concatenate([*(jnp.ravel(leaf) for leaf in jax.tree.leaves(q)), v, lam])
 
 
 def higher_rates(system, t, y, z):
@@ -203,11 +199,9 @@ def entropy_tolerance(system, t, z, v, atol, size):
 
 def integrate(system, z0, v0, lam0, ts, rtol, atol, max_steps):
     """The states at the times `ts`, one row for each, or None where the equations could not be integrated so far."""
-    numbers, treedef = jax.tree.flatten(system)
-    rates, put_back = compiled(treedef)
     pieces = 1 if system.constraint is None else max(2, -(-PIECES // (len(ts) - 1)))
     y, step, count = flat(z0, v0, lam0), None, 0
-    rows = [y]
+    rows, rate = [y], callable_of("rates", rates, system, np.float64(ts[0]), y, z0)
     if isinstance(system, Entropic):
         atol = entropy_tolerance(system, ts[0], z0, v0, atol, len(y))
     for a, b in pairwise(np.asarray(ts)):
@@ -215,13 +209,13 @@ def integrate(system, z0, v0, lam0, ts, rtol, atol, max_steps):
             first = None if step is None else min(step, end - t)
             # SciPy's own interpolation between steps is less accurate: each time asked for is the end of a run.
             found = solve_ivp(
-                lambda t, y: np.asarray(rates(numbers, np.float64(t), y, z0)), (t, end), y, method="DOP853", rtol=rtol, atol=atol, first_step=first
+                lambda t, y: np.asarray(rate(system, np.float64(t), y, z0)), (t, end), y, method="DOP853", rtol=rtol, atol=atol, first_step=first
             )  # fmt: skip
             count += len(found.t) - 1
             if found.status != 0 or not np.all(np.abs(found.y[:, -1]) < FAR) or count > max_steps:
                 return None
             y, step = found.y[:, -1], max(np.diff(found.t)[:-1], default=step)
             if system.constraint is not None:
-                y = np.asarray(put_back(numbers, np.float64(end), y, z0))
+                y = np.asarray(put_back(system, np.float64(end), y, z0))
         rows.append(y)
     return np.stack(rows)

@@ -5,11 +5,13 @@ structure (pytrees, shapes, functions inside a system), as `jax.jit` keeps its o
 """
 
 from collections import OrderedDict
+from functools import wraps
 from importlib.util import find_spec
 from threading import Lock
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 ENGINES = ("auto", "native", "xla")
 LARGEST = 512  # numbers that a native program is given; beyond, there are too many values at once for LLVM
@@ -72,5 +74,19 @@ def native(make, name, f, *examples, engine="auto"):
 
 
 def callable_of(name, f, *examples, engine="auto"):
-    """`f` for arguments like the examples, by the engine that serves: for what is called a few times."""
+    """`f` for arguments like the examples, by the engine that serves."""
     return native("compiled", name, f, *examples, engine=engine) or jax.jit(f)
+
+
+def small_jit(f):
+    """`jax.jit` for functions of a few numbers: native where nothing is traced and the program is small."""
+    compiled = jax.jit(f)
+
+    @wraps(f)
+    def call(*args):
+        if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(args)):
+            return compiled(*args)
+        program = native("compiled", f, f, *args)
+        return compiled(*args) if program is None else jax.tree.map(jax.device_put, program(*args))
+
+    return call

@@ -184,7 +184,7 @@ def scatter(g, equation, x):
 
 RULES = {
     "broadcast_in_dim": broadcast, "reshape": reshape, "squeeze": reshape, "expand_dims": reshape, "transpose": transpose,
-    "slice": static_slice, "concatenate": concatenate, "stack": stack, "tile": tile, "rev": reverse, "iota": iota, "pad": pad, 
+    "slice": static_slice, "concatenate": concatenate, "stack": stack, "tile": tile, "rev": reverse, "iota": iota, "pad": pad,
     "dynamic_slice": dynamic_slice,
     "dynamic_update_slice": dynamic_update_slice, "gather": gather, "scatter": scatter, "scatter-add": scatter, "scatter_add": scatter,
     "scatter-mul": scatter, "scatter_mul": scatter, "scatter-min": scatter, "scatter-max": scatter, "scatter_min": scatter,

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.control.band import Band
+from accion.engines.auto import small_map
 from accion.spaces import Euclidean, Torus
 
 retract_all = jax.jit(lambda space, base, e: jax.vmap(space.retract)(base, e), static_argnums=0)
@@ -24,7 +25,8 @@ SIZES = (1, 64, 256)  # of the pieces that elements are evaluated in: few, so th
 
 @lru_cache(maxsize=256)
 def compiled(f, frame):
-    """(values, slopes, all) of elements f: functions of (numbers of args, data, x), the last of (..., weight, lam) too, over an axis of elements.
+    """(values, slopes, all) of elements f: functions of ((numbers of args,), (data, x)), the last of ((numbers, weight), (data, x, lam)), the
+    second argument with an axis of elements.
 
     values: (cost, rows); slopes: those and their derivatives (nv,), (nr, nv); all: those and the second derivatives of weight cost + lam.rows.
     """
@@ -49,8 +51,11 @@ def compiled(f, frame):
         bend = jax.lax.map(lambda e: jax.jvp(jax.grad(lagrangian), (x,), (e,))[1], jnp.eye(len(x)))
         return *slopes(numbers, data, x), bend
 
-    many = lambda g, *axes: jax.jit(jax.vmap(g, (None, 0, 0, *axes)))  # noqa: E731
-    return many(element), many(slopes), many(everything, None, 0)
+    return (
+        small_map(lambda fixed, row: element(*fixed, *row)),
+        small_map(lambda fixed, row: slopes(*fixed, *row)),
+        small_map(lambda fixed, row: everything(fixed[0], row[0], row[1], fixed[1], row[2])),
+    )
 
 
 VALUES, SLOPES, ALL = range(3)
@@ -91,9 +96,9 @@ class Family:
     def evaluate(self, what, x, weight=1.0, lam=None):
         """VALUES, SLOPES or ALL of the elements, as arrays with leading axis K."""
         functions, numbers, parts = self.pieces
-        more = () if lam is None else (weight,)
+        fixed = (numbers,) if lam is None else (numbers, np.float64(weight))
         wide = None if lam is None else np.append(lam, 0.0)
-        found = [functions[what](numbers, data, x[columns], *more, *(() if wide is None else (wide[rows],))) for columns, rows, data in parts]
+        found = [functions[what](fixed, (data, x[columns], *(() if wide is None else (wide[rows],)))) for columns, rows, data in parts]
         if len(found) == 1:
             return [np.asarray(a)[: len(self.columns)] for a in found[0]]
         return [np.concatenate([np.asarray(a) for a in pieces])[: len(self.columns)] for pieces in zip(*found, strict=True)]

@@ -90,3 +90,21 @@ def small_jit(f):
         return compiled(*args) if program is None else jax.tree.map(jax.device_put, program(*args))
 
     return call
+
+
+def small_map(f):
+    """The function (constants, rows) that is `f(constants, row)` for each row, along a new first axis of its results.
+
+    Native, one row after the other, where it serves; else all rows at once by XLA.
+    """
+    together = jax.jit(jax.vmap(f, (None, 0)))
+
+    def call(constants, rows):
+        leaves = jax.tree.leaves(rows)
+        if any(isinstance(leaf, Tracer) for leaf in (*leaves, *jax.tree.leaves(constants))):
+            return together(constants, rows)
+        row = jax.tree.map(lambda a: np.asarray(a)[0], rows)
+        program = native("folded", f, lambda constants, _, row: ((), f(constants, row)), constants, (), row)
+        return together(constants, rows) if program is None else program(constants, (), rows, len(leaves[0]))[1]
+
+    return call

@@ -263,6 +263,10 @@ def platform(self, equation, x):
     return [self.constant(np.int32(next(i for i, names in enumerate(platforms) if names is None or "cpu" in names)))]
 
 
+def empty(self, equation, x):
+    return [self.constant(np.zeros(v.aval.shape, v.aval.dtype)) for v in equation.outvars]
+
+
 def conditional(self, equation, x):
     branches = [lambda closed=closed: entries(self.call(closed, x[1:])) for closed in equation.params["branches"]]
     results = self.graph.branch(x[0][()], branches)
@@ -321,6 +325,8 @@ RULES = {
     "pow": power, "integer_pow": integer_power, "square": square, "rsqrt": inverse_root, "logistic": logistic, "sign": sign,
     "round": rounded, "is_finite": finite, "not": negation, "convert_element_type": converted, "select_n": chosen, "clamp": clamped,
     "reduce_precision": precision, "dot_general": product, "argmax": extremum, "argmin": extremum, "platform_index": platform,
+    "empty": empty,
+    "empty2": empty,
     "cond": conditional, "while": while_loop, "scan": scan,
     **dict.fromkeys(REDUCE, reduction), **dict.fromkeys(CUMULATIVE, cumulative),
     **{name: (lambda self, equation, x, rule=rule: rule(equation, x)) for name, rule in moves.SEVERAL.items()},

@@ -61,11 +61,10 @@ def test_a_second_program_loads_what_the_first_compiled_to_the_same_bits(tmp_pat
 
 
 def test_the_users_choice_stands(tmp_path, monkeypatch):
-    monkeypatch.setattr(_config, "jax", None)  # nothing of JAX is asked where the choice is ACCION_CACHE
     options = {"jax_compilation_cache_dir": None, "jax_enable_compilation_cache": True}
 
     def root(**changed):
-        monkeypatch.setattr(_config, "jax", type("jax", (), {"config": type("config", (), options | changed)}))
+        monkeypatch.setattr(_config, "jax", type("jax", (), {"config": type("config", (), {"values": options | changed})}))
         return _config.cache_root()
 
     monkeypatch.setattr(sys, "platform", "linux")
@@ -119,7 +118,7 @@ def test_the_folder_knows_the_machine(monkeypatch):
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="owners are of POSIX")
 def test_a_folder_of_another_user_is_left_alone(tmp_path, monkeypatch):
-    before = jax.config.jax_compilation_cache_dir
+    before = jax.config.values["jax_compilation_cache_dir"]
     monkeypatch.setattr(os, "getuid", lambda: 12345)
     _config.keep_compiled(tmp_path / "theirs")
-    assert jax.config.jax_compilation_cache_dir == before
+    assert jax.config.values["jax_compilation_cache_dir"] == before

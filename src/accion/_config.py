@@ -45,7 +45,9 @@ def configure():
 def cache_root():
     """The folder of everything that is kept, or None where it was chosen otherwise or there is no place for it."""
     chosen = os.environ.get("ACCION_CACHE", "")
-    if jax.config.jax_compilation_cache_dir is not None or not jax.config.jax_enable_compilation_cache or chosen.lower() in OFF:
+    options = jax.config.values
+    forbidden = not options["jax_enable_compilation_cache"] or chosen.lower() in OFF
+    if forbidden or options["jax_compilation_cache_dir"] is not None:
         return None
     if chosen:
         return Path(chosen).expanduser().absolute()

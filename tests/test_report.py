@@ -104,6 +104,7 @@ def test_one_that_fails_is_a_row_and_the_others_go_on(tmp_path, monkeypatch):
     html = whole(tmp_path / "report" / "index.html")
     assert re.findall(r'<h2 id="(\w+)"', html) == names
     assert re.findall(r'<td class="(\w+)">\w+</td><td>[^<]', html) == ["FAIL"] * 3  # with their reasons
+    assert "the kepler" in html  # its title
     assert "and more" in html  # the whole message
     told = re.search(r"processes of at most (\d+) MiB", done.output)
     assert told is not None

@@ -11,7 +11,7 @@ removed when all systems have ended, file by file, and only files that have the 
 import os
 import re
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 MARKER = "accion-report"
@@ -27,13 +27,14 @@ class Folder:
         check_folder(self.path)
         self.path.mkdir(exist_ok=True)
         (self.path / MARKER).touch()
-        self.run = self.path / f"run-{datetime.now():%Y%m%d-%H%M%S-%f}"
+        self.run = self.path / f"run-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
         self.run.mkdir()
 
     @property
     def earlier(self):
         """The runs before this one, the latest first."""
-        return sorted((path for path in self.path.iterdir() if RUN.fullmatch(path.name) and path < self.run), reverse=True)
+        runs = (path for path in self.path.iterdir() if RUN.fullmatch(path.name) and path.is_dir() and not path.is_symlink())
+        return sorted((path for path in runs if path < self.run), reverse=True)
 
     def write(self, page):
         """Put the page in place, twice; `page` is a function of the ways to the folders of the pictures and of the report."""

@@ -4,7 +4,7 @@ import sys
 import time
 import traceback
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 
@@ -71,19 +71,22 @@ class Result:
 def attempt(find, name, folder):
     """The result of the system `find(name)`, its pictures in `folder`/name; an error of it is a result too."""
     begin, used = time.perf_counter(), time.process_time()
+    known = Result(name, name)
     try:
-        result = run_entry(find(name), folder)
+        entry = find(name)
+        known = replace(known, title=entry.title, source=entry.source, text=entry.text)
+        result = replace(known, **run_entry(entry, folder))
     except Exception as error:  # of any kind: the systems after it are run nevertheless, and the page says what it was
         first = (str(error).strip() or "without a word").splitlines()[0]
-        result = Result(name, name, error=f"{type(error).__name__}: {first}", details="".join(traceback.format_exception(error)))
+        result = replace(known, error=f"{type(error).__name__}: {first}", details="".join(traceback.format_exception(error)))
     # What was compiled for one entry serves no other: kept for all of them it fills gigabytes.
     jax.clear_caches()
     taken = {"seconds": time.perf_counter() - begin, "processor": time.process_time() - used}
     return replace(result, **taken, memory=peak_memory())
 
 
-def run_entry(entry: Entry, folder):
-    begin = Result(entry.name, entry.title, entry.source, entry.text)
+def run_entry(entry: Entry, folder) -> dict[str, Any]:
+    """What a `Result` says of an entry that was run to its end."""
     (folder / entry.name).mkdir()
     checks = entry.checks()
     figure = f"{entry.name}/figure.png"
@@ -95,7 +98,7 @@ def run_entry(entry: Entry, folder):
         for name, equation in zip(names, equations, strict=True):
             draw_formula(drawable(equation), folder / name)
         pictures.append((title, names))
-    return replace(begin, checks=checks, equations=pictures, figure=figure, card=card)
+    return {"checks": checks, "equations": pictures, "figure": figure, "card": card}
 
 
 def draw_card(entry, folder):

@@ -120,10 +120,9 @@ def draw_formula(formula, path):
 
 def peak_memory():
     """Bytes that this process had in memory at most, 0 where the system does not tell."""
-    status = Path("/proc/self/status")
-    if status.exists():  # `getrusage` of Linux also counts the process that started this one
-        (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
-        return int(line.split()[1]) * 1024
+    if sys.platform == "linux":  # where `getrusage` also counts the process that started this one
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), 0)
     if sys.platform != "darwin":
         return 0
     import resource

@@ -119,9 +119,9 @@ class Idle:
     kill = join = close = lambda self: None
 
 
-@pytest.mark.parametrize(("memory", "processes"), [(workers.GROWN - 1, 2), (workers.GROWN, 5)])
+@pytest.mark.parametrize(("memory", "processes"), [(1.04e9, 2), (1.06e9, 5)])
 def test_processes_are_few_and_replaced_when_they_have_grown(tmp_path, monkeypatch, memory, processes):
-    """As many as jobs run all systems, until they are too large: then others go on."""
+    """As many as jobs run all systems, until the next one could take them all above 3 GB: then others go on."""
     started, told = [], []
 
     def serve(connection, find):

@@ -17,8 +17,10 @@ from multiprocessing.process import BaseProcess
 
 from accion.report.one import Result, attempt
 
-GROWN = 600 * 2**20  # bytes; a process that had more is replaced
-MOST = 4  # processes by default, however many cores: together they stay below 3 GB
+ALL = 3e9  # bytes that all processes together may have
+FIRST = 0.3e9  # of the process that starts the others
+ONE = 0.3e9  # what a system may add to what its process had before
+MOST = 4  # processes by default, however many cores: a new one has up to 0.65e9 bytes after its first system
 
 
 @dataclass
@@ -61,6 +63,7 @@ def signal_name(number):
 def side_by_side(names, find, folder, jobs, tell):
     """Run the systems `names` in at most `jobs` processes; yield each result as it comes. `tell(name)` hears of those that start."""
     waiting, workers = deque(names), []
+    grown = (ALL - FIRST) / jobs - ONE  # from here on a process is replaced
     try:
         while waiting or workers:
             while waiting and len(workers) < jobs:
@@ -69,7 +72,7 @@ def side_by_side(names, find, folder, jobs, tell):
             ready = wait([worker.connection for worker in workers])
             for worker in [worker for worker in workers if worker.connection in ready]:
                 result = worker.take()
-                if waiting and worker.process.exitcode is None and result.memory < GROWN:
+                if waiting and worker.process.exitcode is None and result.memory < grown:
                     give_next(worker, waiting, tell)
                 else:
                     workers.remove(worker)

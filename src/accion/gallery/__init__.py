@@ -56,7 +56,7 @@ NAMES = (
     "acrobot",
 )
 
-QUICK = ("caldirola_particle", "free_top", "piston_spring")  # for a first look: different kinds that take little time
+QUICK = ("free_top", "spring_in_gas", "block_move")  # for a first look: a rotation, heat, an optimal control
 
 
 class Gallery(Mapping[str, Entry]):

@@ -12,7 +12,7 @@ import accion
 ORDER = [
     "_config", "errors", "progress", "products", "newton", "spaces", "systems", "methods", "inputs", "nodes", "pullback", "windows", "symbolic",
     "step", "thermal", "higher", "schemes", "discrete_higher", "discrete", "continuous", "plot", "storage", "trajectory", "simulate", "boundary",
-    "analysis", "thermo", "formation", "campaign", "control", "gallery", "report", "cli",
+    "analysis", "thermo", "formation", "campaign", "control", "gallery", "report", "cli", "__main__",
 ]  # fmt: skip
 ROOT = Path(accion.__file__).parent
 

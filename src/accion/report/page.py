@@ -60,8 +60,8 @@ def section(result, pictures):
 
 def failed(result):
     """Why there are no numbers."""
-    return f"""<p class="FAIL">FAIL: {escape(result.error)}</p>
-<details><summary>where it happened</summary><pre>{escape(result.details)}</pre></details>"""
+    where = f"<details><summary>where it happened</summary><pre>{escape(result.details)}</pre></details>" if result.details else ""
+    return f'<p class="FAIL">FAIL: {escape(result.error)}</p>{where}'
 
 
 def shown(result, pictures):

@@ -74,6 +74,9 @@ def test_the_users_choice_stands(tmp_path, monkeypatch):
     assert root() == Path("/home/ada/.cache/accion/compiled")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert root() == tmp_path / "accion" / "compiled"
+    with monkeypatch.context() as older:
+        older.setattr(_config, "version", lambda name: "0.10.1")
+        assert root() is None
     assert root(jax_compilation_cache_dir="/mine") is None
     assert root(jax_enable_compilation_cache=False) is None
     for word in _config.OFF:

@@ -14,12 +14,13 @@ the same bits (`benchmarks/first_call.py`). It lies in the user's cache director
 a program starts, what was used longest ago is removed until `LARGEST` bytes are left. ACCION_CACHE=0
 turns it off, ACCION_CACHE=FOLDER puts it elsewhere; where JAX's own cache was chosen or forbidden
 before, that choice stands. Where the folder cannot be used (no home, not writable, another user's),
-programs are compiled as if there were none.
+or jaxlib is older than 0.10.2, programs are compiled as if there were none.
 """
 
 import hashlib
 import os
 import platform
+import re
 import sys
 import warnings
 from contextlib import suppress
@@ -32,6 +33,9 @@ import jax
 LOOP_OPTION = "xla_cpu_small_while_loop_byte_threshold"
 LARGEST = 512 * 2**20  # bytes of all that is kept; the whole gallery takes about a tenth
 OFF = ("0", "off", "no", "false")
+# Before this jaxlib, XLA refused on some processors of Intel what it had compiled there, with a line for each program, and could
+# crash on macOS when it loaded a large one.
+TRUSTED = (0, 10, 2)
 
 
 def configure():
@@ -46,7 +50,8 @@ def cache_root():
     """The folder of everything that is kept, or None where it was chosen otherwise or there is no place for it."""
     chosen = os.environ.get("ACCION_CACHE", "")
     options = jax.config.values
-    forbidden = not options["jax_enable_compilation_cache"] or chosen.lower() in OFF
+    old = tuple(int(number) for number in re.findall(r"\d+", version("jaxlib"))[:3]) < TRUSTED
+    forbidden = old or not options["jax_enable_compilation_cache"] or chosen.lower() in OFF
     if forbidden or options["jax_compilation_cache_dir"] is not None:
         return None
     if chosen:

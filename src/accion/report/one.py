@@ -65,7 +65,7 @@ class Result:
         worst = max(wrong, key=lambda check: check.difference / check.tolerance)
         return (
             f"{len(wrong)} of {len(self.checks)} numbers differ: {worst.what} is {worst.value:.9g} and not {worst.target:.9g}, "
-            f"off by {worst.difference:.1e} where {worst.tolerance:.0e} is allowed"
+            f"off by {worst.difference:.1e} where {worst.tolerance:.1e} is allowed"
         )
 
 

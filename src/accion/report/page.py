@@ -85,7 +85,7 @@ def nearest(result):
     if not result.passed:
         return result.reason
     worst = max(result.checks, key=lambda check: check.difference / check.tolerance)
-    return f"nearest to its tolerance: {worst.what}, off by {worst.difference:.1e} of {worst.tolerance:.0e}"
+    return f"nearest to its tolerance: {worst.what}, off by {worst.difference:.1e} of {worst.tolerance:.1e}"
 
 
 def audited(card, pictures):
@@ -98,6 +98,6 @@ def audited(card, pictures):
 def row(check):
     return (
         f'<tr><td>{escape(check.what)}</td><td class="number">{check.value:.15g}</td><td class="number">{check.target:.15g}</td>'
-        f'<td class="number">{check.difference:.1e}</td><td class="number">{check.tolerance:.0e}</td>'
+        f'<td class="number">{check.difference:.1e}</td><td class="number">{check.tolerance:.1e}</td>'
         f'<td class="{word(check.passed)}">{word(check.passed)}</td></tr>'
     )

@@ -118,7 +118,7 @@ def equations(
 def reproduce(
     names: Annotated[list[str] | None, typer.Argument(help="Systems of the gallery; all of them where none is named.")] = None,
     out: Annotated[Path, typer.Option(help="The folder of the report; files of yours in it are left alone.")] = Path("report"),
-    jobs: Annotated[int | None, typer.Option(help="How many systems run at once; the cores, at most 4, where it is not said.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="How many systems run at once; the cores, at most 3, where it is not said.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Three systems, for a first look.")] = False,
 ):
     """Simulate the gallery, compare every number with its reference, and write report/index.html. Exit code 1 if any differs."""

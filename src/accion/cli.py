@@ -143,7 +143,7 @@ def reproduce(
     good = sum(result.passed for result in results)
     console.print(
         f"{good} of {len(results)} systems PASS; {time.perf_counter() - begin:.0f} s, "
-        f"processes of at most {max(result.memory for result in results) / 2**20:.0f} MiB. written: {out / 'index.html'}",
+        f"{sum(result.processor for result in results):.0f} s of the processor, processes of at most {max(result.memory for result in results) / 2**20:.0f} MiB. written: {out / 'index.html'}",
         highlight=False, soft_wrap=True,
     )  # fmt: skip
     if good < len(results):

@@ -132,18 +132,22 @@ def reproduce(
         chosen = list(dict.fromkeys(names or (gallery.QUICK if quick else gallery.NAMES)))
         for name in chosen:
             gallery.check_name(name)
-        begin = time.perf_counter()
-        with Lines(len(chosen)) as lines:
+    except ValueError as error:
+        fail(error)
+    begin, lines = time.perf_counter(), Lines(len(chosen))
+    try:
+        with lines:
             results = report.reproduce(chosen, out, jobs=jobs or report.default_jobs(), find=gallery.find, tell=lines.tell)
-    except (ValueError, OSError) as error:
+    except OSError as error:
         fail(error)
     except KeyboardInterrupt:
-        Console(stderr=True).print(f"interrupted; what was done is in {out / 'index.html'}", highlight=False, soft_wrap=True)
+        done = f"what was done is in {out / 'index.html'}" if lines.ended else "no system had ended, nothing was written"
+        Console(stderr=True).print(f"interrupted; {done}", highlight=False, soft_wrap=True)
         raise typer.Exit(130) from None
-    good = sum(result.passed for result in results)
+    good, used = sum(result.passed for result in results), sum(result.processor for result in results)
     console.print(
-        f"{good} of {len(results)} systems PASS; {time.perf_counter() - begin:.0f} s, "
-        f"{sum(result.processor for result in results):.0f} s of the processor, processes of at most {max(result.memory for result in results) / 2**20:.0f} MiB. written: {out / 'index.html'}",
+        f"{good} of {len(results)} systems PASS; {time.perf_counter() - begin:.0f} s, {used:.0f} s of the processor, "
+        f"processes of at most {max(result.memory for result in results) / 2**20:.0f} MiB. written: {out / 'index.html'}",
         highlight=False, soft_wrap=True,
     )  # fmt: skip
     if good < len(results):
@@ -154,7 +158,7 @@ class Lines:
     """A line for each system as it ends, and on a terminal a bar under them that shows what runs."""
 
     def __init__(self, total):
-        self.running = []
+        self.running, self.ended = [], 0
         self.bar = progress_bar("gallery", total) if console.is_terminal else nullcontext(lambda amount, now: None)
 
     def __enter__(self):
@@ -169,6 +173,7 @@ class Lines:
             self.running.append(name)
         else:
             self.running.remove(name)
+            self.ended += 1
             word, said = ("[green]PASS[/green]", f"{result.agreeing} numbers agree") if result.passed else ("[red]FAIL[/red]", result.reason)
             console.print(f"{name:<22} {word} {result.seconds:6.1f} s  {escape(said)}", highlight=False, soft_wrap=True)
         self.advance(result is not None, ", ".join(self.running))

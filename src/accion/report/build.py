@@ -9,8 +9,8 @@ from accion.report.one import attempt
 from accion.report.page import page
 from accion.report.workers import MOST, side_by_side
 
-# Those that take longest, measured: they start first, so that no process is left alone with one at the end.
-LONGEST = ()
+# Those that take longest start first, so that no process is left alone with one at the end.
+LONGEST = ("acrobot", "two_link_arm", "satellite_attitude", "cart_pole", "kelly_cart_pole", "skate_parking", "double_pendulum", "free_top")
 
 
 def reproduce(names, out, *, jobs=None, find=gallery.find, tell=lambda name, result=None: None):

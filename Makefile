@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 
-.PHONY: run test lint types audit benchmark figures clean
+.PHONY: run test lint types fresh audit benchmark figures clean
 
 run: .venv/installed
 	$(BIN)/accion reproduce
@@ -18,11 +18,16 @@ lint: .venv/installed-dev
 types: .venv/installed-dev
 	$(BIN)/pyright
 
+# The wheel with its default dependencies in an empty environment: the README, the tutorial, the commands, the gallery.
+fresh:
+	PYTHON=$(PYTHON) .ci/fresh
+
 audit: .venv/installed-dev
 	$(BIN)/python -m tests.verification.audit
 
 benchmark: .venv/installed-dev
 	$(BIN)/python benchmarks/step_cost.py
+	$(BIN)/python benchmarks/first_call.py
 	$(BIN)/python benchmarks/constraints.py
 	$(BIN)/python benchmarks/symbolic.py
 	$(BIN)/python benchmarks/groups.py

@@ -1,18 +1,18 @@
-"""The gallery against its references, and the report and command line that show it."""
+"""The gallery against its references, and the command line that shows it."""
 
-import re
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import accion as ac
-from accion import report
 from accion.cli import app
-from accion.gallery import ENTRIES, block_move, caldirola_particle, damped_spring, find
+from accion.gallery import ENTRIES, NAMES, block_move, caldirola_particle, damped_spring, find
 from accion.gallery.base import Check, compare
-from accion.plot import new_figure
 
 run = CliRunner().invoke
 
@@ -83,59 +83,11 @@ def test_find_offers_what_there_is():
         find("pendulums")
 
 
-# ---------------------------------------------------------------- report
-
-
-def test_report_page(tmp_path):
-    out = tmp_path / "report"
-    (result,) = report.reproduce([find("caldirola_particle")], out, progress=False)
-    assert result.passed
-    html = (out / "index.html").read_text()
-    assert "43 of 43" in html
-    assert html.count('class="PASS"') == 43 + 2
-    assert "FAIL" not in re.sub(r"<style>.*?</style>", "", html, flags=re.S)
-    for name in re.findall(r'src="([^"]+)"', html):
-        assert (out / name).stat().st_size > 500
-    report.reproduce([find("caldirola_particle")], out, progress=False)  # its own folder may be replaced
-
-
-def test_report_shows_the_card_of_an_entry(tmp_path):
-    """What `audit` finds, as a table and a picture under the figure; only where the entry asks for it."""
-    quick = {"checks": lambda: [Check("x", 1.0, 1.0, 1e-9)], "figure": lambda: new_figure()[0], "steps": 60}
-    shown = replace(find("pendulum"), **quick, card=True)
-    without = replace(shown, name="another", card=False)
-    results = report.reproduce([shown, without], tmp_path / "report", progress=False)
-    assert results[1].card is None
-    assert results[0].card is not None
-    card, _ = results[0].card
-    assert int(card.trajectory.steps_completed) == 60
-    html = (tmp_path / "report" / "index.html").read_text()
-    first, second = html.split('<h2 id="another">')
-    assert "over 60 steps of 0.1 s" in first
-    assert first.index('src="pendulum.png"') < first.index(card.html()) < first.index('src="pendulum-card.png"')
-    assert (tmp_path / "report" / "pendulum-card.png").stat().st_size > 5000
-    assert "audit" not in second
-    assert "card.png" not in second
-
-
-def test_report_leaves_other_folders_alone(tmp_path):
-    (tmp_path / "mine.txt").write_text("keep")
-    with pytest.raises(FileExistsError, match="holds other files"):
-        report.reproduce([], tmp_path, progress=False)
-    with pytest.raises(FileExistsError, match="is a file"):
-        report.reproduce([], tmp_path / "mine.txt", progress=False)
-    with pytest.raises(FileNotFoundError, match="create it first"):
-        report.reproduce([], tmp_path / "a" / "b", progress=False)
-    assert (tmp_path / "mine.txt").read_text() == "keep"
-
-
-def test_a_wrong_number_fails_the_report(tmp_path, monkeypatch):
-    entry = replace(find("caldirola_particle"), checks=lambda: [Check("x", 1.0, 2.0, 1e-9)])
-    monkeypatch.setitem(ENTRIES, "caldirola_particle", entry)
-    done = run(app, ["reproduce", "caldirola_particle", "--out", str(tmp_path / "report")])
-    assert done.exit_code == 1
-    assert "FAIL" in done.output
-    assert "0 of 1" in (tmp_path / "report" / "index.html").read_text()
+def test_every_file_of_the_gallery_is_in_its_list():
+    files = {path.stem for path in Path(block_move.__file__).parent.glob("*.py") if "\nentry = " in path.read_text()}
+    assert files == set(ENTRIES)
+    assert len(ENTRIES) == len(NAMES)
+    assert all(entry.name == name for name, entry in ENTRIES.items())
 
 
 # ---------------------------------------------------------------- command line
@@ -150,6 +102,8 @@ def test_list():
 def test_version_and_help():
     assert ac.__version__ in run(app, ["--version"]).output
     assert "reproduce" in run(app, ["--help"]).output
+    module = [sys.executable, "-m", "accion", "--version"]
+    assert subprocess.run(module, capture_output=True, text=True, check=True).stdout == f"accion {ac.__version__}\n"
 
 
 def test_run_writes_what_it_computed(tmp_path):
@@ -183,6 +137,8 @@ def test_run_writes_what_it_computed(tmp_path):
         (["run", "damped_spring", "--steps", "0"], "steps must be"),
         (["run", "damped_spring", "--animate", "2"], "needs --out"),
         (["reproduce", "nothing"], "Try one of"),
+        (["reproduce", "--jobs", "0"], "at least 1; got 0"),
+        (["reproduce", "kepler", "--quick"], "not both"),
     ],
 )
 def test_bad_commands_are_named(arguments, words):

@@ -1,6 +1,9 @@
 """Imports go one way."""
 
 import ast
+import re
+import sys
+import tomllib
 from pathlib import Path
 
 import accion
@@ -9,7 +12,7 @@ import accion
 ORDER = [
     "_config", "errors", "progress", "products", "newton", "spaces", "systems", "methods", "inputs", "nodes", "pullback", "windows", "symbolic",
     "step", "thermal", "higher", "schemes", "discrete_higher", "discrete", "continuous", "plot", "storage", "trajectory", "simulate", "boundary",
-    "analysis", "thermo", "formation", "campaign", "control", "gallery", "report", "cli",
+    "analysis", "thermo", "formation", "campaign", "control", "gallery", "report", "cli", "__main__",
 ]  # fmt: skip
 ROOT = Path(accion.__file__).parent
 
@@ -36,6 +39,52 @@ def test_imports_go_one_way():
             if other != layer and ORDER.index(other) >= ORDER.index(layer):
                 wrong.append(f"{path.relative_to(ROOT)} imports {other}")
     assert wrong == []
+
+
+def foreign(path):
+    """The packages that the file imports from elsewhere, each with whether a function imports it, when it is called."""
+    tree = ast.parse(path.read_text())
+    later = {id(inner) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) for inner in ast.walk(node)}
+    for node in ast.walk(tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        for name in {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"accion"}:
+            yield name, id(node) in later
+
+
+def test_nothing_is_imported_that_the_default_install_lacks():
+    """Only what `dependencies` of pyproject.toml name. Functions may ask for Dask, where a campaign
+    runs on a cluster, and for IPOPT's package, which has no wheel on every machine."""
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    always, sometimes, cluster = (
+        {re.split(r"[^\w-]", text)[0].replace("-", "_") for text in texts}
+        for texts in (
+            [*(text for text in project["dependencies"] if ";" not in text), "cycler"],  # of matplotlib
+            [text for text in project["dependencies"] if ";" in text],
+            [*project["optional-dependencies"]["cluster"], "cloudpickle"],  # Dask depends on it
+        )
+    )
+    assert sometimes == {"ipyopt"}
+    found = {(path.relative_to(ROOT).as_posix(), *name) for path in ROOT.rglob("*.py") for name in foreign(path)}
+    asked = {(path, name) for path, name, in_function in found if in_function and name not in always}
+    assert {(path, name) for path, name, in_function in found if not in_function and name not in always} == set()
+    assert {path for path, name in asked if name in cluster} == {"campaign/cluster.py", "campaign/file.py"}
+    assert {path for path, name in asked if name not in cluster} == {"control/ipopt.py"}
+    assert {name for _, name in asked} <= cluster | sometimes
+
+
+def test_what_is_missing_is_named(monkeypatch):
+    import pytest
+
+    from accion.campaign.cluster import on_cluster
+    from accion.control import ipopt
+
+    for name in ("ipyopt", "distributed"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ValueError, match=r"need IPOPT.*Linux on x86-64.*pip install 'accion\[control\]'"):
+        ipopt.load()
+    with pytest.raises(ImportError, match=r"needs dask: pip install 'accion\[cluster\]'"):
+        next(on_cluster(None, None, [], None))
 
 
 def test_files_are_short():

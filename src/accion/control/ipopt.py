@@ -27,8 +27,9 @@ def load():
         import ipyopt
     except ImportError as error:
         raise ValueError(
-            "bounds, inequalities and free durations need IPOPT: pip install 'accion[control]' (the package ipyopt). "
-            "Problems with equations only are solved without it."
+            "bounds, inequalities and free durations need IPOPT, and its package ipyopt is not here. It is installed with accion "
+            "where it has wheels: Linux on x86-64, Python 3.11 to 3.13. Elsewhere install the library IPOPT, then "
+            "pip install 'accion[control]'. Problems with equations only are solved without it."
         ) from error
     return ipyopt
 

@@ -1,104 +1,64 @@
 """Simulate the gallery, compare it with the references, write the page."""
 
-import shutil
-import tempfile
-import time
-from dataclasses import dataclass
-from pathlib import Path
+import os
+from contextlib import closing
 
-import jax
-
-from accion.analysis import Card, audit
-from accion.gallery.base import Check, Entry, equations_of
-from accion.plot import save_figure
-from accion.progress import progress_bar
+from accion import gallery
+from accion.report.folder import Folder
+from accion.report.one import attempt
 from accion.report.page import page
-from accion.symbolic import symbolic
-from accion.symbolic.render import drawable
+from accion.report.workers import MOST, side_by_side
 
-MARKER = "accion-report"  # a file that says that a folder is ours to replace
-CARD_STEPS = 1000  # at most
-
-
-@dataclass(frozen=True)
-class Result:
-    """What became of one gallery system."""
-
-    entry: Entry
-    checks: list[Check]
-    equations: list[tuple[str, list[str]]]  # titles, and the files of their pictures
-    figure: str
-    card: tuple[Card, str] | None  # with the file of its picture
-    seconds: float
-
-    @property
-    def passed(self):
-        return bool(self.checks) and all(check.passed for check in self.checks)
+# Those that take longest start first, so that no process is left alone with one at the end.
+LONGEST = ("acrobot", "two_link_arm", "satellite_attitude", "cart_pole", "kelly_cart_pole", "skate_parking", "double_pendulum", "free_top")
 
 
-def reproduce(entries, out, *, progress=True):
-    """Run `entries`, write `out`/index.html and its pictures, and return a `Result` for each.
+def reproduce(names, out, *, jobs=None, find=gallery.find, tell=lambda name, result=None: None):
+    """Run the systems `names`, write `out`/index.html and its pictures, and return a `Result` for each.
 
-    The page is put in place when it is whole. A folder that holds anything else than an earlier report is an error.
+    With `jobs` they run in so many processes, and `find` (name -> `Entry`) must then be a function that another process can import;
+    else here, one after the other. A system that fails is a result too. The page is written after each system, and an interruption leaves
+    one that shows what is done. A folder that holds other files and no report is an error; files of others in a report are left alone,
+    and the earlier report is removed when all systems have ended.
+
+    `tell(name)` hears of each system that starts, `tell(name, result)` of each that has ended.
     """
-    out = Path(out)
-    check_folder(out)
-    results = []
-    with tempfile.TemporaryDirectory(prefix=".accion-", dir=out.parent) as folder:
-        work = Path(folder) / "report"
-        work.mkdir()
-        (work / MARKER).touch()
-        if progress:
-            with progress_bar("gallery", len(entries)) as advance:
-                for entry in entries:
-                    advance(0, entry.name)
-                    results.append(run_entry(entry, work))
-                    advance(1)
+    folder, results = Folder(out), {}
+
+    def show(state):
+        done = [results[name] for name in names if name in results]
+        before = [f"{run.name}/index.html" for run in folder.earlier if (run / "index.html").is_file()]
+        folder.write(lambda pictures, root: page(done, pictures, state, root + before[0] if state and before else ""))
+
+    try:
+        with closing(in_turn(names, find, folder.run, jobs, tell)) as running:
+            for result in running:
+                results[result.name] = result
+                show(f"{len(results)} of {len(names)} systems so far" if len(results) < len(names) else "")
+                tell(result.name, result)
+    except KeyboardInterrupt:
+        folder.keep_only(results)
+        if results:
+            show(f"interrupted: {len(results)} of {len(names)} systems had ended")
         else:
-            results = [run_entry(entry, work) for entry in entries]
-        (work / "index.html").write_text(page(results))
-        if out.exists():
-            shutil.rmtree(out)
-        work.rename(out)
-    return results
+            folder.drop()
+        raise
+    folder.finish()
+    return [results[name] for name in names]
 
 
-def check_folder(out):
-    if out.is_dir() and any(out.iterdir()) and not (out / MARKER).exists():
-        raise FileExistsError(f"{out} holds other files; choose an empty or new folder for the report.")
-    if out.exists() and not out.is_dir():
-        raise FileExistsError(f"{out} is a file; choose a folder for the report.")
-    if not out.parent.is_dir():
-        raise FileNotFoundError(f"the folder {out.parent} does not exist; create it first.")
+def in_turn(names, find, folder, jobs, tell):
+    """Results as they come: from processes, or from here."""
+    if jobs is not None:
+        first = [name for name in LONGEST if name in names]
+        yield from side_by_side([*first, *(name for name in names if name not in first)], find, folder, jobs, tell)
+        return
+    for name in names:
+        tell(name)
+        yield attempt(find, name, folder)
 
 
-def run_entry(entry, folder):
-    begin = time.perf_counter()
-    checks = entry.checks()
-    save_figure(entry.figure(), folder / f"{entry.name}.png")
-    card = draw_card(entry, folder) if entry.card else None
-    pictures = []
-    for title, equations in symbolic(equations_of(entry)).sheet.groups:
-        names = [f"{entry.name}-{len(pictures)}-{i}.svg" for i in range(len(equations))]
-        for name, equation in zip(names, equations, strict=True):
-            draw_formula(drawable(equation), folder / name)
-        pictures.append((title, names))
-    # What was compiled for one entry serves no other: kept for all of them it fills gigabytes.
-    jax.clear_caches()
-    return Result(entry, checks, pictures, f"{entry.name}.png", card, time.perf_counter() - begin)
-
-
-def draw_card(entry, folder):
-    card = audit(entry.system, entry.method, **entry.start, h=entry.h, steps=min(entry.steps, CARD_STEPS))
-    name = f"{entry.name}-card.png"
-    save_figure(card.figure(), folder / name)
-    return card, name
-
-
-def draw_formula(formula, path):
-    """A picture of LaTeX, so that the page needs nothing from elsewhere."""
-    from matplotlib import mathtext, rc_context
-    from matplotlib.font_manager import FontProperties
-
-    with rc_context({"mathtext.fontset": "cm", "svg.fonttype": "path", "svg.hashsalt": "accion"}):
-        mathtext.math_to_image(f"${formula}$", path, prop=FontProperties(size=14), format="svg", dpi=72)
+def default_jobs():
+    """As many processes as cores, as far as they fit in memory."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, MOST)

@@ -16,14 +16,21 @@ td.number { text-align: right; font-family: ui-monospace, monospace; white-space
 """
 
 
-def page(results):
-    """The whole page for a list of results."""
-    body = "\n".join(section(result) for result in results)
+def page(results, pictures="", state="", earlier=""):
+    """The whole page for a list of results.
+
+    `pictures` is the way from the page to their folder, `state` what is to be said of a run that has not ended, and `earlier` the way to
+    the report before it.
+    """
+    body = "\n".join(section(result, pictures) for result in results)
     stamp = f"accion {version('accion')}, jax {version('jax')}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    if earlier:
+        state += f'; the report before this one is <a href="{escape(earlier)}">here</a>'
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>accion: gallery report</title><style>{STYLE}</style></head>
 <body><h1>accion: the gallery, reproduced</h1><p class="stamp">{escape(stamp)}</p>
+{f'<p class="state">{state}.</p>' if state else ""}
 {summary(results)}
 {body}
 </body></html>
@@ -36,41 +43,56 @@ def word(passed):
 
 def summary(results):
     rows = "".join(
-        f'<tr><td><a href="#{r.entry.name}">{escape(r.entry.title)}</a></td><td>{escape(r.entry.source)}</td>'
-        f'<td class="number">{sum(c.passed for c in r.checks)} of {len(r.checks)}</td><td class="number">{r.seconds:.1f} s</td>'
-        f'<td class="{word(r.passed)}">{word(r.passed)}</td></tr>'
+        f'<tr><td><a href="#{r.name}">{escape(r.title)}</a></td><td>{escape(r.source)}</td>'
+        f'<td class="number">{r.agreeing}</td><td class="number">{r.seconds:.1f} s</td>'
+        f'<td class="{word(r.passed)}">{word(r.passed)}</td><td>{escape(r.reason)}</td></tr>'
         for r in results
     )
-    return f"<table><tr><th>system</th><th>source</th><th>numbers that agree</th><th>time</th><th></th></tr>{rows}</table>"
+    return f"<table><tr><th>system</th><th>source</th><th>numbers that agree</th><th>time</th><th></th><th></th></tr>{rows}</table>"
 
 
-def section(result):
-    entry = result.entry
+def section(result, pictures):
+    return f"""<h2 id="{result.name}">{escape(result.title)}</h2>
+<p class="source">{escape(result.source)}; <code>accion run {result.name}</code></p>
+<p>{escape(result.text)}</p>
+{failed(result) if result.error is not None else shown(result, pictures)}"""
+
+
+def failed(result):
+    """Why there are no numbers."""
+    where = f"<details><summary>where it happened</summary><pre>{escape(result.details)}</pre></details>" if result.details else ""
+    return f'<p class="FAIL">FAIL: {escape(result.error)}</p>{where}'
+
+
+def shown(result, pictures):
+    """Equations, figure, card, and the numbers beside the reference."""
     formulas = "".join(
-        f'<p class="title">{escape(title)}</p>' + "".join(f'<div class="formula"><img src="{name}" alt="{escape(title)}"></div>' for name in names)
+        f'<p class="title">{escape(title)}</p>'
+        + "".join(f'<div class="formula"><img src="{pictures}{name}" alt="{escape(title)}"></div>' for name in names)
         for title, names in result.equations
     )
-    card = "" if result.card is None else audited(*result.card)
-    worst = max(result.checks, key=lambda c: c.used)
-    return f"""<h2 id="{entry.name}">{escape(entry.title)}</h2>
-<p class="source">{escape(entry.source)}; <code>accion run {entry.name}</code></p>
-<p>{escape(entry.text)}</p>
-{formulas}
-<img class="figure" src="{result.figure}" alt="{escape(entry.title)}">
-{card}
-<p class="{word(result.passed)}">{word(result.passed)}: {sum(c.passed for c in result.checks)} of {len(result.checks)} numbers agree with the
-reference; nearest to its tolerance: {escape(worst.what)}, off by {worst.shown[0]} of {worst.shown[1]}.</p>
+    return f"""{formulas}
+<img class="figure" src="{pictures}{result.figure}" alt="{escape(result.title)}">
+{"" if result.card is None else audited(result.card, pictures)}
+<p class="{word(result.passed)}">{word(result.passed)}: {result.agreeing} numbers agree with the reference; {escape(nearest(result))}.</p>
 <details><summary>all {len(result.checks)} numbers</summary><table>
 <tr><th>quantity</th><th>accion</th><th>reference</th><th>difference</th><th>tolerance</th><th></th></tr>
 {"".join(row(check) for check in result.checks)}</table></details>"""
 
 
-def audited(card, figure):
+def nearest(result):
+    """The number that is most in danger, or the worst of those that differ."""
+    if not result.passed:
+        return result.reason
+    worst = max(result.checks, key=lambda check: check.used)
+    return f"nearest to its tolerance: {worst.what}, off by {worst.shown[0]} of {worst.shown[1]}"
+
+
+def audited(card, pictures):
     """What `audit` found, as a table and a picture."""
-    steps = int(card.trajectory.steps_completed)
-    return f"""<p>What <code>audit</code> finds about this system and method, over {steps} steps of {float(card.trajectory.h):.4g} s:</p>
-<div class="card">{card.html()}</div>
-<img class="figure" src="{figure}" alt="errors over the step, energy and momenta over time">"""
+    return f"""<p>What <code>audit</code> finds about this system and method, over {card.steps} steps of {card.h:.4g} s:</p>
+<div class="card">{card.html}</div>
+<img class="figure" src="{pictures}{card.figure}" alt="errors over the step, energy and momenta over time">"""
 
 
 def row(check):

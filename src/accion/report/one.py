@@ -1,0 +1,130 @@
+"""One gallery system: its numbers against the reference, its figure, its equations as pictures."""
+
+import sys
+import time
+import traceback
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+
+from accion.analysis import audit
+from accion.gallery.base import Check, Entry, equations_of
+from accion.plot import save_figure
+from accion.symbolic import symbolic
+from accion.symbolic.render import drawable
+
+CARD_STEPS = 1000  # at most
+
+
+class Card(NamedTuple):
+    """What `audit` found, as the page shows it."""
+
+    html: str
+    steps: int
+    h: float
+    figure: str  # a file, like the others below
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one gallery system: plain data, so that another process can send it."""
+
+    name: str
+    title: str
+    source: str = ""
+    text: str = ""
+    checks: list[Check] = field(default_factory=list)
+    equations: list[tuple[str, list[str]]] = field(default_factory=list)  # titles, and the files of their pictures
+    figure: str | None = None
+    card: Card | None = None
+    seconds: float = 0.0  # of the clock
+    processor: float = 0.0  # seconds that its process used
+    memory: int = 0  # bytes that its process had at most until then, 0 where that is not known
+    error: str | None = None  # why it could not be run to its end
+    details: str = ""
+
+    @property
+    def passed(self):
+        return self.error is None and bool(self.checks) and all(check.passed for check in self.checks)
+
+    @property
+    def agreeing(self):
+        """How many numbers agree, of how many."""
+        return f"{sum(check.passed for check in self.checks)} of {len(self.checks)}"
+
+    @property
+    def reason(self):
+        """Why it did not pass, in one line; empty where it did."""
+        if self.error is not None or self.passed:
+            return self.error or ""
+        if not self.checks:
+            return "it compares no number"
+        wrong = [check for check in self.checks if not check.passed]
+        worst = max(wrong, key=lambda check: check.difference / check.tolerance)
+        return (
+            f"{len(wrong)} of {len(self.checks)} numbers differ: {worst.what} is {worst.value:.9g} and not {worst.target:.9g}, "
+            f"off by {worst.difference:.1e} where {worst.tolerance:.1e} is allowed"
+        )
+
+
+def attempt(find, name, folder):
+    """The result of the system `find(name)`, its pictures in `folder`/name; an error of it is a result too."""
+    begin, used = time.perf_counter(), time.process_time()
+    known = Result(name, name)
+    try:
+        entry = find(name)
+        known = replace(known, title=entry.title, source=entry.source, text=entry.text)
+        result = replace(known, **run_entry(entry, folder))
+    except Exception as error:  # of any kind: the systems after it are run nevertheless, and the page says what it was
+        first = (str(error).strip() or "without a word").splitlines()[0]
+        result = replace(known, error=f"{type(error).__name__}: {first}", details="".join(traceback.format_exception(error)))
+    # What was compiled for one entry serves no other: kept for all of them it fills gigabytes.
+    jax.clear_caches()
+    taken = {"seconds": time.perf_counter() - begin, "processor": time.process_time() - used}
+    return replace(result, **taken, memory=peak_memory())
+
+
+def run_entry(entry: Entry, folder) -> dict[str, Any]:
+    """What a `Result` says of an entry that was run to its end."""
+    (folder / entry.name).mkdir()
+    checks = entry.checks()
+    figure = f"{entry.name}/figure.png"
+    save_figure(entry.figure(), folder / figure)
+    card = draw_card(entry, folder) if entry.card else None
+    pictures = []
+    for title, equations in symbolic(equations_of(entry)).sheet.groups:
+        names = [f"{entry.name}/{len(pictures)}-{i}.svg" for i in range(len(equations))]
+        for name, equation in zip(names, equations, strict=True):
+            draw_formula(drawable(equation), folder / name)
+        pictures.append((title, names))
+    return {"checks": checks, "equations": pictures, "figure": figure, "card": card}
+
+
+def draw_card(entry, folder):
+    card = audit(entry.system, entry.method, **entry.start, h=entry.h, steps=min(entry.steps, CARD_STEPS))
+    name = f"{entry.name}/card.png"
+    save_figure(card.figure(), folder / name)
+    return Card(card.html(), int(card.trajectory.steps_completed), float(card.trajectory.h), name)
+
+
+def draw_formula(formula, path):
+    """A picture of LaTeX, so that the page needs nothing from elsewhere."""
+    from matplotlib import mathtext, rc_context
+    from matplotlib.font_manager import FontProperties
+
+    with rc_context({"mathtext.fontset": "cm", "svg.fonttype": "path", "svg.hashsalt": "accion"}):
+        mathtext.math_to_image(f"${formula}$", path, prop=FontProperties(size=14), format="svg", dpi=72)
+
+
+def peak_memory():
+    """Bytes that this process had in memory at most, 0 where the system does not tell."""
+    if sys.platform == "linux":  # where `getrusage` also counts the process that started this one
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), 0)
+    if sys.platform != "darwin":
+        return 0
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -13,11 +13,17 @@ import numpy as np
 
 from accion import higher, inputs, nodes, pullback, windows
 from accion.errors import ConnectFailed
+from accion.newton import EPS
 from accion.systems import Entropic, HigherOrderSystem, System
+from accion.systems.rank import regular_or_raise, relative_rank
 from accion.trajectory import Trajectory, rows
 
 ITERATIONS = 100
 HALVINGS = 12
+# A residual this many times the rounding of its row is none.
+SOLVED = 64
+# Where rounding moves a solution by more than this part of its size, it is asked whether the system is regular at all.
+LOOSE = 1e-3
 
 
 class Path(NamedTuple):
@@ -227,23 +233,55 @@ def derivatives(system, method, t0, h, steps, path, ends):
 def newton(system, method, t0, h, steps, path, ends):
     """The path that solves all equations, and how many iterations it took."""
     problem = (system, method, t0, h, steps)
-    error = size(equations(*problem, path, ends))
+    error, how = size(equations(*problem, path, ends)), f"in {ITERATIONS} iterations"
     for i in range(ITERATIONS):
-        change = linear_step(system, equations(*problem, path, ends), derivatives(*problem, path, ends), steps)
-        relative = float(jnp.max(jnp.abs(change[0])) / (1 + max(float(jnp.max(jnp.abs(leaf))) for leaf in jax.tree.leaves(path.q))))
-        path, error, scale = damped(problem, path, ends, change, error)
-        if scale == 1.0 and relative < 1e-9:
+        extent = 1 + max(float(jnp.max(jnp.abs(leaf))) for leaf in jax.tree.leaves(path.q))
+        step = linear_step(system, equations(*problem, path, ends), derivatives(*problem, path, ends), steps, extent)
+        if step.change is None:
+            scale, how = 0.0, f"after {i} iterations: the matrix of Newton's method is singular there (a guess that is too symmetric, or conjugate ends)"
+        else:
+            relative = float(jnp.max(jnp.abs(step.change[0])) / extent)
+            path, error, scale = damped(problem, path, ends, step.change, error)
+        # Where the step leads nowhere, or is rounding at large, the path may solve the equations all the same: the ends may allow many such paths.
+        if (scale == 1.0 and relative < 1e-9) or (scale == 0.0 and step.solved):
+            if step.change is None or step.sway > LOOSE * extent:
+                check_regular(system, t0, h, steps, path)
             return path, i + 1
         if scale == 0.0:
             break
+    check_regular(system, t0, h, steps, path)
     balance, _ = equations(*problem, path, ends)
     t = float(t0 + int(np.argmax(np.max(np.abs(np.asarray(balance)), axis=1))) * h)
     raise ConnectFailed(
-        f"no trajectory between qa and qb was found in {ITERATIONS} iterations: the equations are off by {error:.3g}, most at t = {t:.4g}. "
+        f"no trajectory between qa and qb was found {how}; the equations are off by {error:.3g}, most at t = {t:.4g}. "
         "Pass a better guess= (a solution with a shorter duration or fewer steps), or check that one exists.",
         residual=error,
         t=t,
     )
+
+
+def check_regular(system, t0, h, steps, path):
+    """Raise ValueError where the system is regular nowhere on the path: its ends then do not determine it."""
+    K = np.asarray(regularities(system, t0, h, steps, path))
+    finite = K[np.all(np.isfinite(K), axis=(1, 2))]
+    if len(finite) and all(relative_rank(each, system.space.dim)[0] < len(each) for each in finite):
+        regular_or_raise(system, finite[len(finite) // 2], "between qa and qb")
+
+
+@jax.jit(static_argnames="steps")
+def regularities(system, t0, h, steps, path):
+    """The matrix that is to be regular, on each window: d2L/dv2, of order r by q^(r), bordered by the constraints."""
+    q, x, lam = all_windows(system, path, steps)
+    times = t0 + h * jnp.arange(len(x))
+
+    def one(t, q, x, lam):
+        lam = lam if system.vakonomic is not None else None
+        if isinstance(system, HigherOrderSystem):
+            d = windows.combine(windows.differencing(len(x)), x)
+            return system.regularity(t, q, windows.derivatives(d, 0.0, h), lam)
+        return nodes.bordered(system, t, q, x[0] / h, lam)
+
+    return jax.vmap(one)(times, q, x, lam)
 
 
 def size(residual):
@@ -284,14 +322,37 @@ class Band:
         columns = (j * self.b + column)[:, None, None] + np.arange(values.shape[2])[None, None, :]
         np.add.at(self.entries, (self.width + rows - columns, np.broadcast_to(columns, np.broadcast_shapes(rows.shape, columns.shape))), values)
 
+    def largest(self):
+        """The largest entry of each row."""
+        found, width = np.zeros(self.entries.shape[1]), self.width
+        for k, line in enumerate(np.abs(self.entries)):
+            shift = k - width  # row = column + shift
+            part = line[max(0, -shift) : len(line) - max(0, shift)]
+            first = max(0, shift)
+            found[first : first + len(part)] = np.maximum(found[first : first + len(part)], part)
+        return found
+
     def solve(self, right):
-        from scipy.linalg import solve_banded
+        """The solution for each column of `right`, None where the matrix is singular."""
+        from scipy.linalg import LinAlgError, solve_banded
 
-        return solve_banded((self.width, self.width), self.entries, right, overwrite_ab=True, check_finite=False)
+        try:
+            return solve_banded((self.width, self.width), self.entries, right, overwrite_ab=True, check_finite=False)
+        except LinAlgError:
+            return None
 
 
-def linear_step(system, residual, jacobians, steps):
-    """The Newton correction: displacements of all nodes, shape (steps + 1, dim), and of all multipliers.
+class Step(NamedTuple):
+    """A step of Newton's method: the change of nodes and multipliers (None where the matrix is singular), whether the equations hold to
+    roundoff before it, and how far their rounding sways the solution."""
+
+    change: Any
+    solved: bool
+    sway: float
+
+
+def linear_step(system, residual, jacobians, steps, extent):
+    """The Newton correction: displacements of all nodes, shape (steps + 1, dim), and of all multipliers; `extent` is the size of configurations.
 
     A block for each node: its displacement, then the multipliers of the window that it begins (vakonomic) or its own (holonomic). What is
     not unknown, the nodes at the ends and multipliers that do not exist, has an equation 1 x = 0 and is in no other. Solved by LAPACK with pivoting.
@@ -333,8 +394,13 @@ def linear_step(system, residual, jacobians, steps):
     right[:, :n] = -balance
     if m:
         right[: len(closed), n:] = -closed
-    x = band.solve(right.ravel()).reshape(steps + 1, n + m)
-    return jnp.asarray(x[:, :n]), jnp.asarray(x[:multiplied, n:])
+    noise = EPS * band.largest() * extent
+    solved = bool(np.all(np.abs(right.ravel()) <= SOLVED * noise))
+    found = band.solve(np.stack([right.ravel(), noise * np.random.default_rng(0).choice([-1.0, 1.0], noise.shape)], axis=1))
+    if found is None or not np.all(np.isfinite(found)):
+        return Step(None, solved, np.inf)
+    x, sway = found[:, 0].reshape(steps + 1, n + m), float(np.max(np.abs(found[:, 1])))
+    return Step((jnp.asarray(x[:, :n]), jnp.asarray(x[:multiplied, n:])), solved, sway)
 
 
 # ---------------------------------------------------------------- the trajectory
@@ -350,7 +416,7 @@ def collect(system, method, t0, h, steps, path, iterations):
         return Trajectory(p=p, jets=jets, lam=lam if system.multipliers else None, **done)
     p, guess, lam = jnp.concatenate([-G[:1, 0], G[:, 1]]), jnp.concatenate([x[:1], x]) / h, None
     if system.constraint is not None:
-        _, p, lam = rows(nodes.node, False, system, t, path.q, p, guess)
+        guess, p, lam = rows(nodes.node, False, system, t, path.q, p, guess)
     return Trajectory(p=p, lam=lam, guess=guess, **done)
 
 

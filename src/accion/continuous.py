@@ -101,7 +101,7 @@ def unflat(y, z, n):
 
 @jax.jit
 def first_look(system, t, z, v, lam):
-    return higher_look(system, t, z, v, lam) if isinstance(system, HigherOrderSystem) else look(system, t, z, v)
+    return higher_look(system, t, z, v, lam) if isinstance(system, HigherOrderSystem) else look(system, t, z, v, lam)
 
 
 first_temperature = jax.jit(lambda system, t, z, v: system.temperature(t, z, v))

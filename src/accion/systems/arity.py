@@ -1,0 +1,26 @@
+"""How many arguments a user's function takes, asked before it is called."""
+
+import inspect
+
+
+def check_function(name, f, arguments, optional=False):
+    """Raise ValueError unless `f` is a function that can be called with the `arguments`, a text such as "t, q, v, params".
+
+    A function whose signature Python does not know is left to its first call.
+    """
+    if f is None and optional:
+        return
+    if not callable(f):
+        raise ValueError(f"{name} must be a function {name}({arguments}){' or None' if optional else ''}; got {f!r}.")
+    try:
+        signature = inspect.signature(f)
+    except (TypeError, ValueError):
+        return
+    wanted = arguments.split(", ")
+    try:
+        signature.bind(*wanted)
+    except TypeError as error:
+        raise ValueError(
+            f"{name} takes {len(wanted)} arguments, {name}({arguments}); the function that was given takes {signature} ({error}). Write it "
+            f"as a function of ({arguments})."
+        ) from error

@@ -12,16 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion import higher, inputs, nodes, pullback, windows
+from accion.bands import Band
 from accion.errors import ConnectFailed
-from accion.newton import EPS
 from accion.systems import Entropic, HigherOrderSystem, System
 from accion.systems.rank import regular_or_raise, relative_rank
 from accion.trajectory import Trajectory, rows
 
 ITERATIONS = 100
 HALVINGS = 12
-# A residual this many times the rounding of its row is none.
-SOLVED = 64
 # Where rounding moves a solution by more than this part of its size, it is asked whether the system is regular at all.
 LOOSE = 1e-3
 
@@ -237,14 +235,14 @@ def newton(system, method, t0, h, steps, path, ends):
     for i in range(ITERATIONS):
         extent = 1 + max(float(jnp.max(jnp.abs(leaf))) for leaf in jax.tree.leaves(path.q))
         step = linear_step(system, equations(*problem, path, ends), derivatives(*problem, path, ends), steps, extent)
-        if step.change is None:
-            scale, how = 0.0, f"after {i} iterations: the matrix of Newton's method is singular there (a guess that is too symmetric, or conjugate ends)"
+        if step.x is None:
+            scale, how = 0.0, f"after {i} iterations, where Newton's matrix is singular (too symmetric a guess, or conjugate ends)"
         else:
-            relative = float(jnp.max(jnp.abs(step.change[0])) / extent)
-            path, error, scale = damped(problem, path, ends, step.change, error)
-        # Where the step leads nowhere, or is rounding at large, the path may solve the equations all the same: the ends may allow many such paths.
+            relative = float(jnp.max(jnp.abs(step.x[0])) / extent)
+            path, error, scale = damped(problem, path, ends, step.x, error)
+        # Where the step leads nowhere the path may solve the equations all the same: the ends may allow many such paths.
         if (scale == 1.0 and relative < 1e-9) or (scale == 0.0 and step.solved):
-            if step.change is None or step.sway > LOOSE * extent:
+            if step.x is None or step.sway > LOOSE * extent:
                 check_regular(system, t0, h, steps, path)
             return path, i + 1
         if scale == 0.0:
@@ -309,48 +307,6 @@ def moved(space, path, e, dlam):
     return Path(q, path.x + (e[1:] - e[:-1]) if space.flat else all_increments(space, q), path.lam + dlam)
 
 
-class Band:
-    """A banded matrix that is added to block by block; block (i, j) is at rows and columns i b and j b."""
-
-    def __init__(self, blocks, b, reach):
-        self.b, self.width = b, (reach + 1) * b - 1
-        self.entries = np.zeros((2 * self.width + 1, blocks * b))
-
-    def add(self, i, j, values, row=0, column=0):
-        """Add `values`, shape (blocks, rows, columns), in the blocks (i, j), arrays of numbers of blocks, from (row, column) of each on."""
-        rows = (i * self.b + row)[:, None, None] + np.arange(values.shape[1])[None, :, None]
-        columns = (j * self.b + column)[:, None, None] + np.arange(values.shape[2])[None, None, :]
-        np.add.at(self.entries, (self.width + rows - columns, np.broadcast_to(columns, np.broadcast_shapes(rows.shape, columns.shape))), values)
-
-    def largest(self):
-        """The largest entry of each row."""
-        found, width = np.zeros(self.entries.shape[1]), self.width
-        for k, line in enumerate(np.abs(self.entries)):
-            shift = k - width  # row = column + shift
-            part = line[max(0, -shift) : len(line) - max(0, shift)]
-            first = max(0, shift)
-            found[first : first + len(part)] = np.maximum(found[first : first + len(part)], part)
-        return found
-
-    def solve(self, right):
-        """The solution for each column of `right`, None where the matrix is singular."""
-        from scipy.linalg import LinAlgError, solve_banded
-
-        try:
-            return solve_banded((self.width, self.width), self.entries, right, overwrite_ab=True, check_finite=False)
-        except LinAlgError:
-            return None
-
-
-class Step(NamedTuple):
-    """A step of Newton's method: the change of nodes and multipliers (None where the matrix is singular), whether the equations hold to
-    roundoff before it, and how far their rounding sways the solution."""
-
-    change: Any
-    solved: bool
-    sway: float
-
-
 def linear_step(system, residual, jacobians, steps, extent):
     """The Newton correction: displacements of all nodes, shape (steps + 1, dim), and of all multipliers; `extent` is the size of configurations.
 
@@ -394,13 +350,11 @@ def linear_step(system, residual, jacobians, steps, extent):
     right[:, :n] = -balance
     if m:
         right[: len(closed), n:] = -closed
-    noise = EPS * band.largest() * extent
-    solved = bool(np.all(np.abs(right.ravel()) <= SOLVED * noise))
-    found = band.solve(np.stack([right.ravel(), noise * np.random.default_rng(0).choice([-1.0, 1.0], noise.shape)], axis=1))
-    if found is None or not np.all(np.isfinite(found)):
-        return Step(None, solved, np.inf)
-    x, sway = found[:, 0].reshape(steps + 1, n + m), float(np.max(np.abs(found[:, 1])))
-    return Step((jnp.asarray(x[:, :n]), jnp.asarray(x[:multiplied, n:])), solved, sway)
+    found = band.correct(right.ravel(), extent)
+    if found.x is None:
+        return found
+    x = found.x.reshape(steps + 1, n + m)
+    return found._replace(x=(jnp.asarray(x[:, :n]), jnp.asarray(x[:multiplied, n:])))
 
 
 # ---------------------------------------------------------------- the trajectory

@@ -33,11 +33,21 @@ def is_traced(tree):
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
 
 
+def check_kind(system):
+    """Raise ValueError unless `system` is a system of any kind."""
+    if isinstance(system, System | HigherOrderSystem | Entropic):
+        return
+    owner = vars(system).get("system") if hasattr(system, "__dict__") else None
+    if isinstance(owner, System | HigherOrderSystem | Entropic):
+        kind = type(system).__name__
+        raise ValueError(f"the first argument must be a System; got a {kind}. Its system is its attribute `system`: pass that.")
+    raise ValueError(f"the first argument must be a System; got {system!r}.")
+
+
 def check_system(system, method, params=None, S0=None):
     """The system with `params` and as many entropies as `S0`, its numbers as arrays of definite type: a float and a numpy float must not
     compile twice."""
-    if not isinstance(system, System | HigherOrderSystem | Entropic):
-        raise ValueError(f"the first argument must be a System; got {system!r}.")
+    check_kind(system)
     check_method(system, method)
     if params is not None:
         system = system.with_params(params)

@@ -5,8 +5,8 @@ import numpy as np
 from jax.core import Tracer
 
 from accion.spaces import Euclidean, Space
-from accion.systems.lagrangians import MechanicalLagrangian
 from accion.systems.arity import check_function
+from accion.systems.lagrangians import MechanicalLagrangian
 from accion.systems.rank import relative_rank
 from accion.systems.system import System
 

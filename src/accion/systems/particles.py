@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from accion.spaces import Euclidean, Space
-from accion.systems.bodies import RigidBody
 from accion.systems.arity import check_function
+from accion.systems.bodies import RigidBody
 from accion.systems.motion import check_numbers, displaced, floating, motion, read
 from accion.systems.system import System
 

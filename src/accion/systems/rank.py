@@ -34,7 +34,7 @@ def equilibrated(K, n):
     K[..., :n, :n] = np.where(np.abs(H) > newton.EPS, H, 0.0)
     K[..., n:, :n] /= size[..., None, :]
     K[..., :n, n:] /= size[..., :, None]
-    columns = np.concatenate([1 / size, np.ones(K.shape[:-2] + (K.shape[-1] - n,))], axis=-1)
+    columns = np.concatenate([1 / size, np.ones((*K.shape[:-2], K.shape[-1] - n))], axis=-1)
     for _ in range(SWEEPS):
         row, column = (scale_of(np.max(np.abs(K), axis=axis)) for axis in (-1, -2))
         K, columns = K * row[..., :, None] * column[..., None, :], columns * column

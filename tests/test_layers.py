@@ -9,7 +9,7 @@ import accion
 ORDER = [
     "_config", "errors", "progress", "products", "newton", "spaces", "systems", "methods", "inputs", "nodes", "pullback", "windows", "symbolic",
     "step", "thermal", "higher", "schemes", "discrete_higher", "discrete", "continuous", "plot", "storage", "trajectory", "simulate", "bands",
-    "boundary", "analysis", "thermo", "formation", "campaign", "control", "gallery", "report", "cli",
+    "two_point", "boundary", "analysis", "thermo", "formation", "campaign", "control", "gallery", "report", "cli",
 ]  # fmt: skip
 ROOT = Path(accion.__file__).parent
 

@@ -9,13 +9,22 @@ from accion.newton import EPS
 SOLVED = 64  # a residual this many times the rounding of its row is none
 
 
+WEAK = 3  # directions in which the equations say least, looked for
+
+
 class Correction(NamedTuple):
-    """A step of Newton's method: `x`, None where the matrix is singular; whether the equations hold to roundoff before it; and how far their
-    rounding sways the solution."""
+    """A step of Newton's method: `x`, None where the matrix is singular; whether the equations hold to roundoff before it; how far their
+    rounding sways the solution, and in which directions, the columns of `weak`, orthonormal, the weakest first."""
 
     x: Any
     solved: bool
     sway: float
+    weak: Any
+
+    def without(self, k):
+        """x without its part in the k weakest directions: where solutions form a family it leads to the nearest of them."""
+        w = self.weak[:, :k]
+        return self.x - w @ (w.T @ self.x)
 
 
 class Band:
@@ -45,11 +54,11 @@ class Band:
         """x with B x = right, with the rounding of its equations, whose unknowns are added to quantities of the size `extent`."""
         noise = EPS * self.largest() * extent
         solved = bool(np.all(np.abs(right) <= SOLVED * noise))
-        signs = np.random.default_rng(0).choice([-1.0, 1.0], noise.shape)
-        found = self.solve(np.stack([right, noise * signs], axis=1))
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], (len(noise), WEAK))
+        found = self.solve(np.concatenate([right[:, None], noise[:, None] * signs], axis=1))
         if found is None or not np.all(np.isfinite(found)):
-            return Correction(None, solved, np.inf)
-        return Correction(found[:, 0], solved, float(np.max(np.abs(found[:, 1]))))
+            return Correction(None, solved, np.inf, None)
+        return Correction(found[:, 0], solved, float(np.max(np.abs(found[:, 1:]))), np.linalg.svd(found[:, 1:], full_matrices=False)[0])
 
     def solve(self, right):
         """The solution for each column of `right`, None where the matrix is singular."""

@@ -111,8 +111,7 @@ class Discrete:
     def omega(self, t, h, q0, q1, lam=None):
         """The discrete Poincare-Cartan 2-form -d(D2 Ld dq1) on pairs (q0, q1), shape (2 dim, 2 dim), kept by `flow` where there is no force.
 
-        For a vakonomic system on (q0, q1, lam), `lam` being the multipliers of the step, shape (2 dim + m, 2 dim + m): kept on states that satisfy
-        Phi = 0, for changes that keep it so.
+        For a vakonomic system on (q0, q1, lam), `lam` being the multipliers of the step, shape (2 dim + m, 2 dim + m); see `DiscreteHigher.omega`.
         """
         lam = given_multipliers(self.system, lam, 1)
 

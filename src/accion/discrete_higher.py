@@ -107,8 +107,8 @@ class DiscreteHigher:
         """The discrete Poincare-Cartan 2-form -d Theta^+ at 2r configurations, a matrix of shape (2r dim, 2r dim), kept by `flow`.
 
         With a constraint the state has the multipliers of the r windows besides, `lam`, shape (r, m), and their changes r m more rows and columns,
-        after those of the configurations. It is kept, and equal to -d Theta^-, on states that satisfy Phi = 0 on each of the r windows, for
-        changes that keep it so: Theta^+ - Theta^- = d(sum of Ld + h lam.Phi) - h Phi.dlam.
+        after those of the configurations. On states that satisfy Phi = 0 on each of the r windows, and for changes that keep it so, it is equal to
+        -d Theta^-, as Theta^+ - Theta^- = d(sum of Ld + h lam.Phi) - h Phi.dlam, and it is nondegenerate where the system is regular.
         """
         nodes, r = self.read(q, 2 * self.system.order), self.system.order
         theta = lambda nodes, lam: self.theta_plus(t, h, *nodes, lam=lam)  # noqa: E731

@@ -193,7 +193,9 @@ def test_a_weight_without_mass_on_a_cam():
         speed = np.polynomial.Polynomial([c, -g * a, -g * b / 2])
         height = np.polynomial.Polynomial([a, b]) * speed
         q = np.stack([a + b * t, speed.integ()(t), height.integ()(t)], axis=-1)
-        errors.append([np.max(np.abs(run.q - q)), np.max(np.abs(run.v - np.stack([b + 0 * t, speed(t), height(t)], axis=-1)))])
+        errors.append(np.max(np.abs(run.q - q)))
+        # At the middle of a step the slopes of a parabola are exact.
+        np.testing.assert_allclose(run.v, np.stack([b + 0 * t, speed(t), height(t)], axis=-1), atol=1e-13)
     orders = np.log2(np.array(errors)[:-1] / np.array(errors)[1:])
     assert np.all(np.abs(orders - 2) < 0.1), orders
     np.testing.assert_allclose(run.lam, g, rtol=1e-12)
@@ -212,7 +214,7 @@ def test_a_heading_without_inertia_is_free():
         coordinates=("x", "y", "phi"),
         name="skate",
     )
-    with pytest.raises(ValueError, match="rank 3 of 4 at the initial data. The velocity direction 1 dphi, which the constraints allow"):
+    with pytest.raises(ValueError, match=r"rank 3 of 4 at the initial data.*direction 1 dphi, which the constraints allow"):
         ac.simulate(skate, MID, q0=np.zeros(3), v0=[1.0, 0.0, 0.0], h=0.1, steps=1)
 
 

@@ -21,6 +21,6 @@ def check_function(name, f, arguments, optional=False):
         signature.bind(*wanted)
     except TypeError as error:
         raise ValueError(
-            f"{name} takes {len(wanted)} arguments, {name}({arguments}); the function that was given takes {signature} ({error}). Write it "
+            f"{name} takes {len(wanted)} argument{'s' if len(wanted) > 1 else ''}, {name}({arguments}); the function that was given takes {signature} ({error}). Write it "
             f"as a function of ({arguments})."
         ) from error

@@ -20,7 +20,8 @@ def check_function(name, f, arguments, optional=False):
     try:
         signature.bind(*wanted)
     except TypeError as error:
+        count = f"{len(wanted)} argument{'s' if len(wanted) > 1 else ''}"
         raise ValueError(
-            f"{name} takes {len(wanted)} argument{'s' if len(wanted) > 1 else ''}, {name}({arguments}); the function that was given takes {signature} ({error}). Write it "
-            f"as a function of ({arguments})."
+            f"{name} takes {count}, {name}({arguments}); the function that was given takes {signature} ({error}). Write it as a function "
+            f"of ({arguments})."
         ) from error

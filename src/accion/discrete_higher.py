@@ -17,7 +17,9 @@ def given_multipliers(system, lam, windows):
     m = system.multipliers if system.vakonomic is not None else 0
     if m and lam is None:
         words = f"of the {windows} windows, shape ({windows}, {m})" if windows > 1 else f"of the window, shape ({m},)"
-        raise ValueError(f"configurations do not determine a vakonomic motion: give lam, the multipliers {words}.")
+        raise ValueError(
+            f"configurations do not determine a vakonomic motion, whose multiplier is part of the state: give lam, the multipliers {words}."
+        )
     if lam is None or not m:
         return jnp.zeros((windows, m))
     lam = jnp.asarray(lam, dtype=float)

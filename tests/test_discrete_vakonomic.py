@@ -88,7 +88,7 @@ def test_the_equations_with_their_multipliers():
     np.testing.assert_allclose(after, lam[1], atol=1e-11)
     np.testing.assert_allclose(lam[:, 0], np.interp([H / 2, 1.5 * H], run.t, run.lam[:, 0]), atol=2e-3)
     for call in (lambda: d.flow(0.0, H, *run.q[:2]), lambda: d.euler_lagrange(0.0, H, *run.q[:3]), lambda: d.legendre_plus(0.0, H, *run.q[:2])):
-        with pytest.raises(ValueError, match="configurations do not determine a vakonomic motion, .* give lam"):
+        with pytest.raises(ValueError, match=r"configurations do not determine a vakonomic motion, .* give lam"):
             call()
     with pytest.raises(ValueError, match=r"lam must have shape \(2, 1\)"):
         d.euler_lagrange(0.0, H, *run.q[:3], lam=[0.7])

@@ -129,7 +129,7 @@ def newton(system, method, t0, h, steps, path, ends):
         extent = 1 + max(float(jnp.max(jnp.abs(leaf))) for leaf in jax.tree.leaves(path.q))
         step = linear_step(system, equations(*problem, path, ends), derivatives(*problem, path, ends), steps, extent)
         if step.x is None:
-            scale, how = 0.0, f"after {i} iterations, where Newton's matrix is singular (too symmetric a guess, or conjugate ends)"
+            scale, relative, how = 0.0, np.inf, f"after {i} iterations, where Newton's matrix is singular (too symmetric a guess, or conjugate ends)"
         else:
             path, error, scale, change = improved(problem, path, ends, step, error)
             relative = float(jnp.max(jnp.abs(change[0])) / extent)

@@ -116,7 +116,7 @@ class Discrete:
         lam = given_multipliers(self.system, lam, 1)
 
         def theta(nodes, lam):
-            last = self.D2(t, h, *nodes, self.one(lam))
+            last = self.D2(t, h, nodes[0], nodes[1], self.one(lam))
             return jnp.stack([jnp.zeros_like(last), last])
 
         return two_form(self.system.space, theta, [q0, q1], lam)

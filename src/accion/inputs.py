@@ -37,8 +37,7 @@ def check_kind(system):
     """Raise ValueError unless `system` is a system of any kind."""
     if isinstance(system, System | HigherOrderSystem | Entropic):
         return
-    owner = vars(system).get("system") if hasattr(system, "__dict__") else None
-    if isinstance(owner, System | HigherOrderSystem | Entropic):
+    if isinstance(getattr(system, "system", None), System | HigherOrderSystem | Entropic):
         kind = type(system).__name__
         raise ValueError(f"the first argument must be a System; got a {kind}. Its system is its attribute `system`: pass that.")
     raise ValueError(f"the first argument must be a System; got {system!r}.")

@@ -24,6 +24,12 @@ def equilibrated(K, n):
     inertia, and is not to be scaled up to one.
     """
     K = np.array(K, dtype=float)
+    with np.errstate(all="ignore"):  # one that is not finite stays so, and is told by whoever asked
+        return balanced(K, n)
+
+
+def balanced(K, n):
+    """What `equilibrated` returns."""
     H = K[..., :n, :n]
     size = np.sqrt(np.abs(np.diagonal(H, axis1=-2, axis2=-1)))
     largest = np.sqrt(np.max(np.abs(H), axis=(-2, -1)))[..., None]
@@ -31,7 +37,7 @@ def equilibrated(K, n):
     H = H / (size[..., :, None] * size[..., None, :])
     if K.shape[-1] == n:
         return H, 1 / size
-    K[..., :n, :n] = np.where(np.abs(H) > newton.EPS, H, 0.0)
+    K[..., :n, :n] = np.where(np.abs(H) <= newton.EPS, 0.0, H)
     K[..., n:, :n] /= size[..., None, :]
     K[..., :n, n:] /= size[..., :, None]
     columns = np.concatenate([1 / size, np.ones((*K.shape[:-2], K.shape[-1] - n))], axis=-1)

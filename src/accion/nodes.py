@@ -88,8 +88,9 @@ def first_velocity(system, t, q, p):
     zero = jnp.zeros(system.space.dim)
     if system.constraint is None:
         return legendre(system, t, q, p, zero)
-    H, rest = jax.hessian(system.L, 2)(t, q, zero), system.momentum(t, q, zero)
-    return legendre(system, t, q, p, jax.lax.stop_gradient(jnp.linalg.lstsq(H, p - rest)[0]))
+    # A guess needs no derivatives, and those of least squares are not finite where singular values meet.
+    H, right = jax.lax.stop_gradient((jax.hessian(system.L, 2)(t, q, zero), p - system.momentum(t, q, zero)))
+    return legendre(system, t, q, p, jnp.linalg.lstsq(H, right)[0])
 
 
 def node(system, t, q, p, guess):

@@ -309,6 +309,7 @@ def test_derivatives_by_masses_and_params():
 # ---------------------------------------------------------------- errors
 
 LINE = lambda t, q, params: q[None]  # noqa: E731
+PULL = lambda t, r, u, params: -r  # noqa: E731
 FLAT = lambda t, q, params: jnp.array([q[0], 0.0, 0.0])  # noqa: E731
 
 
@@ -318,11 +319,11 @@ FLAT = lambda t, q, params: jnp.array([q[0], 0.0, 0.0])  # noqa: E731
         (lambda: ac.particles(None, None, None, 1), "nothing that moves"),
         (lambda: ac.particles(LINE, None, None, 1), "go together"),
         (lambda: ac.particles(None, 1.0, None, 1, bodies=[ac.rigid_body(1.0, 1.0, FLAT)]), "go together"),
-        (lambda: ac.particles(None, None, None, 1, bodies=[ac.rigid_body(1.0, 1.0, FLAT)], forces=LINE), "forces act on particles"),
+        (lambda: ac.particles(None, None, None, 1, bodies=[ac.rigid_body(1.0, 1.0, FLAT)], forces=PULL), "forces act on particles"),
         (lambda: ac.particles(np.zeros((2, 2)), 1.0, None, 1), "positions must be a function"),
         (lambda: ac.particles(LINE, 1.0, 3.0, 1), "potential must be a function"),
         (lambda: ac.particles(LINE, 1.0, None, 1, forces=3.0), "forces must be a function"),
-        (lambda: ac.particles(LINE, 1.0, None, 1, forces=LINE, force=3.0), "force must be a function"),
+        (lambda: ac.particles(LINE, 1.0, None, 1, forces=PULL, force=3.0), "force must be a function"),
         (lambda: ac.particles(LINE, 1.0, None, 1, velocity_potential=3.0), "velocity_potential must be a function"),
         (lambda: ac.particles(LINE, "heavy", None, 1), "masses must be a number or a vector"),
         (lambda: ac.particles(LINE, np.eye(2), None, 1), r"masses must be.*shape \(2, 2\)"),

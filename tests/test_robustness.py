@@ -96,7 +96,7 @@ def test_a_trajectory_leaves_transformations():
     ("lagrangian", "params", "words"),
     [
         (lambda t, q, v, params: params["m"] * v[0] ** 2, None, "could not be evaluated.*NoneType"),
-        (lambda q, v: v[0] ** 2, None, "could not be evaluated.*TypeError"),
+        (lambda q, v: v[0] ** 2, None, r"lagrangian takes 4 arguments, lagrangian\(t, q, v, params\); .* takes \(q, v\)"),
         (lambda t, q, v, params: 0.5 * v[0] ** 2 - np.cos(q[0]), None, "jax.numpy"),
         (lambda t, q, v, params: v[0] ** 2 if q[0] > 0 else 0.0, None, "jnp.where"),
         (lambda t, q, v, params: sum(v[0] ** 2 for _ in range(params)), 3, "kept out of params"),

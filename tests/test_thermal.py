@@ -513,7 +513,7 @@ def run(system, **changes):
         (lambda: run(plain(external=lambda t, q, v, S, p: 1.0)), "external must return"),
         (lambda: run(plain(heat=lambda t, q, v, S, p: v)), "heat must return a scalar"),
         (lambda: run(plain(friction=3.0)), r"friction must be a function friction\(t, q, v, S, params\)"),
-        (lambda: run(plain(friction=lambda t, q, v: -v)), "friction could not be evaluated"),
+        (lambda: run(plain(friction=lambda t, q, v: -v)), "friction takes 5 arguments"),
         (lambda: plain(entropies=0), "entropies must be names"),
         (lambda: plain(entropies=(1, 2)), "entropies must be names"),
         (lambda: plain(coordinates=("x", "y")), "coordinates must be 1 names"),

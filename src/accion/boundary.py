@@ -4,40 +4,24 @@ A window is a step, or for a system of order r any r + 1 configurations that fol
 its derivatives D_j Ld to the equations of its nodes, and their derivatives to the matrix.
 """
 
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion import higher, inputs, nodes, pullback, windows
+from accion import higher, inputs, nodes, windows
+from accion.bands import Band
 from accion.errors import ConnectFailed
 from accion.systems import Entropic, HigherOrderSystem, System
+from accion.systems.rank import regular_or_raise, relative_rank
 from accion.trajectory import Trajectory, rows
+from accion.two_point import Ends, Path, all_windows, derivatives, equations, is_held, order, pieces
 
 ITERATIONS = 100
 HALVINGS = 12
-
-
-class Path(NamedTuple):
-    """The unknowns: configurations at all nodes, and the multipliers of nodes (holonomic) or windows (vakonomic).
-
-    The increments between nodes are kept besides, as in a step: from the configurations they would lose the digits that q has in front of them.
-    """
-
-    q: Any
-    x: jax.Array
-    lam: jax.Array
-
-
-class Ends(NamedTuple):
-    """What is given: configurations at the first and the last nodes, stacked; or one at each end with derivatives there, shape (r - 1, dim)."""
-
-    qa: Any
-    qb: Any
-    va: Any
-    vb: Any
+# Where rounding moves a solution by more than this part of its size, it is asked whether the system is regular at all.
+LOOSE = 1e-3
 
 
 def connect(system, method, *, qa, qb, va=None, vb=None, duration, steps, t0=0.0, guess=None, params=None) -> Trajectory:
@@ -75,11 +59,6 @@ def connect(system, method, *, qa, qb, va=None, vb=None, duration, steps, t0=0.0
     path = first_path(system, t0, h, ends, steps, guess)
     path, iterations = newton(system, method, t0, h, steps, path, ends)
     return collect(system, method, t0, h, steps, path, iterations)
-
-
-def order(system):
-    """How many steps a window has."""
-    return system.order if isinstance(system, HigherOrderSystem) else 1
 
 
 def first(q):
@@ -141,115 +120,89 @@ def all_increments(space, q):
     return jax.vmap(space.local)(jax.tree.map(lambda a: a[:-1], q), jax.tree.map(lambda a: a[1:], q))
 
 
-# ---------------------------------------------------------------- what each window and each node adds
-
-
-def window(system, method, h, t, q, x, e, lam):
-    """D_1 Ld, ..., D_{r+1} Ld of a window that starts at (t, q) with increments `x`, its nodes displaced by `e`, (r + 1, dim); and Phi."""
-    space = system.space
-    q, x = space.displace(q, e[0]), displaced(space, x, e)
-    if isinstance(system, HigherOrderSystem):
-        d = windows.combine(windows.differencing(len(x)), x)
-        G = windows.variation(system, method, t, h, q, d, lam)
-        return G, windows.closure(system, method, t, h, q, d) if system.vakonomic is not None else jnp.zeros(0)
-    G = jnp.stack(pullback.variation(system, method, t, h, q, x[0], lam if system.vakonomic is not None else None))
-    if system.vakonomic is None:
-        return G, jnp.zeros(0)
-    samples = method.samples(space, t, h, q, x[0])
-    return G, system.constraint.closure(system, samples, t + h, space.retract(q, x[0]))
-
-
-def displaced(space, x, e):
-    """Increments after their nodes are displaced by `e`, to first order."""
-    return jnp.stack([space.relative(x[i], e[i], e[i + 1]) for i in range(len(x))])
-
-
-def node(system, h, t, q, e, lam):
-    """The force of a holonomic constraint on a node displaced by `e`, and the constraint there."""
-    q = system.space.retract(q, e)
-    return h * system.constraint.reaction(system, t, q, None, lam), system.constraint.value(system, t, q, None)
-
-
-def edge(system, h, x, e, c):
-    """The derivatives q', ..., q^(r-1) of the polynomial through the r + 1 configurations of a window, at c steps after the first."""
-    d = windows.combine(windows.differencing(len(x)), displaced(system.space, x, e))
-    return windows.derivatives(d, float(c), h)[:-1]
-
-
-def all_windows(system, path, steps):
-    """The first configuration of each window, its increments, and its multipliers."""
-    count = steps + 1 - order(system)
-    q, x = jax.tree.map(lambda a: a[:count], path.q), jnp.stack([path.x[i : i + count] for i in range(order(system))], axis=1)
-    return q, x, path.lam if system.vakonomic is not None else jnp.zeros((count, 0))
-
-
-def is_held(system):
-    return isinstance(system, System) and system.holonomic is not None
-
-
-@jax.jit(static_argnames=("method", "steps"))
-def equations(system, method, t0, h, steps, path, ends):
-    """What is left of the equations: at each node, shape (steps + 1, dim), and of the constraints, one row for each window or node."""
-    r, n = order(system), system.space.dim
-    q, x, lam = all_windows(system, path, steps)
-    times, zero = t0 + h * jnp.arange(steps + 1), jnp.zeros((r + 1, n))
-    G, closed = jax.vmap(lambda t, q, x, lam: window(system, method, h, t, q, x, zero, lam))(times[: len(lam)], q, x, lam)
-    balance = jnp.zeros((steps + 1, n))
-    for i in range(r + 1):
-        balance = balance.at[i : i + len(G)].add(G[:, i])
-    if is_held(system):
-        force, closed = jax.vmap(lambda t, q, lam: node(system, h, t, q, zero[0], lam))(times, path.q, path.lam)
-        balance, closed = balance + force, closed.at[0].set(0.0).at[-1].set(0.0)
-    balance = balance.at[:r].set(0.0).at[steps + 1 - r :].set(0.0)
-    if ends.va is not None:
-        balance = balance.at[1:r].set(edge(system, h, x[0], zero, 0) - ends.va)
-        balance = balance.at[steps + 1 - r : steps].set((edge(system, h, x[-1], zero, r) - ends.vb)[::-1])
-    return balance, closed
-
-
-@jax.jit(static_argnames=("method", "steps"))
-def derivatives(system, method, t0, h, steps, path, ends):
-    """The derivatives of what windows, nodes and ends add, by displacements and multipliers."""
-    r, n = order(system), system.space.dim
-    q, x, lam = all_windows(system, path, steps)
-    times, zero = t0 + h * jnp.arange(steps + 1), jnp.zeros((r + 1, n))
-    jacobian = lambda t, q, x, lam: jax.jacfwd(partial(window, system, method, h, t, q, x), (0, 1))(zero, lam)  # noqa: E731
-    of_windows, of_nodes, of_ends = jax.vmap(jacobian)(times[: len(lam)], q, x, lam), None, None
-    if is_held(system):
-        one = lambda t, q, lam: jax.jacfwd(partial(node, system, h, t, q), (0, 1))(zero[0], lam)  # noqa: E731
-        of_nodes = jax.vmap(one)(times, path.q, path.lam)
-    if ends.va is not None:
-        of_ends = [jax.jacfwd(lambda e, x=x, c=c: edge(system, h, x, e, c))(zero) for x, c in ((x[0], 0), (x[-1], r))]
-    return of_windows, of_nodes, of_ends
-
-
 # ---------------------------------------------------------------- Newton's method
 
 
 def newton(system, method, t0, h, steps, path, ends):
     """The path that solves all equations, and how many iterations it took."""
     problem = (system, method, t0, h, steps)
-    error = size(equations(*problem, path, ends))
+    error, how = size(equations(*problem, path, ends)), f"in {ITERATIONS} iterations"
     for i in range(ITERATIONS):
-        change = linear_step(system, equations(*problem, path, ends), derivatives(*problem, path, ends), steps)
-        relative = float(jnp.max(jnp.abs(change[0])) / (1 + max(float(jnp.max(jnp.abs(leaf))) for leaf in jax.tree.leaves(path.q))))
-        path, error, scale = damped(problem, path, ends, change, error)
-        if scale == 1.0 and relative < 1e-9:
+        extent = 1 + max(float(jnp.max(jnp.abs(leaf))) for leaf in jax.tree.leaves(path.q))
+        step = linear_step(system, equations(*problem, path, ends), derivatives(*problem, path, ends), steps, extent)
+        if step.x is None:
+            scale, relative, how = 0.0, np.inf, f"after {i} iterations, where Newton's matrix is singular (too symmetric a guess, or conjugate ends)"
+        else:
+            path, error, scale, change = improved(problem, path, ends, step, error)
+            relative = float(jnp.max(jnp.abs(change[0])) / extent)
+        # Where the step leads nowhere the path may solve the equations all the same: the ends may allow many such paths.
+        if (scale == 1.0 and relative < 1e-9) or (scale == 0.0 and step.solved):
+            if step.x is None or step.sway > LOOSE * extent:
+                check_regular(system, t0, h, steps, path)
             return path, i + 1
         if scale == 0.0:
             break
+    check_regular(system, t0, h, steps, path)
     balance, _ = equations(*problem, path, ends)
     t = float(t0 + int(np.argmax(np.max(np.abs(np.asarray(balance)), axis=1))) * h)
     raise ConnectFailed(
-        f"no trajectory between qa and qb was found in {ITERATIONS} iterations: the equations are off by {error:.3g}, most at t = {t:.4g}. "
+        f"no trajectory between qa and qb was found {how}; the equations are off by {error:.3g}, most at t = {t:.4g}. "
         "Pass a better guess= (a solution with a shorter duration or fewer steps), or check that one exists.",
         residual=error,
         t=t,
     )
 
 
+def check_regular(system, t0, h, steps, path):
+    """Raise ValueError where the system is regular nowhere on the path: its ends then do not determine it."""
+    K = np.asarray(regularities(system, t0, h, steps, path))
+    finite = K[np.all(np.isfinite(K), axis=(1, 2))]
+    if len(finite) and all(relative_rank(each, system.space.dim)[0] < len(each) for each in finite):
+        regular_or_raise(system, finite[len(finite) // 2], "between qa and qb")
+
+
+@jax.jit(static_argnames="steps")
+def regularities(system, t0, h, steps, path):
+    """The matrix that is to be regular, on each window: d2L/dv2, of order r by q^(r), bordered by the constraints."""
+    q, x, lam = all_windows(system, path, steps)
+    times = t0 + h * jnp.arange(len(x))
+
+    def one(t, q, x, lam):
+        lam = lam if system.vakonomic is not None else None
+        if isinstance(system, HigherOrderSystem):
+            d = windows.combine(windows.differencing(len(x)), x)
+            return system.regularity(t, q, windows.derivatives(d, 0.0, h), lam)
+        return nodes.bordered(system, t, q, x[0] / h, lam)
+
+    return jax.vmap(one)(times, q, x, lam)
+
+
 def size(residual):
     return max(float(np.max(np.abs(np.asarray(part)), initial=0.0)) for part in residual)
+
+
+def improved(problem, path, ends, step, error):
+    """What `damped` returns, and the change: that of the step or, where it does not help, without its weakest directions if that does.
+
+    Where solutions form a family, as geodesics between the poles of a sphere do, Newton's steps wander along it.
+    """
+    system, steps = problem[0], problem[-1]
+    change = parted(system, steps, step.x)
+    new, left, scale = damped(problem, path, ends, change, error)
+    if scale < 1.0 or left > 0.5 * error:
+        for k in range(1, step.weak.shape[1] + 1):
+            less = parted(system, steps, step.without(k))
+            other = moved(system.space, path, *less)
+            if (rest := size(equations(*problem, other, ends))) < 0.1 * min(left, error):
+                return other, rest, 1.0, less
+    return new, left, scale, change
+
+
+def parted(system, steps, x):
+    """The displacements of nodes and the changes of multipliers in a solution of the banded system."""
+    x = x.reshape(steps + 1, -1)
+    count = len(x) - order(system) if system.vakonomic is not None else len(x)
+    return jnp.asarray(x[:, : system.space.dim]), jnp.asarray(x[:count, system.space.dim :])
 
 
 def damped(problem, path, ends, change, error):
@@ -273,27 +226,8 @@ def moved(space, path, e, dlam):
     return Path(q, path.x + (e[1:] - e[:-1]) if space.flat else all_increments(space, q), path.lam + dlam)
 
 
-class Band:
-    """A banded matrix that is added to block by block; block (i, j) is at rows and columns i b and j b."""
-
-    def __init__(self, blocks, b, reach):
-        self.b, self.width = b, (reach + 1) * b - 1
-        self.entries = np.zeros((2 * self.width + 1, blocks * b))
-
-    def add(self, i, j, values, row=0, column=0):
-        """Add `values`, shape (blocks, rows, columns), in the blocks (i, j), arrays of numbers of blocks, from (row, column) of each on."""
-        rows = (i * self.b + row)[:, None, None] + np.arange(values.shape[1])[None, :, None]
-        columns = (j * self.b + column)[:, None, None] + np.arange(values.shape[2])[None, None, :]
-        np.add.at(self.entries, (self.width + rows - columns, np.broadcast_to(columns, np.broadcast_shapes(rows.shape, columns.shape))), values)
-
-    def solve(self, right):
-        from scipy.linalg import solve_banded
-
-        return solve_banded((self.width, self.width), self.entries, right, overwrite_ab=True, check_finite=False)
-
-
-def linear_step(system, residual, jacobians, steps):
-    """The Newton correction: displacements of all nodes, shape (steps + 1, dim), and of all multipliers.
+def linear_step(system, residual, jacobians, steps, extent):
+    """The Newton correction, displacements of all nodes and multipliers in one vector (see `parted`); `extent` is the size of configurations.
 
     A block for each node: its displacement, then the multipliers of the window that it begins (vakonomic) or its own (holonomic). What is
     not unknown, the nodes at the ends and multipliers that do not exist, has an equation 1 x = 0 and is in no other. Solved by LAPACK with pivoting.
@@ -335,8 +269,7 @@ def linear_step(system, residual, jacobians, steps):
     right[:, :n] = -balance
     if m:
         right[: len(closed), n:] = -closed
-    x = band.solve(right.ravel()).reshape(steps + 1, n + m)
-    return jnp.asarray(x[:, :n]), jnp.asarray(x[:multiplied, n:])
+    return band.correct(right.ravel(), extent)
 
 
 # ---------------------------------------------------------------- the trajectory
@@ -352,16 +285,8 @@ def collect(system, method, t0, h, steps, path, iterations):
         return Trajectory(p=p, jets=jets, lam=lam if system.multipliers else None, **done)
     p, guess, lam = jnp.concatenate([-G[:1, 0], G[:, 1]]), jnp.concatenate([x[:1], x]) / h, None
     if system.constraint is not None:
-        _, p, lam = rows(nodes.node, False, system, t, path.q, p, guess)
+        guess, p, lam = rows(nodes.node, False, system, t, path.q, p, guess)
     return Trajectory(p=p, lam=lam, guess=guess, **done)
-
-
-@jax.jit(static_argnames=("method", "steps"))
-def pieces(system, method, t0, h, steps, path):
-    """D_j Ld of all windows."""
-    q, x, lam = all_windows(system, path, steps)
-    times, zero = t0 + h * jnp.arange(len(lam)), jnp.zeros((order(system) + 1, system.space.dim))
-    return jax.vmap(lambda t, q, x, lam: window(system, method, h, t, q, x, zero, lam)[0])(times, q, x, lam)
 
 
 def shown(system, t, q, h, steps, G, x):

@@ -148,7 +148,7 @@ def unflat(y, z, n):
 
 @small_jit
 def first_look(system, t, z, v, lam):
-    return higher_look(system, t, z, v, lam) if isinstance(system, HigherOrderSystem) else look(system, t, z, v)
+    return higher_look(system, t, z, v, lam) if isinstance(system, HigherOrderSystem) else look(system, t, z, v, lam)
 
 
 first_temperature = small_jit(lambda system, t, z, v: system.temperature(t, z, v))

@@ -7,10 +7,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from accion.discrete_higher import DiscreteHigher
-from accion.inputs import check_method
+from accion.discrete_higher import DiscreteHigher, given_multipliers, two_form
+from accion.inputs import check_kind, check_method
 from accion.methods import Method
-from accion.nodes import matrix, node
+from accion.nodes import first_velocity, matrix, node
 from accion.pullback import action, gradient, variation, work
 from accion.step import increments
 from accion.systems import DiscreteThermalSystem, HigherOrderSystem, System, ThermalSystem
@@ -31,10 +31,14 @@ class Discrete:
     def step(self, q0, q1):
         return q0, self.system.space.local(q0, q1)
 
-    def Ld(self, t, h, q0, q1):
-        """h sum_i w_i L(t_i, q_i, v_i)."""
+    def one(self, lam):
+        """The multipliers of one step of a vakonomic system, which must be given; None for others."""
+        return None if self.system.vakonomic is None else given_multipliers(self.system, lam, 1)[0]
+
+    def Ld(self, t, h, q0, q1, lam=None):
+        """h sum_i w_i L(t_i, q_i, v_i); with `lam`, of L + lam.Phi, and so for D1, D2 and D12."""
         zero = jnp.zeros(self.system.space.dim)
-        return action(self.system, self.method, t, h, *self.step(q0, q1), zero, zero)
+        return action(self.system, self.method, t, h, *self.step(q0, q1), zero, zero, lam)
 
     def Ld_hat(self, t, h, q0, q1, q2):
         """Ld(t, h, q0, q1) + Ld(t + h, h, q1, q2), the discrete Lagrangian of second order (000 section 3).
@@ -43,17 +47,24 @@ class Discrete:
         """
         return self.Ld(t, h, q0, q1) + self.Ld(t + h, h, q1, q2)
 
-    def D1(self, t, h, q0, q1):
-        return gradient(action, self.system, self.method, t, h, *self.step(q0, q1))[0]
+    def Phi(self, t, h, q0, q1):
+        """What is left of the discrete constraint of the step, shape (m,)."""
+        system, (q0, x) = self.system, self.step(q0, q1)
+        if system.constraint is None:
+            return jnp.zeros(0)
+        return system.constraint.closure(system, self.method.samples(system.space, t, h, q0, x), t + h, q1)
 
-    def D2(self, t, h, q0, q1):
-        return gradient(action, self.system, self.method, t, h, *self.step(q0, q1))[1]
+    def D1(self, t, h, q0, q1, lam=None):
+        return gradient(action, self.system, self.method, t, h, *self.step(q0, q1), lam)[0]
 
-    def D12(self, t, h, q0, q1):
+    def D2(self, t, h, q0, q1, lam=None):
+        return gradient(action, self.system, self.method, t, h, *self.step(q0, q1), lam)[1]
+
+    def D12(self, t, h, q0, q1, lam=None):
         """The mixed derivative, D12[i, j] by the i-th coordinate of q0 and the j-th of q1, shape (dim, dim)."""
         q0, x = self.step(q0, q1)
         zero = jnp.zeros_like(x)
-        f = partial(action, self.system, self.method, t, h, q0, x)
+        f = partial(action, self.system, self.method, t, h, q0, x, lam=lam)
         return jax.jacfwd(lambda e1: jax.grad(f)(zero, e1))(zero)
 
     def force_minus(self, t, h, q0, q1):
@@ -64,48 +75,82 @@ class Discrete:
         """Fd^+: the work of the force on a displacement of q1."""
         return gradient(work, self.system, self.method, t, h, *self.step(q0, q1))[1]
 
-    def legendre_minus(self, t, h, q0, q1):
-        """(q0, p0) with p0 = -D1 Ld - Fd^-."""
-        return q0, -variation(self.system, self.method, t, h, *self.step(q0, q1))[0]
+    def legendre_minus(self, t, h, q0, q1, lam=None):
+        """(q0, p0) with p0 = -D1 Ld - Fd^-; a vakonomic system needs `lam`, the multipliers of the step."""
+        return q0, -variation(self.system, self.method, t, h, *self.step(q0, q1), self.one(lam))[0]
 
-    def legendre_plus(self, t, h, q0, q1):
-        """(q1, p1) with p1 = D2 Ld + Fd^+."""
-        return q1, variation(self.system, self.method, t, h, *self.step(q0, q1))[1]
+    def legendre_plus(self, t, h, q0, q1, lam=None):
+        """(q1, p1) with p1 = D2 Ld + Fd^+; a vakonomic system needs `lam`."""
+        return q1, variation(self.system, self.method, t, h, *self.step(q0, q1), self.one(lam))[1]
 
-    def euler_lagrange(self, t, h, q0, q1, q2):
-        """D2 Ld(q0, q1) + Fd^+(q0, q1) + D1 Ld(q1, q2) + Fd^-(q1, q2), zero on a trajectory; `t` is the time of q0 (001 eq 2.4)."""
-        return self.legendre_plus(t, h, q0, q1)[1] - self.legendre_minus(t + h, h, q1, q2)[1]
+    def euler_lagrange(self, t, h, q0, q1, q2, lam=None):
+        """D2 Ld(q0, q1) + Fd^+(q0, q1) + D1 Ld(q1, q2) + Fd^-(q1, q2), zero on a trajectory; `t` is the time of q0 (001 eq 2.4).
+
+        A vakonomic system needs `lam`, the multipliers of both steps, shape (2, m).
+        """
+        before, after = given_multipliers(self.system, lam, 2)
+        return self.legendre_plus(t, h, q0, q1, before)[1] - self.legendre_minus(t + h, h, q1, q2, after)[1]
 
     def multipliers(self, t, h, q0, q1, q2):
-        """lam_k at q1, from the discrete equations D2 Ld + Fd^+ + D1 Ld + Fd^- + h A^T lam = 0 (001 Thm 2.31, 004 Thm 8.2.1)."""
+        """lam_k at q1, from the discrete equations D2 Ld + Fd^+ + D1 Ld + Fd^- + h A^T lam = 0 (001 Thm 2.31, 004 Thm 8.2.1).
+
+        For a vakonomic system those of the two steps, shape (2, m), from `euler_lagrange`, which is linear in them; NaN where it does not
+        determine them.
+        """
         system, space = self.system, self.system.space
+        if system.vakonomic is not None:
+            zero = jnp.zeros((2, system.multipliers))
+            left = lambda lam: self.euler_lagrange(t, h, q0, q1, q2, lam)  # noqa: E731
+            slope = jax.jacfwd(left)(zero).reshape(system.space.dim, -1)
+            lam, _, rank, _ = jnp.linalg.lstsq(slope, -left(zero))
+            return jnp.where(rank == zero.size, lam, jnp.nan).reshape(zero.shape)
         v = (space.local(q0, q1) + space.local(q1, q2)) / (2 * h)
         A = matrix(system, t + h, q1, v)
         return jnp.linalg.lstsq(h * A.T, -self.euler_lagrange(t, h, q0, q1, q2))[0]
+
+    def omega(self, t, h, q0, q1, lam=None):
+        """The discrete Poincare-Cartan 2-form -d(D2 Ld dq1) on pairs (q0, q1), shape (2 dim, 2 dim), kept by `flow` where there is no force.
+
+        For a vakonomic system on (q0, q1, lam), `lam` being the multipliers of the step, shape (2 dim + m, 2 dim + m); see `DiscreteHigher.omega`.
+        """
+        lam = given_multipliers(self.system, lam, 1)
+
+        def theta(nodes, lam):
+            last = self.D2(t, h, nodes[0], nodes[1], self.one(lam))
+            return jnp.stack([jnp.zeros_like(last), last])
+
+        return two_form(self.system.space, theta, [q0, q1], lam)
 
     def hamiltonian_flow(self, t, h, q, p, guess=None):
         """(q, p) -> (q1, p1): one step on the cotangent bundle, NaN where it has no solution. `guess` is one of the increment.
 
         Under a constraint p1 is the momentum whose velocity satisfies it.
         """
-        system, n = self.system, self.system.space.dim
-        if guess is None and system.constraint is None:
-            guess = h * system.velocity(t, q, p, jnp.zeros(n))
-        elif guess is None:
-            guess = h * node(system, t, q, p, jnp.zeros(n))[0]
-        first = jnp.concatenate([guess, jnp.zeros(system.multipliers)])
-        found, _, converged = increments(system, self.method)(t, h, q, p, guess, first)
-        x, lam = jnp.split(jnp.where(converged, found, jnp.nan), [n])
+        system = self.system
+        lam = jnp.zeros(system.multipliers)
+        if guess is None:
+            v, found = first_velocity(system, t, q, p)
+            guess, lam = h * v, lam if system.vakonomic is None else found
+        x, lam = self.solved(t, h, q, p, guess, lam)
         q1, p1 = system.space.retract(q, x), variation(system, self.method, t, h, q, x, lam)[1]
         return q1, p1 if system.constraint is None else node(system, t + h, q1, p1, x / h)[1]
 
-    def flow(self, t, h, q0, q1):
-        """(q0, q1) -> (q1, q2): one step of the discrete Euler-Lagrange equations; `t` is the time of q0 (002 eq 12)."""
-        if self.system.vakonomic is not None:
-            raise ValueError("two configurations do not determine a vakonomic motion, whose multiplier is part of the state; use hamiltonian_flow.")
+    def solved(self, t, h, q, p, guess, lam):
+        """The increment and the multipliers of the step from (q, p), from guesses of both."""
+        found, _, converged = increments(self.system, self.method)(t, h, q, p, guess, jnp.concatenate([guess, lam]))
+        return jnp.split(jnp.where(converged, found, jnp.nan), [self.system.space.dim])
+
+    def flow(self, t, h, q0, q1, lam=None) -> Any:
+        """(q0, q1) -> (q1, q2): one step of the discrete Euler-Lagrange equations; `t` is the time of q0 (002 eq 12).
+
+        For a vakonomic system the state has `lam` besides, the multipliers of the step; then ((q1, q2), multipliers of the next) is returned.
+        """
         _, x = self.step(q0, q1)
-        _, p = self.legendre_plus(t, h, q0, q1)
-        return q1, self.hamiltonian_flow(t + h, h, q1, p, guess=x)[0]
+        _, p = self.legendre_plus(t, h, q0, q1, lam)
+        first = jnp.zeros(self.system.multipliers) if self.system.vakonomic is None else self.one(lam)
+        x, after = self.solved(t + h, h, q1, p, x, first)
+        pair = q1, self.system.space.retract(q1, x)
+        return pair if self.system.vakonomic is None else (pair, after)
 
 
 @dataclass(frozen=True)
@@ -200,6 +245,7 @@ def discrete(system, method) -> Any:
     Of a thermal system they are functions of (t, h, q0, q1, S0, S1), see `DiscreteThermal`; of a system of order r of r + 1 or 2r configurations,
     see `DiscreteHigher`.
     """
+    check_kind(system)
     check_method(system, method)
     system.check()
     if isinstance(system, HigherOrderSystem):

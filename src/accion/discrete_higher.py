@@ -12,12 +12,47 @@ from accion.systems import HigherOrderSystem
 from accion.windows import action, closure, differences, summation, variation
 
 
+def given_multipliers(system, lam, windows):
+    """The multipliers `lam` of so many windows, shape (windows, m); those of a vakonomic system must be given."""
+    m = system.multipliers if system.vakonomic is not None else 0
+    if m and lam is None:
+        words = f"of the {windows} windows, shape ({windows}, {m})" if windows > 1 else f"of the window, shape ({m},)"
+        raise ValueError(
+            f"configurations do not determine a vakonomic motion, whose multiplier is part of the state: give lam, the multipliers {words}."
+        )
+    if lam is None or not m:
+        return jnp.zeros((windows, m))
+    lam = jnp.asarray(lam, dtype=float)
+    if lam.size != windows * m:
+        raise ValueError(f"lam must have shape ({windows}, {m}), a row for each window; got shape {lam.shape}.")
+    return jnp.reshape(lam, (windows, m))
+
+
+def two_form(space, theta, nodes, lam):
+    """-d Theta at configurations and multipliers `lam`, of a one-form whose components at the nodes are `theta(nodes, lam)`, shape (len(nodes), dim).
+
+    Its entries are for the fields e_a of constant displacement in local coordinates, -(e_a(Theta_b) - e_b(Theta_a)) + Theta([e_a, e_b]); after
+    those of the nodes come those for changes of the multipliers.
+    """
+    n, count = space.dim, len(nodes) * space.dim
+
+    def at(z):
+        moved = [space.retract(node, part) for node, part in zip(nodes, z[:count].reshape(-1, n), strict=True)]
+        return jnp.concatenate([theta(moved, lam + z[count:].reshape(lam.shape)).ravel(), jnp.zeros(lam.size)])
+
+    zero = jnp.zeros(count + lam.size)
+    D = jax.jacfwd(at)(zero)
+    bracket = jax.vmap(lambda a: jax.vmap(lambda b: space.ad(a, b))(jnp.eye(n)))(jnp.eye(n))
+    turned = jnp.einsum("abc,kc->kab", bracket, at(zero)[:count].reshape(-1, n))
+    return D - D.T + jax.scipy.linalg.block_diag(*turned, jnp.zeros((lam.size, lam.size)))
+
+
 @dataclass(frozen=True)
 class DiscreteHigher:
     """The discrete Lagrangian Ld(t, h, q_0, ..., q_r) of a system of order r under `method`, and what follows from it (004 sections 8.3 and 8.4).
 
     `t` is the time of the first configuration. Derivatives are in local coordinates, shape (dim,). With a constraint the functions take `lam`, the
-    multipliers of the windows in question, one row for each, and are those of L + lam.Phi.
+    multipliers of the windows in question, one row for each, and are those of L + lam.Phi; Ld and D without `lam` are those of L alone.
     """
 
     system: HigherOrderSystem
@@ -29,8 +64,8 @@ class DiscreteHigher:
         return list(q)
 
     def multipliers(self, lam, windows):
-        m = self.system.multipliers
-        return jnp.zeros((windows, m)) if lam is None else jnp.reshape(jnp.asarray(lam, dtype=float), (windows, m))
+        """`lam`, one row for each window."""
+        return given_multipliers(self.system, lam, windows)
 
     def window(self, q):
         return q[0], differences(self.system.space, self.read(q, self.system.order + 1))
@@ -38,7 +73,7 @@ class DiscreteHigher:
     def Ld(self, t, h, *q, lam=None):
         """h sum_i w_i L(t_i, q_i, v_i, a_i, ...) of r + 1 configurations."""
         q0, d = self.window(q)
-        return action(self.system, self.method, t, h, q0, d, lam=self.multipliers(lam, 1)[0])
+        return action(self.system, self.method, t, h, q0, d, lam=None if lam is None else self.multipliers(lam, 1)[0])
 
     def Phi(self, t, h, *q):
         """The discrete constraint sum_i w_i Phi(t_i, q_i, v_i, a_i, ...) of r + 1 configurations, shape (m,)."""
@@ -50,7 +85,7 @@ class DiscreteHigher:
         if j not in range(1, self.system.order + 2):
             raise ValueError(f"D(j) is the derivative by the j-th of {self.system.order + 1} configurations; got j = {j!r}.")
         q0, d = self.window(q)
-        return variation(self.system, self.method, t, h, q0, d, self.multipliers(lam, 1)[0])[j - 1]
+        return variation(self.system, self.method, t, h, q0, d, None if lam is None else self.multipliers(lam, 1)[0])[j - 1]
 
     def euler_lagrange(self, t, h, *q, lam=None):
         """sum_j D_j Ld at the middle of 2r + 1 configurations, each of the window in which it is the j-th; zero on a trajectory."""
@@ -70,22 +105,16 @@ class DiscreteHigher:
         last = theta_plus(self.system, self.method, t, h, self.read(q, 2 * r), self.multipliers(lam, r))
         return jnp.concatenate([jnp.zeros_like(last), last])
 
-    def omega(self, t, h, *q):
-        """The discrete Poincare-Cartan 2-form -d Theta^+ = -d Theta^- at 2r configurations, a matrix of shape (2r dim, 2r dim).
+    def omega(self, t, h, *q, lam=None):
+        """The discrete Poincare-Cartan 2-form -d Theta^+ at 2r configurations, a matrix of shape (2r dim, 2r dim), kept by `flow`.
 
-        Its entries are for the fields e_a of constant displacement in local coordinates: -(e_a(Theta_b) - e_b(Theta_a)) + Theta([e_a, e_b]).
+        With a constraint the state has the multipliers of the r windows besides, `lam`, shape (r, m), and their changes r m more rows and columns,
+        after those of the configurations. On states that satisfy Phi = 0 on each of the r windows, and for changes that keep it so, it is equal to
+        -d Theta^-, as Theta^+ - Theta^- = d(sum of Ld + h lam.Phi) - h Phi.dlam, and it is nondegenerate where the system is regular.
         """
-        nodes, space, n = self.read(q, 2 * self.system.order), self.system.space, self.system.space.dim
-
-        def theta(e):
-            moved = (space.retract(node, part) for node, part in zip(nodes, e.reshape(-1, n), strict=True))
-            return self.theta_plus(t, h, *moved).ravel()
-
-        zero = jnp.zeros(len(nodes) * n)
-        D = jax.jacfwd(theta)(zero)
-        bracket = jax.vmap(lambda a: jax.vmap(lambda b: space.ad(a, b))(jnp.eye(n)))(jnp.eye(n))
-        turned = jnp.einsum("abc,kc->kab", bracket, theta(zero).reshape(-1, n))
-        return D - D.T + jax.scipy.linalg.block_diag(*turned)
+        nodes, r = self.read(q, 2 * self.system.order), self.system.order
+        theta = lambda nodes, lam: self.theta_plus(t, h, *nodes, lam=lam)  # noqa: E731
+        return two_form(self.system.space, theta, nodes, self.multipliers(lam, r))
 
     def regularity(self, t, h, *q, lam=None):
         """The matrix that must not be singular for the next configuration to follow: D_1 D_{r+1} Ld or, with a constraint, the bordered
@@ -116,8 +145,6 @@ class DiscreteHigher:
         With a constraint the state has the multipliers of the r windows besides, `lam`, shape (r, m); then (configurations, lam) is returned.
         """
         system, r, n = self.system, self.system.order, self.system.space.dim
-        if system.vakonomic is not None and lam is None:
-            raise ValueError("configurations do not determine a vakonomic motion: give lam, the multipliers of the r windows, shape (r, m).")
         nodes, lam = self.read(q, 2 * r), self.multipliers(lam, r)
         P = theta_plus(system, self.method, t, h, nodes, lam)
         d = differences(system.space, nodes[r:]) if r > 1 else jnp.zeros((0, n))

@@ -40,9 +40,9 @@ def units(method, unknowns, J, args):
     system, t, h, q, P, d = args
     n = system.space.dim
     window = jnp.concatenate([d, unknowns[None, :n]])
-    stiffness = jnp.abs(jnp.diagonal(J)[:n]) + newton.TINY
-    own = jnp.sqrt(jnp.abs(action(system, method, t, h, q, window)) / stiffness) + jnp.abs(P[0]) / stiffness
-    return jnp.where(jnp.isfinite(own), own, 0.0), jnp.abs(window[0])
+    stiffness = jnp.diagonal(J)[:n]
+    own = jnp.sqrt(newton.own_size(jnp.abs(action(system, method, t, h, q, window)), stiffness)) + newton.own_size(jnp.abs(P[0]), stiffness)
+    return own, jnp.abs(window[0])
 
 
 def solve(system, method, t, h, q, P, d, guess):
@@ -234,8 +234,8 @@ def seen_at(system, t, q, p, jets, tau, unknowns):
 def seen_units(unknowns, J, args):
     system, _, _, p, _, _ = args
     n = system.space.dim
-    own = (jnp.abs(p[-1]) + jnp.abs(seen_residual(jnp.zeros_like(unknowns), args)[:n])) / (jnp.abs(jnp.diagonal(J)[:n]) + newton.TINY)
-    return jnp.where(jnp.isfinite(own), own, 0.0) + jnp.abs(unknowns[:n]), jnp.abs(unknowns[:n]) + 1.0
+    own = newton.own_size(jnp.abs(p[-1]) + jnp.abs(seen_residual(jnp.zeros_like(unknowns), args)[:n]), jnp.diagonal(J)[:n])
+    return own + jnp.abs(unknowns[:n]), jnp.abs(unknowns[:n]) + 1.0
 
 
 def seen(system, t, q, P, d, top, h, ahead):

@@ -33,11 +33,20 @@ def is_traced(tree):
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
 
 
+def check_kind(system):
+    """Raise ValueError unless `system` is a system of any kind."""
+    if isinstance(system, System | HigherOrderSystem | Entropic):
+        return
+    if isinstance(getattr(system, "system", None), System | HigherOrderSystem | Entropic):
+        kind = type(system).__name__
+        raise ValueError(f"the first argument must be a System; got a {kind}. Its system is its attribute `system`: pass that.")
+    raise ValueError(f"the first argument must be a System; got {system!r}.")
+
+
 def check_system(system, method, params=None, S0=None):
     """The system with `params` and as many entropies as `S0`, its numbers as arrays of definite type: a float and a numpy float must not
     compile twice."""
-    if not isinstance(system, System | HigherOrderSystem | Entropic):
-        raise ValueError(f"the first argument must be a System; got {system!r}.")
+    check_kind(system)
     check_method(system, method)
     if params is not None:
         system = system.with_params(params)
@@ -201,12 +210,16 @@ def check_first(system, known, start):
     def one(a, rank) -> Any:
         return None if a is None else np.asarray(a)[(0,) * (np.ndim(a) - rank)]
 
-    check_regular(system, one(known.hessian, 2))
-    if known.value is None:
+    if known.value is None or isinstance(system, HigherOrderSystem):
+        check_regular(system, one(known.bordered, 2))
+        if known.value is not None:
+            check_higher_constraint(system, one(known.value, 2), start)
         return
-    if isinstance(system, HigherOrderSystem):
-        check_higher_constraint(system, one(known.value, 2), start)
-        return
+    # Constraints that depend on each other make the bordered matrix singular too: they are told first.
+    check_rank(system, one(known.matrix, 2))
+    check_regular(system, one(known.bordered, 2))
+    if start.p0 is not None:
+        check_momentum(system, one(known.beside, 1), start)
     for what, value, size in (("value", one(known.value, 1), "q0"), ("hidden", one(known.hidden, 1), "v0")):
         scale = 1 + max(float(np.max(np.abs(leaf))) for leaf in jax.tree.leaves((start.q0, start.v0)))
         # Nonholonomic constraints are equations on velocities only; a start from q1 makes its own velocity.
@@ -215,7 +228,16 @@ def check_first(system, known, start):
                 f"{size} is off the constraint of {system.name} ({'' if what == 'value' else 'on velocities, '}by {np.max(np.abs(value)):.3g}). "
                 "Move it there: q0, v0 = accion.project(system, q0, v0, t=t0)."
             )
-    check_rank(system, one(known.matrix, 2))
+
+
+def check_momentum(system, beside, start):
+    """Raise ValueError where p0, under constraints, is not the momentum of a velocity that they allow: `beside` is what it has besides."""
+    p0 = np.asarray(start.p0)[(0,) * (np.ndim(start.p0) - 1)]
+    if not np.all(np.abs(beside) <= 1e-8 * (1 + np.max(np.abs(p0)))):  # NaN where no velocity was found
+        raise ValueError(
+            f"p0 is off the constraint of {system.name}: {p0} is the momentum of no velocity that the constraint allows; the nearest, along "
+            f"the constraint forces, is {p0 - beside}. Start from that, or from v0."
+        )
 
 
 def check_higher_constraint(system, rates, start):
@@ -242,14 +264,14 @@ def check_rank(system, A, where="at the initial data"):
         )
 
 
-def check_regular(system, hessian):
-    """Raise ValueError where d2L/dv2 (for a `mechanical` system, the mass) is singular."""
+def check_regular(system, K):
+    """Raise ValueError where d2L/dv2, bordered by the constraints (for a `mechanical` system without them, the mass), is singular."""
     if isinstance(system, DiscreteThermalSystem):
         return
-    if hessian is None:
+    if K is None:
         check_mass(system.lagrangian.inertia(system.params).mass, system.space.dim)
     else:
-        system.check_regular(hessian)
+        system.check_regular(K)
 
 
 def check_field(X, q, dim):

@@ -115,6 +115,13 @@ def root(residual, unit, held, guess, args):
     return Root(x, i, left <= 1)
 
 
+def own_size(numerator, diagonal):
+    """numerator / |diagonal|, the size of unknowns that matters; 0 where there is nothing to measure it by, as for a coordinate without mass."""
+    diagonal = jnp.abs(diagonal)
+    own = numerator / jnp.where(diagonal > 0, diagonal, 1.0)
+    return jnp.where((diagonal > 0) & jnp.isfinite(own), own, 0.0)
+
+
 def damping(residual, args, x, dx, r, J, terms):
     """The part of a Newton step to take: the largest with which the residual does not grow, all of it where there is none."""
     row = 1 / (jnp.max(jnp.abs(J), axis=1) + TINY)

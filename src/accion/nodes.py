@@ -19,19 +19,36 @@ FAR = 600.0
 class Look(NamedTuple):
     """What tells whether a motion can start at a point."""
 
-    hessian: Any  # d2L/dv2; None for a `mechanical` system, which knows its mass
+    bordered: Any  # d2L/dv2 bordered by the constraints; None for a `mechanical` system without them, which knows its mass
     value: Any  # of the constraint, None where there is none
     hidden: Any  # of what it says about velocities
     matrix: Any  # A
+    beside: Any = None  # p0 - dL/dv, where a constrained motion starts from p0: what it has besides the momentum of its velocity
 
 
-def look(system, t, q, v):
+def look(system, t, q, v, lam=None, p0=None):
     constraint = system.constraint
-    hessian = system.hessian(t, q, v)
     if constraint is None:
-        return Look(hessian, None, None, None)
+        return Look(system.hessian(t, q, v), None, None, None)
     point = (system, t, q, v)
-    return Look(hessian, constraint.value(*point), constraint.hidden(*point), matrix(*point))
+    beside = None if p0 is None else p0 - system.momentum(t, q, v, lam)
+    return Look(bordered(*point, lam), constraint.value(*point), constraint.hidden(*point), matrix(*point), beside)
+
+
+def bordered(system, t, q, v, lam=None):
+    """d2L/dv2 bordered by the constraints, [[d2L/dv2, A^T], [d(hidden)/dv, 0]], shape (dim + m, dim + m); with `lam`, of L + lam.Phi.
+
+    Where it is regular, accelerations and multipliers follow from (t, q, v), and (v, lam) from momenta (004 eq 4.11); see `systems/rank.py`.
+    """
+    return border(system, jax.hessian(system.L, 2)(t, q, v, lam), t, q, v)
+
+
+def border(system, H, t, q, v):
+    constraint = system.constraint
+    if constraint is None:
+        return H
+    C = jax.jacfwd(lambda v: constraint.hidden(system, t, q, v))(v)
+    return jnp.block([[H, matrix(system, t, q, v).T], [C, jnp.zeros((len(C), len(C)))]])
 
 
 def matrix(system, t, q, v):
@@ -57,6 +74,31 @@ def node_units(unknowns, J, args):
     return own + jnp.abs(near), beside + 1.0
 
 
+def legendre(system, t, q, p, guess):
+    """(v, lam) of momenta p under the constraints: p = dL/dv + A^T lam and what the constraints say of v. NaN where none were found.
+
+    For a vakonomic system p = d(L + lam.Phi)/dv; for the others lam is an impulse, zero where v = (dL/dv)^-1(p) satisfies the constraint.
+    One that does not is moved along the constraint forces. d2L/dv2 may be singular where `bordered` is not.
+    """
+    n, m = system.space.dim, system.multipliers
+    if m == 0:
+        return system.velocity(t, q, p, guess), None
+    unknowns = jnp.concatenate([guess, jnp.zeros(m)])
+    found, _, converged = newton.root(node_residual, node_units, m, unknowns, (system, t, q, p, guess))
+    found = jnp.where(converged, found, jnp.nan)
+    return found[:n], found[n:]
+
+
+def first_velocity(system, t, q, p):
+    """(v, lam) as `legendre`, without a guess: that is the least velocity with momentum p, to first order."""
+    zero = jnp.zeros(system.space.dim)
+    if system.constraint is None:
+        return legendre(system, t, q, p, zero)
+    # A guess needs no derivatives, and those of least squares are not finite where singular values meet.
+    H, right = jax.lax.stop_gradient((jax.hessian(system.L, 2)(t, q, zero), p - system.momentum(t, q, zero)))
+    return legendre(system, t, q, p, jnp.linalg.lstsq(H, right)[0])
+
+
 def node(system, t, q, p, guess):
     """(v, p, lam) at a time of the discrete trajectory.
 
@@ -64,11 +106,7 @@ def node(system, t, q, p, guess):
     satisfy it (as RATTLE does); positions do not depend on it. `lam` is the force that the continuous equations need there (for a
     vakonomic system, the multiplier that belongs to p).
     """
-    n, m = system.space.dim, system.multipliers
-    unknowns = jnp.concatenate([guess, jnp.zeros(m)])
-    found, _, converged = newton.root(node_residual, node_units, m, unknowns, (system, t, q, p, guess))
-    found = jnp.where(converged, found, jnp.nan)
-    v, lam = found[:n], found[n:]
+    v, lam = legendre(system, t, q, p, guess)
     if system.vakonomic is not None:
         return v, p, lam
     return v, system.momentum(t, q, v), index_one(system, t, q, v, None)[1]
@@ -103,12 +141,8 @@ def index_one(system, t, q, v, lam):
     if constraint is None:
         return newton.solve(H, force), None
     _, dc = jax.jvp(lambda t, e: constraint.hidden(system, t, space.displace(q, e), v), (one * t, zero), (one, v))
-    C = jax.jacfwd(lambda v: constraint.hidden(system, t, q, v))(v)
-    m = C.shape[0]
-    A = matrix(system, t, q, v)
-    K = jnp.block([[H, A.T if lam is not None else -A.T], [C, jnp.zeros((m, m))]])
-    both = newton.solve(K, jnp.concatenate([force, -dc]))
-    return both[:n], both[n:]
+    both = newton.solve(border(system, H, t, q, v), jnp.concatenate([force, -dc]))
+    return both[:n], both[n:] if lam is not None else -both[n:]
 
 
 def thermal_rates(system, t, z, v):

@@ -47,19 +47,18 @@ def begin(system, method, t0, h, start):
         return first_state(scheme, t0, h, z0, p0, x, lam)
     if v0 is not None:
         p0 = system.momentum(t0, z0, v0, lam0)
-    elif system.vakonomic is not None:
-        v0 = nodes.node(system, t0, z0, p0, jnp.zeros(system.space.dim))[0]
     else:
-        v0 = system.velocity(t0, z0, p0, jnp.zeros(system.space.dim))
+        v0, found = nodes.first_velocity(system, t0, z0, p0)
+        lam = found if system.vakonomic is not None else lam
     x = h * v0 if S0 is None else h * jnp.concatenate([v0, system.entropy_rates(t0, z0, v0)])
-    return first_state(scheme, t0, h, z0, p0, x, lam)
+    return first_state(scheme, t0, h, z0, p0, x, lam, start.p0)
 
 
-def first_state(scheme, t0, h, z0, p0, x, lam):
-    """The state, and what tells whether a motion can start there."""
+def first_state(scheme, t0, h, z0, p0, x, lam, given=None):
+    """The state, and what tells whether a motion can start there; `given` are the momenta that the user gave."""
     system = scheme.system
     state = scheme.start(t0, h, z0, p0, x, lam)
-    known = nodes.look(system, t0, z0, x[: system.space.dim] / h)
+    known = nodes.look(system, t0, z0, x[: system.space.dim] / h, lam if system.vakonomic is not None else None, given)
     return state, known, hypotheses(system, scheme.method, t0, h, state) if isinstance(system, Entropic) else None
 
 
@@ -302,8 +301,8 @@ def run(loop, system, method, start, t0, h, steps, save_every, throw, progress, 
     last, saved = in_parts(march, first, steps, save_every, progress and not traced, traced, loop.time_axis)
     numbers = collect(system, method, first, last, saved, t0, h, save_every, steps, loop.time_axis, jnp if traced else np)
     if member.constraint is not None:
-        _, p, lam = rows(nodes.node, loop is MANY, system, numbers["t"], numbers["q"], numbers["p"], numbers["guess"])
-        numbers |= {"p": p, "lam": lam}
+        v, p, lam = rows(nodes.node, loop is MANY, system, numbers["t"], numbers["q"], numbers["p"], numbers["guess"])
+        numbers |= {"p": p, "lam": lam, "guess": v}
     trajectory = Trajectory(**numbers, h=h, system=system, method=method)
     if throw and not traced and not bool(jnp.all(trajectory.success)):
         raise failure(system, method, first, t0, h, steps, trajectory, engine)

@@ -112,8 +112,7 @@ def units(method, unknowns, J, args):
     n = system.space.dim
     x = unknowns[:n]
     Ld = action(system, method, t, h, q, x, jnp.zeros_like(x), jnp.zeros_like(x))
-    own = jnp.sqrt(jnp.abs(Ld) / (jnp.abs(jnp.diagonal(J)[:n]) + newton.TINY))
-    return jnp.where(jnp.isfinite(own), own, 0.0), system.space.magnitude(q)
+    return jnp.sqrt(newton.own_size(jnp.abs(Ld), jnp.diagonal(J)[:n])), system.space.magnitude(q)
 
 
 def depends(f, *args):

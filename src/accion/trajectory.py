@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from accion import plot, storage
+from accion import nodes, plot, storage
 from accion.engines.auto import native
 from accion.errors import SecondLawViolated
 from accion.inputs import check_field
@@ -83,8 +83,7 @@ class Trajectory:
             return self.stored["v"]
         if "_v" in self.__dict__:
             return self.__dict__["_v"]
-        more = () if self.lam is None else (self.lam,)
-        v = self.each(velocity, self.z, self.p, self.guess, *more)
+        v = self.each(velocity, self.z, self.p, self.guess)
         if not isinstance(v, Tracer):  # one would outlive the transformation that it belongs to
             self.__dict__["_v"] = v
         return v
@@ -173,8 +172,8 @@ class Trajectory:
         return plot.animation(self, positions, path, fps, seconds)
 
 
-def velocity(system, t, z, p, guess, lam=None):
-    return system.velocity(t, z, p, guess, lam)
+def velocity(system, t, z, p, guess):
+    return nodes.legendre(system, t, z, p, guess)[0]
 
 
 def energy(system, t, z, v, lam=None):

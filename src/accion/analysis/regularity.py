@@ -4,21 +4,25 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from accion.analysis.symplectic import begin
+from accion import nodes
 from accion.discrete import discrete
 from accion.simulate import simulate
+from accion.step import balance, increments
 from accion.systems import MechanicalLagrangian, System
-from accion.systems.system import relative_rank
+from accion.systems.rank import condition, direction_words, relative_rank
 
 
 @dataclass(frozen=True)
 class Regularity:
-    """Of the Hessian d2L/dv2: the ranks found, the worst condition number; and of D12 Ld along a trajectory, where a method was given.
+    """Of the Hessian d2L/dv2, under constraints of [[d2L/dv2, A^T], [A, 0]]: the ranks found, the worst condition number; and of the matrix of a
+    step (without constraints D12 Ld) along a trajectory, where a method was given.
 
-    `hyperregular` is True where v -> p is one to one on all velocities at the points looked at (the Hessian does not depend on v and
-    is regular there), False where the Hessian is singular, None where it could not be decided.
+    `dim` is the rank of a regular system: that of the space and of the constraints together. `hyperregular` is True where v -> p (under
+    constraints, the map from the velocities that they allow, with the multipliers of a vakonomic system) is one to one at the points looked at
+    (the matrix does not depend on v and is regular there), False where it is singular, None where it could not be decided.
     """
 
     system: Any
@@ -33,20 +37,28 @@ class Regularity:
     def regular(self):
         return min(self.ranks) == self.dim
 
+    @property
+    def matrix(self):
+        """What was looked at, in words."""
+        return "d2L/dv2" if self.system.constraint is None else "[[d2L/dv2, A^T], [A, 0]]"
+
     def text(self):
         if not self.regular:
             kind = "everywhere looked at" if len(self.ranks) == 1 else "at some points"
+            allowed = "" if self.system.constraint is None else ", allowed by the constraints,"
+            advice = "" if self.system.holonomic or self.system.nonholonomic else " analysis.constraint_algorithm finds which."
             return (
-                f"{self.system.name} is singular: d2L/dv2 has rank {min(self.ranks)} of {self.dim} {kind}. The velocity direction "
-                f"{self.direction} has no inertia: accelerations do not follow from L, momenta satisfy an equation among themselves, and "
-                "motions exist only on a smaller set, are not unique, or do not exist. analysis.constraint_algorithm finds which."
+                f"{self.system.name} is singular: {self.matrix} has rank {min(self.ranks)} of {self.dim} {kind}. The velocity direction "
+                f"{self.direction}{allowed} has no inertia: accelerations do not follow from L, momenta satisfy an equation among themselves, and "
+                f"motions exist only on a smaller set, are not unique, or do not exist.{advice}"
             )
-        lines = [f"{self.system.name} is regular: d2L/dv2 has full rank {self.dim} at all points, condition at most {self.condition:.3g}."]
+        lines = [f"{self.system.name} is regular: {self.matrix} has full rank {self.dim} at all points, condition at most {self.condition:.3g}."]
         words = {True: "It is hyperregular there: velocities and momenta correspond one to one.", None: "Whether it is hyperregular was not decided."}
         lines.append(words.get(self.hyperregular, ""))
         if self.discrete_condition is not None:
+            what = "D12 Ld is" if self.system.constraint is None else "The matrix of a step, D12 Ld bordered by the constraints, is"
             lines.append(
-                f"D12 Ld is regular along the trajectory, condition at most {self.discrete_condition:.3g}: each step has one continuation nearby."
+                f"{what} regular along the trajectory, condition at most {self.discrete_condition:.3g}: each step has one continuation nearby."
             )
         return " ".join(lines)
 
@@ -54,41 +66,67 @@ class Regularity:
         return self.text()
 
 
-def regularity(system, method=None, *, q0=None, v0=None, t0=0.0, h=None, steps=100, samples=50, seed=0) -> Regularity:
-    """The regularity of a Lagrangian at random points and, with a `method`, q0, v0 and h, of D12 Ld along a trajectory (002 section 3).
+def regularity(system, method=None, *, q0=None, v0=None, lam0=None, t0=0.0, h=None, steps=100, samples=50, seed=0) -> Regularity:
+    """The regularity of a system at random points and, with a `method`, q0, v0 (and lam0) and h, of its steps along a trajectory (002 section 3).
 
-    Rank and condition are of d2L/dv2 with each coordinate measured by its own inertia, so that units do not matter.
+    Rank and condition are of d2L/dv2, under constraints of [[d2L/dv2, A^T], [A, 0]] at points that satisfy them (004 eq 4.11, with L + lam.Phi for
+    L where they are vakonomic), with each coordinate measured by its own inertia, so that units do not matter.
     """
     if not isinstance(system, System):
         raise ValueError(f"regularity needs a System; got {system!r}.")
     system.check()
     n, rng = system.space.dim, np.random.default_rng(seed)
-    t, (x, v, w) = rng.uniform(0.1, 2, samples), rng.normal(size=(3, samples, n))
-    q = jax.vmap(lambda x: system.space.retract(system.space.identity(), x))(x)
-    hessian = jax.jit(jax.vmap(jax.jacobian(system.momentum, 2)))
-    H, other = np.asarray(hessian(t, q, v)), np.asarray(hessian(t, q, w))
-    good = np.all(np.isfinite(H), axis=(1, 2))
+    found, other = random_points(system, rng, samples)
+    good = np.all(np.isfinite(found), axis=(1, 2)) & np.all(np.isfinite(other), axis=(1, 2))
     if not np.any(good):
-        raise ValueError(f"the Lagrangian of {system.name} is not finite at any of {samples} random points.")
-    H, other = H[good], other[good]
-    found = [relative_rank(each) for each in H]
-    ranks = tuple(sorted({r for r, _ in found}))
-    direction = None
-    if ranks[0] < n:
-        null = next(d for r, d in found if r == ranks[0])
-        direction = " + ".join(f"{c:.3g} d{name}" for c, name in zip(null, system.names, strict=True) if abs(c) > 1e-8)
-    same = isinstance(system.lagrangian, MechanicalLagrangian) or bool(np.allclose(H, other, rtol=1e-9, atol=1e-12))
-    hyper = False if ranks[0] < n else True if same else None
-    worst = max(condition(each) for each in H) if ranks[0] == n else np.inf
-    discrete_worst = None
-    if method is not None:
-        if q0 is None or v0 is None or h is None:
-            raise ValueError("regularity of a method needs q0, v0 and h, the trajectory along which D12 Ld is looked at.")
-        begin(system, q0, v0, None, t0, h)
-        traj = simulate(system, method, q0=q0, v0=v0, t0=t0, h=h, steps=steps)
-        D12 = jax.jit(jax.vmap(lambda t, a, b: discrete(system, method).D12(t, h, a, b)))(traj.t[:-1], traj.q[:-1], traj.q[1:])
-        discrete_worst = max(condition(each) for each in np.asarray(D12))
-    return Regularity(system, n, ranks, float(worst), direction, hyper, discrete_worst)
+        allowed = "" if system.constraint is None else ", moved onto its constraint"
+        raise ValueError(f"the Lagrangian of {system.name} is not finite at any of {samples} random points{allowed}.")
+    found, other = found[good], other[good]
+    pairs = [relative_rank(each, n) for each in found]
+    size, ranks, direction = found.shape[1], tuple(sorted({r for r, _ in pairs})), None
+    if ranks[0] < size:
+        direction = direction_words(system, next(d for r, d in pairs if r == ranks[0])[:n])
+    same = system.constraint is None and isinstance(system.lagrangian, MechanicalLagrangian)
+    same = same or bool(np.allclose(found, other, rtol=1e-9, atol=1e-12))
+    hyper = False if ranks[0] < size else True if same else None
+    worst = max(condition(each, n) for each in found) if ranks[0] == size else np.inf
+    along = None if method is None else along_trajectory(system, method, q0, v0, lam0, t0, h, steps)
+    return Regularity(system, size, ranks, float(worst), direction, hyper, along)
+
+
+def random_points(system, rng, samples):
+    """The bordered d2L/dv2 at random points, moved onto the constraint, and at the same (t, q) with other velocities (and multipliers)."""
+    n, space = system.space.dim, system.space
+    t, (x, v, w) = rng.uniform(0.1, 2, samples), rng.normal(size=(3, samples, n))
+    lam = rng.normal(size=(2, samples, system.multipliers))
+
+    def at(t, q, v, lam):
+        _, v = nodes.project_at(system, t, q, v)
+        return nodes.bordered(system, t, q, v, lam if system.vakonomic is not None else None)
+
+    def both(t, x, v, w, lam, mu):
+        q, _ = nodes.project_at(system, t, space.retract(space.identity(), x), v)
+        return at(t, q, v, lam), at(t, q, w, mu)
+
+    return [np.asarray(K) for K in jax.jit(jax.vmap(both))(t, x, v, w, *lam)]
+
+
+def along_trajectory(system, method, q0, v0, lam0, t0, h, steps):
+    """The worst condition of the matrix of a step along a trajectory: the derivative of its equations by the increment and the multipliers."""
+    if q0 is None or v0 is None or h is None:
+        raise ValueError("regularity of a method needs q0, v0 and h, the trajectory along which its steps are looked at.")
+    traj = simulate(system, method, q0=q0, v0=v0, lam0=lam0, t0=t0, h=h, steps=steps)
+    n, m, first = system.space.dim, system.multipliers, jax.tree.map(lambda a: a[:-1], traj.q)
+
+    def one(t, q, q1, p):
+        x = system.space.local(q, q1)
+        guess = jnp.concatenate([x, jnp.zeros(m)])
+        # Once more, for the multipliers of the step, which a trajectory does not keep.
+        unknowns = increments(system, method)(t, h, q, p, x, guess).x
+        return jax.jacfwd(lambda u: balance(method, u, (system, t, h, q, p, x)))(unknowns)
+
+    J = jax.jit(jax.vmap(one))(traj.t[:-1], first, jax.tree.map(lambda a: a[1:], traj.q), traj.p[:-1])
+    return max(condition(each, n) for each in np.asarray(J))
 
 
 @dataclass(frozen=True)
@@ -140,10 +178,3 @@ def scaled_condition(M):
     M = M / np.where(rows > 0, rows, 1.0)
     columns = np.max(np.abs(M), axis=0, keepdims=True)
     return float(np.linalg.cond(M / np.where(columns > 0, columns, 1.0)))
-
-
-def condition(M):
-    """The condition number with each coordinate measured by its own diagonal entry."""
-    scale = np.sqrt(np.abs(np.diag(M)))
-    scale = np.where(scale > 0, scale, 1.0)
-    return float(np.linalg.cond(M / np.outer(scale, scale)))

@@ -6,6 +6,7 @@ import numpy as np
 
 from accion import inputs
 from accion.systems import MechanicalLagrangian, System
+from accion.systems.rank import equilibrated
 from accion.thermal import check_hypotheses
 
 
@@ -32,8 +33,10 @@ def suspects(space, seen):
         mass = seen["mass"]
         bad = bad | (weak(mass) if mass.ndim == 3 else ~np.all(np.abs(mass.reshape(len(mass), -1)) > 0, axis=1))
     known, thermal = seen["known"], seen["thermal"]
-    if known.hessian is not None:
-        bad = bad | weak(scaled(known.hessian))
+    if known.bordered is not None:
+        bad = bad | weak(equilibrated(known.bordered, space.dim)[0])
+    if known.beside is not None:
+        bad = bad | ~(np.max(np.abs(known.beside), axis=1) < 1e-9)
     if known.value is not None:
         for part in (known.value, known.hidden):
             bad = bad | ~(np.max(np.abs(part), axis=1) < 1e-9)
@@ -42,13 +45,6 @@ def suspects(space, seen):
         T, minus, plus = thermal
         bad = bad | ~np.all(T > 0, axis=1) | np.any((minus == 0) & (plus == 0), axis=1)
     return np.flatnonzero(bad)
-
-
-def scaled(H):
-    """Each matrix with ones on its diagonal, so that units do not matter."""
-    size = np.sqrt(np.abs(np.diagonal(H, axis1=1, axis2=2)))
-    size = np.where(size > 0, size, 1.0)
-    return H / (size[:, :, None] * size[:, None, :])
 
 
 def weak(matrices):

@@ -130,7 +130,7 @@ def trajectory_of(s, details, p):
     guess = np.concatenate([x[:1], x])
     lam = None
     if system.constraint is not None:
-        _, p, _ = rows(nodes.node, False, system, t, q, p, guess)
+        guess, p, _ = rows(nodes.node, False, system, t, q, p, guess)
         lam = np.array(details.found.x[details.layout.lam])
         # At the start the force acts for half a step; at the end the unknown is the impulse itself.
         lam[0] *= 2

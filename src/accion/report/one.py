@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import jax
 
 from accion.analysis import audit
+from accion.engines.auto import programs
 from accion.gallery.base import Check, Entry, equations_of
 from accion.plot import save_figure
 from accion.symbolic import symbolic
@@ -62,10 +63,10 @@ class Result:
         if not self.checks:
             return "it compares no number"
         wrong = [check for check in self.checks if not check.passed]
-        worst = max(wrong, key=lambda check: check.difference / check.tolerance)
+        worst = max(wrong, key=lambda check: check.used)
         return (
             f"{len(wrong)} of {len(self.checks)} numbers differ: {worst.what} is {worst.value:.9g} and not {worst.target:.9g}, "
-            f"off by {worst.difference:.1e} where {worst.tolerance:.1e} is allowed"
+            f"off by {worst.shown[0]} where {worst.shown[1]} is allowed"
         )
 
 
@@ -82,6 +83,7 @@ def attempt(find, name, folder):
         result = replace(known, error=f"{type(error).__name__}: {first}", details="".join(traceback.format_exception(error)))
     # What was compiled for one entry serves no other: kept for all of them it fills gigabytes.
     jax.clear_caches()
+    programs.clear()
     taken = {"seconds": time.perf_counter() - begin, "processor": time.process_time() - used}
     return replace(result, **taken, memory=peak_memory())
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import sympy as sp
 
 from accion.symbolic.calculus import derivative
 from accion.symbolic.forms import Form
+from accion.symbolic.legendre import inverse
 from accion.symbolic.linear import Undecided, solve
 from accion.symbolic.modified import ModifiedEquations, modified
 from accion.symbolic.render import Readable, Sheet
@@ -229,61 +229,49 @@ class Equations(Readable):
             power -= sp.Add(*(lam * c for lam, c in zip(x.lam, self.inner_hidden, strict=True)))
         return self.show(self.tidy(power - derivative(self.inner_total, x.t), x.v))
 
+    @property
+    def form_coordinates(self):
+        """(q, v); of a vakonomic system (q, v, lam), on which L + lam.Phi and its forms live."""
+        return (*self.q, *self.v, *(self.lam if self.system.vakonomic is not None else ()))
+
     @cached_property
     def theta_L(self):
-        """The one-form dL/dv dq on TQ of a flat space."""
+        """The one-form dL/dv dq on TQ of a flat space; of a vakonomic system that of L + lam.Phi, with lam as further coordinates."""
         self.flat_only("theta_L")
-        return Form(1, (*self.q, *self.v), {(i,): p for i, p in enumerate(self.momenta)})
+        return Form(1, self.form_coordinates, {(i,): p for i, p in enumerate(self.momenta)})
 
     @cached_property
     def Omega_L(self):
-        """The two-form -d theta_L = dq ^ d(dL/dv) on TQ of a flat space (004 section 2.2.4, with the right sign)."""
+        """The two-form -d theta_L = dq ^ d(dL/dv) on TQ of a flat space (004 section 2.2.4, with the right sign).
+
+        Of a vakonomic system it is that of L + lam.Phi, with terms dq ^ dlam: closed on (q, v, lam), and symplectic on Phi = 0 where d2L/dv2
+        bordered by dPhi/dv is regular.
+        """
         self.flat_only("Omega_L")
         x, p, n = self.variables, self.inner_p, len(self.variables.q)
+        beside = (*x.v, *(x.lam if self.system.vakonomic is not None else ()))
         terms = {(i, j): self.tidy(derivative(p[i], x.q[j]) - derivative(p[j], x.q[i])) for i in range(n) for j in range(i + 1, n)}
-        terms |= {(i, n + j): self.tidy(derivative(p[i], x.v[j])) for i in range(n) for j in range(n)}
-        return Form(2, (*self.q, *self.v), {index: self.show(c) for index, c in terms.items() if c != 0})
+        terms |= {(i, n + j): self.tidy(derivative(p[i], y)) for i in range(n) for j, y in enumerate(beside)}
+        return Form(2, self.form_coordinates, {index: self.show(c) for index, c in terms.items() if c != 0})
 
     @cached_property
-    def inner_velocities(self):
-        """v as a function of (t, q, p): the inverse Legendre transform."""
-        x = self.variables
-        if self.system.vakonomic is not None:
-            raise ValueError("L + lam.Phi of a vakonomic system has no Hamiltonian of (q, p) alone; see analysis.constraint_algorithm.")
-        M = sp.Matrix(len(x.v), len(x.v), lambda i, j: self.tidy(derivative(self.inner_p[i], x.v[j])))
-        if not M.has(*x.v):
-            at_rest = [p.xreplace(dict.fromkeys(x.v, sp.Integer(0))) for p in self.inner_p]
-            try:
-                return tuple(self.tidy(s) for s in solve(M, sp.Matrix([p - r for p, r in zip(x.p, at_rest, strict=True)])))
-            except (Undecided, ValueError, ZeroDivisionError) as error:
-                raise ValueError(f"{self.system.name} has no Hamiltonian: d2L/dv2 is singular.") from error
-        found = self.tidy.within(lambda e: sp.solve(e, x.v, dict=True), [p - m for p, m in zip(x.p, self.inner_p, strict=True)])
-        for branch in found if found and isinstance(found[0], dict) else ():
-            if len(branch) == len(x.v) and self.inverts(branch):
-                return tuple(self.tidy(branch[v]) for v in x.v)
-        raise ValueError(f"{self.system.name} has no Hamiltonian in closed form: p = dL/dv could not be solved for the velocities.")
+    def inner_inverse(self):
+        """(v, lam) as functions of (t, q, p), lam of a vakonomic system only: the inverse Legendre transform."""
+        return inverse(self)
 
-    def inverts(self, branch):
-        """Whether a solution v(p) gives v back from p(v), tried at numbers, with velocities of both signs."""
-        x = self.variables
-        rng = np.random.default_rng(0)
-        numbers = {s: sp.Float(float(c)) for s, c in x.numbers.items()}
-        for sign in (1, -1, 1, -1):
-            point = numbers | {s: sp.Float(rng.uniform(0.1, 0.4)) for s in (x.t, *x.q)} | {v: sp.Float(sign * rng.uniform(0.1, 0.4)) for v in x.v}
-            p = {s: m.xreplace(point) for s, m in zip(x.p, self.inner_p, strict=True)}
-            if not all(abs(sp.N(branch[v].xreplace(point | p) - point[v])) < 1e-9 for v in x.v):
-                return False
-        return True
+    @property
+    def inner_velocities(self):
+        return self.inner_inverse[: len(self.variables.v)]
 
     @cached_property
     def inner_hamiltonian(self):
         x = self.variables
-        at = dict(zip(x.v, self.inner_velocities, strict=True))
+        at = dict(zip((*x.v, *x.lam), self.inner_inverse, strict=False))
         return self.tidy(self.inner_energy.xreplace(at), x.p)
 
     @cached_property
     def hamiltonian(self):
-        """H(t, q, p) = p.v - L, in momenta p_x(t)."""
+        """H(t, q, p) = p.v - L, in momenta p_x(t); of a vakonomic system with (v, lam) from p = d(L + lam.Phi)/dv and Phi = 0."""
         return self.show(self.inner_hamiltonian)
 
     @cached_property

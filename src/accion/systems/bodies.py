@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax.core import Tracer
 
 from accion.spaces import Space
+from accion.systems.arity import check_function
 from accion.systems.motion import check_numbers, floating, motion, read
 
 POSES = "(x, y, angle), shape (3,), in the plane; a homogeneous matrix, shape (4, 4), or a pair (R, r), shapes (3, 3) and (3,), in space"
@@ -75,6 +76,7 @@ def rigid_body(mass, inertia, pose, *, space=None):
     """
     if not callable(pose):
         raise ValueError(f"pose must be a function pose(t, q, params) that returns {POSES}; got {pose!r}.")
+    check_function("pose", pose, "t, q, params")
     if space is not None and not isinstance(space, Space):
         raise ValueError(f"space must be a Space, such as Product(Euclidean(2), Torus(1)), or None; got {space!r}.")
     mass = check_numbers("mass of a rigid body", mass, "a number")

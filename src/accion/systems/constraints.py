@@ -7,14 +7,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 
 
 class Constraint(ABC):
-    """m equations that a motion satisfies, and the force that makes it."""
+    """m equations that a motion satisfies, and the force that makes it. `name` is what a `System` calls them."""
+
+    name: ClassVar[str]
 
     @abstractmethod
     def value(self, system, t, q, v) -> Any:
@@ -46,6 +48,7 @@ def sampled(f, samples):
 class Holonomic(Constraint):
     """phi(t, q) = 0 (004 Thm 8.2.1): A = dphi/dq, and q_{k+1} is on the constraint."""
 
+    name: ClassVar[str] = "holonomic"
     phi: Callable[..., Any]
 
     def value(self, system, t, q, v):
@@ -71,6 +74,7 @@ class Holonomic(Constraint):
 class Nonholonomic(Constraint):
     """kappa(t, q, v) = 0 with virtual displacements A(t, q) dq = 0 (001 Def 2.23-2.31); without `A`, Chetaev's A = dkappa/dv."""
 
+    name: ClassVar[str] = "nonholonomic"
     kappa: Callable[..., Any]
     A: Callable[..., Any] | None
 
@@ -96,6 +100,7 @@ class Nonholonomic(Constraint):
 class Vakonomic(Constraint):
     """Phi(t, q, v) = 0 in the variational sense (004 Prop 4.1.2): the free motion of L + lam.Phi, with lam one more unknown."""
 
+    name: ClassVar[str] = "vakonomic"
     Phi: Callable[..., Any]
 
     def value(self, system, t, q, v):

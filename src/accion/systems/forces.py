@@ -6,6 +6,8 @@ from typing import Any
 
 import jax
 
+from accion.systems.arity import check_function
+
 
 @dataclass(frozen=True)
 class Rayleigh:
@@ -19,4 +21,5 @@ def rayleigh(dissipation):
     """The friction force F = -dPhi/dv of a dissipation function Phi(t, q, v, params) -> scalar (003 eq 22-25)."""
     if not callable(dissipation):
         raise ValueError(f"rayleigh needs a dissipation function Phi(t, q, v, params); got {dissipation!r}.")
+    check_function("dissipation", dissipation, "t, q, v, params")
     return Rayleigh(dissipation)

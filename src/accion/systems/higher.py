@@ -10,7 +10,9 @@ import numpy as np
 
 from accion import newton
 from accion.spaces import Space
-from accion.systems.system import check_returns, evaluate, relative_rank, unit_of, word_of
+from accion.systems.arity import check_function
+from accion.systems.rank import relative_rank
+from accion.systems.system import check_returns, evaluate, unit_of, word_of
 from accion.systems.tree import join, split
 
 FUNCTIONS = ("lagrangian", "vakonomic")
@@ -45,9 +47,7 @@ class HigherOrderSystem:
         if isinstance(self.order, bool) or not isinstance(self.order, int | np.integer) or self.order < 1:
             raise ValueError(f"order must be a whole number, 1 or more: that of the highest derivative in the Lagrangian; got {self.order!r}.")
         for field in FUNCTIONS:
-            f = getattr(self, field)
-            if not callable(f) and (field == "lagrangian" or f is not None):
-                raise ValueError(f"{field} must be a function {field}({self.arguments}); got {f!r}.")
+            check_function(field, getattr(self, field), self.arguments, optional=field != "lagrangian")
         coordinates = self.space.coordinates() if self.coordinates is None else tuple(self.coordinates)
         if len(coordinates) != self.space.dim or not all(isinstance(name, str) for name in coordinates):
             raise ValueError(f"coordinates must be {self.space.dim} names, one for each degree of freedom; got {self.coordinates!r}.")
@@ -243,7 +243,7 @@ class HigherOrderSystem:
         words = f"d2L/dq^({self.order})2" + ("" if self.vakonomic is None else f", bordered by dPhi/dq^({self.order}),")
         if not np.all(np.isfinite(K)):
             raise ValueError(f"the Lagrangian of {self.name} is not finite at the initial data: {words} = {np.asarray(K).tolist()}.")
-        rank, _ = relative_rank(K)
+        rank, _ = relative_rank(K, self.space.dim)
         if rank < len(K):
             raise ValueError(
                 f"the Lagrangian of {self.name} is singular: {words} has rank {rank} of {len(K)} at the initial data, so no motion follows "

@@ -5,14 +5,19 @@ import numpy as np
 from jax.core import Tracer
 
 from accion.spaces import Euclidean, Space
+from accion.systems.arity import check_function
 from accion.systems.lagrangians import MechanicalLagrangian
-from accion.systems.system import System, relative_rank
+from accion.systems.rank import relative_rank
+from accion.systems.system import System
+
+FUNCTIONS = {"potential": "t, q, params", "weight": "t, params", "magnetic": "q, params"}
 
 
 def mechanical(mass, potential, space_or_n, *, params=None, weight=None, magnetic=None, **options):
     """The system L = weight(t) (1/2 v.M v + A(q).v - V(t, q)), with constant mass.
 
-    `mass` is a number, a vector of shape (n,) (the diagonal of M), a matrix of shape (n, n), or a function of params that returns one.
+    `mass` is a number, a vector of shape (n,) (the diagonal of M), a matrix of shape (n, n), or a function of params that returns one. A direction
+    may be without mass if a constraint ties it to one that has.
     `potential(t, q, params)` is V, or None; `weight(t, params)` a scalar, such as e^{-kappa t} (002 eq 17); `magnetic(q, params)` is A, shape (n,);
     `options` are those of `System`: force, constraints, coordinates, name. The space must be flat (`Euclidean`, `Torus` or a `Product`
     of them); a number n means `Euclidean(n)`. On a `Product`, q is a tuple and A a flat vector.
@@ -22,16 +27,19 @@ def mechanical(mass, potential, space_or_n, *, params=None, weight=None, magneti
     space = space_or_n if isinstance(space_or_n, Space) else Euclidean(space_or_n)
     if not space.flat:
         raise ValueError(f"mechanical needs a flat space (Euclidean, Torus or a Product of them); got {space}. Write the Lagrangian for System.")
-    if not callable(mass):
-        mass = check_mass(mass, space.dim)
-    for label, f in {"potential": potential, "weight": weight, "magnetic": magnetic}.items():
-        if f is not None and not callable(f):
-            raise ValueError(f"{label} must be a function or None; got {f!r}.")
+    held = any(options.get(kind) is not None for kind in ("holonomic", "nonholonomic", "vakonomic"))
+    if callable(mass):
+        check_function("mass", mass, "params")
+    else:
+        mass = check_mass(mass, space.dim, held)
+    for (label, arguments), f in zip(FUNCTIONS.items(), (potential, weight, magnetic), strict=True):
+        check_function(label, f, arguments, optional=True)
     lagrangian = MechanicalLagrangian(mass, potential, weight, magnetic)
     return System(lagrangian, space, params, **{"name": "mechanical system", **options})  # pyright: ignore[reportArgumentType]
 
 
-def check_mass(mass, n):
+def check_mass(mass, n, held=False):
+    """`mass` as an array, regular unless the system is `held` by constraints, which may tie what is without mass to what is not."""
     try:
         M = jnp.asarray(mass, dtype=float)
     except (TypeError, ValueError) as error:
@@ -44,7 +52,8 @@ def check_mass(mass, n):
         raise ValueError(f"mass must be finite; got {np.asarray(M)}.")
     if M.ndim == 2 and not np.allclose(M, M.T, rtol=1e-12, atol=0):
         raise ValueError("a mass matrix must be symmetric; only its symmetric part acts in 1/2 v.M v: pass (M + M.T)/2.")
-    if (M.ndim == 2 and relative_rank(M)[0] < n) or (M.ndim < 2 and np.any(M == 0)):
+    singular = relative_rank(M)[0] < n if M.ndim == 2 else bool(np.any(M == 0))
+    if singular and not held:
         where = f" (component {int(np.argmin(np.abs(M)))})" if M.ndim == 1 else ""
         raise ValueError(f"mass is singular{where}: a direction without mass has no acceleration. Leave it out, or give it a mass.")
     return M

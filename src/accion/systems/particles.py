@@ -8,9 +8,18 @@ import jax
 import jax.numpy as jnp
 
 from accion.spaces import Euclidean, Space
+from accion.systems.arity import check_function
 from accion.systems.bodies import RigidBody
 from accion.systems.motion import check_numbers, displaced, floating, motion, read
 from accion.systems.system import System
+
+FUNCTIONS = {
+    "positions": "t, q, params",
+    "potential": "t, q, params",
+    "forces": "t, r, u, params",
+    "velocity_potential": "t, q, v, params",
+    "force": "t, q, v, params",
+}
 
 
 @jax.tree_util.register_dataclass
@@ -100,10 +109,9 @@ def particles(positions, masses, potential, n, *, params=None, forces=None, velo
     """
     space = n if isinstance(n, Space) else Euclidean(n)
     bodies = tuple(bodies) if isinstance(bodies, tuple | list) else (bodies,)
-    functions = {"positions": positions, "potential": potential, "forces": forces, "velocity_potential": velocity_potential}
-    for label, f in {**functions, "force": options.get("force")}.items():
-        if f is not None and not callable(f):
-            raise ValueError(f"{label} must be a function or None; got {f!r}.")
+    given = (positions, potential, forces, velocity_potential, options.get("force"))
+    for (label, arguments), f in zip(FUNCTIONS.items(), given, strict=True):
+        check_function(label, f, arguments, optional=True)
     if not all(isinstance(body, RigidBody) for body in bodies):
         raise ValueError(f"bodies must be made by rigid_body(mass, inertia, pose); got {bodies!r}.")
     if positions is None and not bodies:

@@ -6,15 +6,15 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from accion import newton
 from accion.spaces import Space
+from accion.systems.arity import check_function
 from accion.systems.constraints import Constraint, Holonomic, Nonholonomic, Together, Vakonomic
 from accion.systems.lagrangians import MechanicalLagrangian
+from accion.systems.rank import regular_or_raise
 from accion.systems.tree import join, split
 
-TINY_RANK = 1e-300
 CHECKED = set()  # systems whose functions were seen to return what they should
 # The functions of a system, with their arguments.
 FUNCTIONS = {
@@ -61,9 +61,7 @@ class System:
         if not isinstance(self.space, Space):
             raise ValueError(f"space must be a Space, such as Euclidean(2) or Torus(1); got {self.space!r}.")
         for field, arguments in FUNCTIONS.items():
-            f = getattr(self, field)
-            if not callable(f) and (field == "lagrangian" or f is not None):
-                raise ValueError(f"{field} must be a function {field}({arguments}); got {f!r}.")
+            check_function(field, getattr(self, field), arguments, optional=field != "lagrangian")
         if self.vakonomic is not None and (self.holonomic is not None or self.nonholonomic is not None):
             raise ValueError("a vakonomic constraint cannot be combined with the other kinds: put all equations into `vakonomic`.")
         if self.variational is not None and self.nonholonomic is None:
@@ -134,10 +132,11 @@ class System:
 
     def count(self, constraint):
         """How many equations a constraint has."""
+        if isinstance(constraint, Together):
+            return sum(constraint.sizes)
         point = (jnp.zeros(()), self.space.identity(), jnp.zeros(self.space.dim))
-        return check_returns(
-            "a constraint", jax.eval_shape(lambda *args: constraint.value(self, *args), *point), None, "m equations, shape (m,)"
-        ).shape[0]
+        out = evaluate(constraint.name, constraint.value, self, *point)
+        return check_returns(constraint.name, out, None, "m equations, shape (m,)").shape[0]
 
     @property
     def multipliers(self):
@@ -191,22 +190,9 @@ class System:
             check_returns("variational", A, (rows, n), f"a matrix of shape ({rows}, {n})")
         CHECKED.add(key)
 
-    def check_regular(self, H):
-        """Raise ValueError where the Hessian H = d2L/dv2 is singular, naming the direction without inertia."""
-        regular_or_raise(self, H)
-
-
-def regular_or_raise(system, H):
-    """Raise ValueError where the Hessian H = d2L/dv2 of a system is not finite, or singular."""
-    if not np.all(np.isfinite(H)):
-        raise ValueError(f"the Lagrangian of {system.name} is not finite at the initial data: d2L/dv2 = {H.tolist()}.")
-    rank, direction = relative_rank(H)
-    if rank < len(H):
-        words = " + ".join(f"{c:.3g} d{name}" for c, name in zip(direction, system.names, strict=True) if abs(c) > 1e-8)
-        raise ValueError(
-            f"the Lagrangian of {system.name} is singular: d2L/dv2 has rank {rank} of {len(H)} at the initial data. The velocity "
-            f"direction {words} has no inertia, so no acceleration follows from L. Give it a mass, or leave it out."
-        )
+    def check_regular(self, K):
+        """Raise ValueError where K, d2L/dv2 bordered by the constraints, is singular, naming the direction without inertia."""
+        regular_or_raise(self, K)
 
 
 def word_of(name):
@@ -219,17 +205,6 @@ def unit_of(name):
     return name.split("[")[1].rstrip("] ") if "[" in name else ""
 
 
-def relative_rank(H):
-    """The rank of a symmetric matrix, each coordinate measured by its own inertia so that units do not matter, and its null direction."""
-    scale = np.sqrt(np.abs(np.diag(H)))
-    largest = np.max(np.abs(H))
-    scale = np.where(scale > 0, scale, np.sqrt(largest) if largest > 0 else 1.0)
-    _, s, Vt = np.linalg.svd(np.asarray(H) / np.outer(scale, scale))
-    direction = Vt[-1] / scale
-    direction = direction / direction[np.argmax(np.abs(direction))]
-    return int(np.sum(s > newton.EPS * len(s) * max(s[0], TINY_RANK))), direction
-
-
 def legendre_residual(v, args):
     system, t, q, p, lam = args
     return system.momentum(t, q, v, lam) - p
@@ -240,8 +215,7 @@ def legendre_units(v, H, args):
     system, t, q, p, lam = args
     n = len(p)
     apart = jnp.abs(p) + jnp.abs(system.momentum(t, q, jnp.zeros(n), lam))
-    own = apart / (jnp.abs(jnp.diagonal(H)[:n]) + newton.TINY)
-    return jnp.where(jnp.isfinite(own), own, 0.0), jnp.zeros(n)
+    return newton.own_size(apart, jnp.diagonal(H)[:n]), jnp.zeros(n)
 
 
 TAKES = (

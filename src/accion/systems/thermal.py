@@ -11,7 +11,9 @@ import numpy as np
 
 from accion import newton
 from accion.spaces import Euclidean, Product, Space
-from accion.systems.system import System, check_returns, evaluate, legendre_residual, legendre_units, regular_or_raise, unit_of, word_of
+from accion.systems.arity import check_function
+from accion.systems.rank import regular_or_raise
+from accion.systems.system import System, check_returns, evaluate, legendre_residual, legendre_units, unit_of, word_of
 from accion.systems.tree import join, split
 
 CHECKED = set()  # systems whose functions were seen to return what they should
@@ -122,9 +124,7 @@ class Entropic(ABC):
         if not isinstance(self.space, Space):
             raise ValueError(f"space must be a Space, such as Euclidean(2) or Torus(1); got {self.space!r}.")
         for i, field in enumerate(self.functions):
-            f = getattr(self, field)
-            if not callable(f) and (i < self.required or f is not None):
-                raise ValueError(f"{field} must be a function {field}({self.arguments}); got {f!r}.")
+            check_function(field, getattr(self, field), self.arguments, optional=i >= self.required)
         coordinates = self.space.coordinates() if self.coordinates is None else tuple(self.coordinates)
         if len(coordinates) != self.space.dim or not all(isinstance(name, str) for name in coordinates):
             raise ValueError(f"coordinates must be {self.space.dim} names, one for each degree of freedom; got {self.coordinates!r}.")

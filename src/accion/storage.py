@@ -1,10 +1,8 @@
 """Trajectories as xarray datasets and Zarr stores."""
 
+import ast
 import json
-import os
 import platform
-import re
-import shutil
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion import methods
+from accion.folders import check_ending, recover, replacing
 from accion.systems import DiscreteThermalSystem, Entropic
 from accion.systems.system import unit_of, word_of
 from accion.systems.tree import is_number
@@ -126,38 +125,41 @@ def params_text(system):
 def write(dataset, path, overwrite):
     """Write `dataset` beside `path` and move it there: the path holds all of it or is left as it was."""
     path = Path(path)
-    if path.exists() and not overwrite:
-        raise FileExistsError(f"{path} exists; choose another path, or pass overwrite=True to replace it.")
-    if path.exists() and "accion_format" not in (path / ".zattrs").read_text() if (path / ".zattrs").is_file() else path.exists():
-        raise FileExistsError(f"{path} exists and is not a saved trajectory; it is not replaced. Choose another path.")
+    check_ending(path, "For a table use to_xarray().to_dataframe().to_csv(path), for NetCDF to_xarray().to_netcdf(path).")
+    recover(path)
+    if path.exists():
+        attributes = path / ".zattrs"
+        if not attributes.is_file() or "accion_format" not in attributes.read_text():
+            raise FileExistsError(f"{path} exists and is not a saved trajectory; it is not replaced. Choose another path.")
+        if not overwrite:
+            raise FileExistsError(f"{path} exists; choose another path, or pass overwrite=True to replace it.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder {path.parent} does not exist; create it first.")
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    # Text as objects: fixed-width text has no settled form in Zarr.
+    text = {name: dataset[name].astype(object) for name in ("coordinate", "unit")}
     try:
-        # Text as objects: fixed-width text has no settled form in Zarr.
-        text = {name: dataset[name].astype(object) for name in ("coordinate", "unit")}
-        dataset.assign_coords(text).to_zarr(partial, mode="w", zarr_format=2, consolidated=True)
-        if path.exists():
-            shutil.rmtree(path)
-        partial.rename(path)
+        with replacing(path) as new:
+            dataset.assign_coords(text).to_zarr(new, mode="w", zarr_format=2, consolidated=True)
     except OSError as error:
         raise OSError(f"cannot write to {path} ({error}); choose a folder that you may write to.") from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-
-
-METHOD = re.compile(r"(LeftRectangle|RightRectangle|Midpoint|Trapezoid|Alpha)\((?:a=([0-9.e+-]+))?\)")
-WRAPPED = re.compile(r"EnergyConsistent\(method=(.*)\)")
 
 
 def stored_method(text):
-    """The method that was stored, None if it was the user's own."""
-    wrapped = WRAPPED.fullmatch(text)
-    if wrapped is not None:
-        inner = stored_method(wrapped[1])
-        return None if inner is None else methods.EnergyConsistent(inner)
-    found = METHOD.fullmatch(text)
-    return None if found is None else getattr(methods, found[1])(*([float(found[2])] if found[2] else []))
+    """The method whose repr was stored, None if it holds a function of the user's own."""
+    try:
+        return built(ast.parse(text, mode="eval").body)
+    except (SyntaxError, ValueError):
+        return None
+
+
+def built(node):
+    """A method from its repr, Name(field=value, ...), where values are plain or methods again; ValueError where they are not."""
+    if not isinstance(node, ast.Call):
+        return ast.literal_eval(node)
+    kind = getattr(methods, node.func.id, None) if isinstance(node.func, ast.Name) else None
+    if not (isinstance(kind, type) and issubclass(kind, methods.Method)):
+        raise ValueError(f"{ast.unparse(node)} is no method of accion.")
+    return kind(**{str(word.arg): built(word.value) for word in node.keywords})
 
 
 def check_same(dataset, system, path):
@@ -178,6 +180,7 @@ def read(path, system):
     import xarray as xr
 
     path = Path(path)
+    recover(path)
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist.")
     try:

@@ -11,6 +11,7 @@ from accion.campaign.program import FAILURES, Program, cores, job_of
 from accion.campaign.reductions import check_reductions, final
 from accion.campaign.store import Store, in_memory
 from accion.errors import StepFailed
+from accion.folders import recover
 from accion.progress import progress_bar
 
 
@@ -144,6 +145,7 @@ def unfold(dataset):
 
 def load(path):
     """The Dataset of the campaign stored at `path`, as far as it is done: NaN, and success False, where it is not."""
+    recover(path)
     store = Store(path)
     if store.attributes is None:
         raise ValueError(f"{path} is not a campaign.")

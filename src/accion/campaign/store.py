@@ -1,9 +1,7 @@
 """A campaign on disk: a Zarr store, one file of each array for each chunk of members."""
 
 import json
-import os
 import platform
-import shutil
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +10,7 @@ import numpy as np
 
 from accion.campaign.plans import digest
 from accion.campaign.program import FAILURES
+from accion.folders import check_ending, recover, replacing
 from accion.storage import params_text
 
 FORMAT = 1  # of the store, raised when an older accion could not go on with it
@@ -120,11 +119,10 @@ class Store:
     def prepare(self, program, overwrite):
         """Make the store, or see that the one that is there is of the same campaign. Returns the chunks that are left to do."""
         here = json.loads(json.dumps(definition(program)))
-        if overwrite and self.path.exists():
-            if self.attributes is None:
-                raise FileExistsError(f"{self.path} exists and is not a campaign; it is not replaced. Choose another path.")
-            shutil.rmtree(self.path)
-        if not self.path.exists():
+        recover(self.path)
+        if overwrite and self.path.exists() and self.attributes is None:
+            raise FileExistsError(f"{self.path} exists and is not a campaign; it is not replaced. Choose another path.")
+        if overwrite or not self.path.exists():
             self.create(program, here)
         found = self.attributes
         if found is None:
@@ -144,14 +142,18 @@ class Store:
         return left.tolist()
 
     def create(self, program, here):
-        """An empty store, made beside its path and moved there whole."""
+        """An empty store, made beside its path and moved there whole, in the place of one that is there."""
+        check_ending(self.path, "Its Dataset can be written otherwise afterwards.")
+        if not self.path.parent.is_dir():
+            raise FileNotFoundError(f"the folder {self.path.parent} does not exist; create it first.")
+        with replacing(self.path) as new:
+            self.lay_out(new, program, here)
+
+    def lay_out(self, path, program, here):
+        """The attributes and the empty arrays of a campaign, at `path`."""
         import zarr
 
         job = program.job
-        if not self.path.parent.is_dir():
-            raise FileNotFoundError(f"the folder {self.path.parent} does not exist; create it first.")
-        beside = self.path.with_name(f".{self.path.name}.{os.getpid()}.partial")
-        shutil.rmtree(beside, ignore_errors=True)
         attrs = {
             "accion_campaign": FORMAT,
             "title": f"{job.size} runs of {job.system.name} by {here['method']}",
@@ -159,7 +161,7 @@ class Store:
             "identity": identity_of(here),
             "versions": json.dumps(versions()),
         }
-        group: Any = zarr.create_group(beside, zarr_format=2, attributes=attrs)
+        group: Any = zarr.create_group(path, zarr_format=2, attributes=attrs)
         for name, (dims, shape, dtype, more) in variables(program).items():
             # No fill value for whole numbers, or xarray would take them for real ones.
             fill = np.nan if np.issubdtype(dtype, np.floating) else "not run" if dtype.hasobject else None
@@ -169,8 +171,7 @@ class Store:
         group["coordinate"][:] = names
         # Last of a chunk, one file for each: what it says is there is there whole.
         self.array(group, "done", (job.chunks,), (1,), np.int8, None, ("chunk",), {"long_name": "whether a chunk of members is complete"})
-        zarr.consolidate_metadata(beside)
-        beside.rename(self.path)
+        zarr.consolidate_metadata(path)
 
     def array(self, group, name, shape, chunks, dtype, fill, dims, attrs):
         attrs = {"_ARRAY_DIMENSIONS": list(dims)} | attrs

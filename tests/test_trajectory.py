@@ -81,6 +81,47 @@ def test_save_and_load(which, tmp_path, request):
     assert [p.name for p in tmp_path.iterdir()] == ["run.zarr"]
 
 
+def test_an_ensemble_is_loaded_with_the_system_that_it_took(many, tmp_path):
+    """Params that vary come from the store, those that do not must be the system's own."""
+    many.save(tmp_path / "many.zarr")
+    back = ac.load(tmp_path / "many.zarr", double_pendulum.system)
+    np.testing.assert_array_equal(back.each(lambda s, t, q, v: s.energy(t, q, v), back.q, back.v), many.energy())
+    own = {"m": jnp.array([1.0, 3.0]), "shape": jnp.ones((2, 2)), "how": "hard"}
+    system = ac.System(lambda t, q, v, p: 0.5 * p["m"] * v @ v - p["shape"] @ q**2, ac.Euclidean(2), {"m": 2.0, "shape": jnp.ones(2), "how": "hard"})
+    run = ac.ensemble(system, ac.Midpoint(), q0=[1.0, 0.5], v0=[0.0, 0.0], h=0.1, steps=3, params=own)
+    run.save(tmp_path / "run.zarr")
+    for given in (system, run.system, system.with_params({"m": 7.0, "shape": jnp.ones(2), "how": "hard"})):
+        back = ac.load(tmp_path / "run.zarr", given)
+        np.testing.assert_array_equal(back.each(lambda s, t, q, v: s.energy(t, q, v), back.q, back.v), run.energy())
+        np.testing.assert_array_equal(back.system.params["m"], own["m"])
+    for params, words in (
+        ({"m": 2.0, "shape": 2 * jnp.ones(2), "how": "hard"}, r"each of its runs has \[1.0, 1.0\] where the given one has \[2.0, 2.0\]"),
+        ({"m": 2.0, "shape": jnp.ones(2), "how": "soft"}, "another system: its params"),
+        ({"m": 2.0, "shape": jnp.ones(3), "how": "hard"}, r"shapes \[\(\), \(2,\)\], those of the given one \[\(\), \(3,\)\]"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            ac.load(tmp_path / "run.zarr", system.with_params(params))
+
+
+def test_a_method_comes_back(tmp_path):
+    from accion.storage import stored_method
+
+    alpha = ac.methods.GeneralizedAlpha
+    ac.simulate(double_pendulum.system, alpha(0.6), q0=[1.0, 1.5], v0=[0.1, 0.0], h=0.01, steps=2).save(tmp_path / "run.zarr")
+    assert ac.load(tmp_path / "run.zarr", double_pendulum.system).method == alpha(0.6)
+    for method in (
+        alpha(np.float64(0.5)),
+        ac.Alpha(np.float64(0.3)),
+        ac.Trapezoid(),
+        ac.EnergyConsistent(ac.Alpha(0.3)),
+        ac.methods.Adjoint(ac.Midpoint()),
+    ):
+        assert stored_method(repr(method)) == method
+    own = ac.FiniteDifference(lambda h, q0, q1: [])
+    for text in (repr(own), repr(ac.EnergyConsistent(own)), "print(1)", "Sample(w=1)"):
+        assert stored_method(text) is None
+
+
 def test_save_refuses_what_exists_and_loses_nothing(traj, many, tmp_path):
     path = tmp_path / "run.zarr"
     traj.save(path)

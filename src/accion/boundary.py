@@ -65,8 +65,7 @@ def connect(system, method, *, qa, qb, va=None, vb=None, duration, steps, t0=0.0
             "are too many conditions. Simulate it from one end."
         )
     r = order(system)
-    if not isinstance(steps, int | np.integer) or steps < 2 * r:
-        raise ValueError(f"steps must be a whole number >= {2 * r}; got {steps!r}.")
+    steps = inputs.whole(steps, "steps", 2 * r)
     t0, duration = inputs.check_times(t0, duration, steps, 1)
     h = duration / steps
     ends = check_ends(system, qa, qb, va, vb)

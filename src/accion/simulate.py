@@ -201,6 +201,7 @@ def simulate(
     system = inputs.check_system(system, method, params, S0)
     system.check()
     t0, h = inputs.check_times(t0, h, steps, save_every)
+    steps, save_every = inputs.check_counts(steps, save_every)
     start = inputs.check_start(system, Start(q0, v0, p0, q1, lam0, S0))
     return run(ONE, system, method, start, t0, h, steps, save_every, throw, progress, system)
 
@@ -231,6 +232,7 @@ def ensemble(
     """
     system = inputs.check_system(system, method)
     t0, h = inputs.check_times(t0, h, steps, save_every)
+    steps, save_every = inputs.check_counts(steps, save_every)
     wide, start, member = inputs.check_many(system, params, Start(q0, v0, p0, q1, lam0, S0))
     wide = inputs.check_system(wide, method)
     member.check()

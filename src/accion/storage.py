@@ -57,6 +57,8 @@ def to_dataset(trajectory):
         own = tuple(f"{name}_axis{k}" for k in range(part.ndim - len(dims)))
         flat = name == "q" and part.ndim == len(dims) + 1
         fields[name] = ((*dims, "coordinate") if flat else (*dims, *own), part, "configuration", joined(units) if flat else "")
+    if trajectory.is_ensemble:
+        fields |= system_fields(system)
     variables = {}
     for name, (axes, values, words, unit) in fields.items():
         variables[name] = (axes, np.asarray(values), {"long_name": words, **({"units": unit} if unit else {})})
@@ -66,6 +68,16 @@ def to_dataset(trajectory):
         "unit": ("coordinate", units, {"long_name": "unit of the degree of freedom"}),
     }
     return xr.Dataset(variables, coords, attributes(trajectory))
+
+
+def system_fields(system):
+    """The numbers of an ensemble's system, of each run: with them the system of one run becomes that of all again."""
+    fields = {}
+    for i, (path, leaf) in enumerate(jax.tree_util.tree_flatten_with_path(system)[0]):
+        name = f"{NUMBER}{i}"
+        words = f"number of the system{jax.tree_util.keystr(path)}"
+        fields[name] = (("run", *(f"{name}_axis{k}" for k in range(np.ndim(leaf) - 1))), leaf, words, "")
+    return fields
 
 
 def thermal_fields(trajectory, dims):
@@ -80,6 +92,8 @@ def thermal_fields(trajectory, dims):
         fields["T"] = (shape, trajectory.temperature(), "temperature", "K" if all(unit_of(name) == "J/K" for name in names) else "")
     return fields | {f"laws_{name}": (dims[:-1], value, LAWS[name], "") for name, value in trajectory.laws._asdict().items() if name in LAWS}
 
+
+NUMBER = "system_"  # variables that hold the numbers of an ensemble's system, counted
 
 LAWS = {
     "energy": "energy at the start",
@@ -162,6 +176,36 @@ def built(node):
     return kind(**{str(word.arg): built(word.value) for word in node.keywords})
 
 
+def own_system(dataset, system, path):
+    """The system of what was stored, from the one that a user has: with its entropies, and for an ensemble with the numbers of each run."""
+    if isinstance(system, Entropic) and "S" in dataset and "body" in dataset["S"].dims:
+        system = system.with_entropies(np.empty(dataset.sizes["body"]))
+    if "run" in dataset.dims and (f"{NUMBER}0" in dataset or not jax.tree.leaves(system)):
+        system = of_all_runs(dataset, system, path)
+    check_same(dataset, system, path)
+    return system
+
+
+def of_all_runs(dataset, system, path):
+    """The system of an ensemble from that of one run: numbers that differ between runs are those that were stored.
+
+    Numbers that all runs have in common must be those of `system`. The ensemble's own system is returned as it is.
+    """
+    leaves, treedef = jax.tree.flatten(system)
+    stored = [dataset[f"{NUMBER}{i}"].values for i in range(sum(str(name).startswith(NUMBER) for name in dataset))]
+    given = [np.shape(leaf) for leaf in leaves]
+    if given == [a.shape for a in stored] and all(map(np.array_equal, stored, leaves)):
+        return system
+    if given != [a.shape[1:] for a in stored]:
+        words = f"the numbers of each run have the shapes {[a.shape[1:] for a in stored]}, those of the given one {given}"
+        raise ValueError(f"{path} was made with another system: {words}. Pass the one that ensemble took, with params built like its.")
+    for every, own in zip(stored, leaves, strict=True):
+        if len(every) > 1 and np.all(every == every[:1]) and not np.array_equal(every[0], own):
+            words = f"each of its runs has {every[0].tolist()} where the given one has {np.asarray(own).tolist()}"
+            raise ValueError(f"{path} was made with another system: {words}. Give it those params: system.with_params(...).")
+    return jax.tree.unflatten(treedef, [jnp.asarray(a) for a in stored])
+
+
 def check_same(dataset, system, path):
     """Raise ValueError unless `system` is like the one that was run."""
     for name, now in (("space", repr(system.space)), ("params", params_text(system))):
@@ -176,7 +220,7 @@ def check_same(dataset, system, path):
 
 
 def read(path, system):
-    """The fields of the trajectory stored at `path`."""
+    """The fields of the trajectory stored at `path`, with its system where one is given."""
     import xarray as xr
 
     path = Path(path)
@@ -191,15 +235,21 @@ def read(path, system):
         found = dataset.attrs.get("accion_format")
         raise ValueError(f"{path} is not a trajectory that this accion can read (format {found}, expected {FORMAT}).")
     if system is not None:
-        check_same(dataset, system, path)
+        system = own_system(dataset, system, path)
     factors = dataset.attrs["factors"]
     q = tuple(jnp.asarray(dataset[f"q_{i}"].values) for i in range(factors)) if factors else jnp.asarray(dataset["q"].values)
     names = [name for name in ("p", "v", "energy", "T", "iterations", "success", "steps_completed") if name in dataset]
-    first = {"t": jnp.asarray(dataset["time"].values), "q": q, "h": jnp.asarray(dataset.attrs["h"]), "method": stored_method(dataset.attrs["method"])}
+    first = {
+        "t": jnp.asarray(dataset["time"].values),
+        "q": q,
+        "h": jnp.asarray(dataset.attrs["h"]),
+        "method": stored_method(dataset.attrs["method"]),
+        "system": system,
+    }
     for name in ("lam", "jets", "S", "supplied"):
         if name in dataset:
             first[name] = jnp.asarray(dataset[name].values)
     if "S" in dataset:
         first["laws"] = Laws(supplied=first["supplied"][..., -1], **{name: jnp.asarray(dataset[f"laws_{name}"].values) for name in LAWS})
-        first |= {"entropies": json.loads(dataset.attrs["entropies"]), "several": "body" in dataset["S"].dims}
+        first["entropies"] = json.loads(dataset.attrs["entropies"])
     return first | {name: jnp.asarray(dataset[name].values) for name in names}

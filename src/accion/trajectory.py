@@ -273,10 +273,10 @@ def mapped(f, many, system, t, *arrays):
 
 
 def load(path, system=None):
-    """The trajectory that `Trajectory.save` wrote. With its `system` everything can be computed from it again."""
+    """The trajectory that `Trajectory.save` wrote. With its `system` everything can be computed from it again.
+
+    For an ensemble this is the system that `ensemble` took; params that it varied are those that were saved.
+    """
     fields: dict[str, Any] = storage.read(path, system)
     stored = {name: fields.pop(name) for name in ("v", "energy", "T", "entropies") if name in fields}
-    several = fields.pop("several", False)
-    if system is not None and several:
-        system = system.with_entropies(np.empty(len(stored["entropies"])))
-    return Trajectory(**fields, system=system, stored=stored)
+    return Trajectory(**fields, stored=stored)

@@ -20,6 +20,7 @@ from accion.simulate import begin
 from accion.step import stepper
 
 FAILURES = ("none", "bad start", "Newton's method did not converge", "not finite")
+NOT_RUN = -1  # in place of one of them, where an interrupted campaign did not come to a member
 LOCK = threading.Lock()
 COMPILED = {}  # programs of this process, by what they are
 KEPT = 8
@@ -179,6 +180,5 @@ def job_of(system, method, plan, h, steps, t0, reductions, chunk):
     t0, h = inputs.check_times(t0, h, steps, 1)
     # A chunk costs tens of ms to write, however many it holds; fewer than 64 would leave threads idle at the end and lose more when interrupted.
     chunk = min(plan.size, max(256, min(8192, -(-plan.size // 64)))) if chunk is None else chunk
-    if isinstance(chunk, bool) or not isinstance(chunk, int | np.integer) or chunk < 1:
-        raise ValueError(f"chunk must be a whole number >= 1, how many members are run and stored at once; got {chunk!r}.")
-    return Job(system, method, plan, t0, h, int(steps), reductions, int(chunk))
+    chunk = inputs.whole(chunk, "chunk, how many members are run and stored at once,")
+    return Job(system, method, plan, t0, h, inputs.whole(steps, "steps"), reductions, chunk)

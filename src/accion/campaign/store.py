@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accion.campaign.plans import digest
-from accion.campaign.program import FAILURES
+from accion.campaign.program import FAILURES, NOT_RUN, blanked
 from accion.folders import check_ending, recover, replacing
 from accion.storage import params_text
 
@@ -42,8 +42,9 @@ def variables(program):
 OWN = {
     "success": Variable((), (), np.dtype(bool), {"long_name": "whether every step was solved"}),
     "steps_completed": Variable((), (), np.dtype(np.int64), {"long_name": "steps that were solved"}),
-    "failure": Variable((), (), np.dtype(np.int8), {"long_name": "why a member failed, 0 if it did not", "flag_values": [0, 1, 2, 3],
-                                                    "flag_meanings": " ".join(w.replace(" ", "_") for w in FAILURES)}),
+    "failure": Variable((), (), np.dtype(np.int8), {"long_name": "why a member failed, 0 if it did not",
+                                                    "flag_values": [NOT_RUN, *range(len(FAILURES))],
+                                                    "flag_meanings": " ".join(w.replace(" ", "_") for w in ("not run", *FAILURES))}),
     "reason": Variable((), (), np.dtype(object), {"long_name": "why it failed, in words"}),
 }  # fmt: skip
 LONG = {"q": "configuration at the end", "p": "momenta at the end", "v": "velocity at the end", "S": "entropy at the end"}
@@ -196,7 +197,24 @@ class Store:
         import xarray as xr
 
         dataset = xr.open_dataset(self.path, engine="zarr", chunks=None, consolidated=True)
-        return finished(dataset.drop_vars("done"), json.loads(dataset.attrs["definition"]))
+        here = json.loads(dataset.attrs["definition"])
+        ran = np.repeat(dataset["done"].values > 0, here["chunk"])[: dataset.sizes["member"]]
+        dataset = dataset.drop_vars("done")
+        return finished(dataset if ran.all() else marked(dataset, ran), here)
+
+
+def marked(dataset, ran):
+    """The Dataset where members that did not run yet are told from others: failure -1, success False, reason "not run".
+
+    Whole numbers have no fill value and would read as zero. Real numbers are NaN already, and are read only where they are asked for.
+    """
+    for name, values in dataset.data_vars.items():
+        if "member" not in values.dims or np.issubdtype(values.dtype, np.inexact):
+            continue
+        own = values.values
+        text = own.dtype.kind not in "biu"
+        dataset[name] = values.copy(data=np.where(ran, own, "not run") if text else blanked(own, ~ran))
+    return dataset
 
 
 def in_memory(program, parts):

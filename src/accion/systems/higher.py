@@ -44,6 +44,7 @@ class HigherOrderSystem:
             raise ValueError(f"space must be a Space, such as Euclidean(2) or SO3(); got {self.space!r}.")
         if isinstance(self.order, bool) or not isinstance(self.order, int | np.integer) or self.order < 1:
             raise ValueError(f"order must be a whole number, 1 or more: that of the highest derivative in the Lagrangian; got {self.order!r}.")
+        object.__setattr__(self, "order", int(self.order))
         for field in FUNCTIONS:
             f = getattr(self, field)
             if not callable(f) and (field == "lagrangian" or f is not None):

@@ -345,8 +345,8 @@ def collect(system, method, t0, h, steps, path, iterations):
     done: Any = {"success": jnp.array(True), "steps_completed": jnp.array(steps), "iterations": jnp.full(steps + 1, iterations)}
     done |= {"t": t, "q": path.q, "h": h, "system": system, "method": method}
     if isinstance(system, HigherOrderSystem):
-        p, jets, lam = shown(system, t, path.q, h, steps, np.asarray(G), np.asarray(x))
-        return Trajectory(p=p, jets=jets, lam=lam if system.multipliers else None, **done)
+        (p, jets, lam), nodal = shown(system, t, path.q, h, steps, np.asarray(G), np.asarray(x))
+        return Trajectory(p=p, jets=jets, lam=lam if system.multipliers else None, nodal=nodal, **done)
     p, guess, lam = jnp.concatenate([-G[:1, 0], G[:, 1]]), jnp.concatenate([x[:1], x]) / h, None
     if system.constraint is not None:
         _, p, lam = rows(nodes.node, False, system, t, path.q, p, guess)
@@ -362,7 +362,7 @@ def pieces(system, method, t0, h, steps, path):
 
 
 def shown(system, t, q, h, steps, G, x):
-    """(p, jets, lam) at each node of a trajectory of higher order, from the r nodes that begin there (near the end, the last r) and their momenta.
+    """(p, jets, lam) at each node of a trajectory of higher order, and the `Nodal` that they are from: the r nodes that begin there (near the end, the last r) and their momenta.
 
     The momentum of a node is what the windows before add to it; at the first r nodes, minus what those from there on do.
     """
@@ -376,4 +376,6 @@ def shown(system, t, q, h, steps, G, x):
     d = np.stack([windows.differencing(r) @ x[min(s, steps - r) : min(s, steps - r) + r] for s in start])
     # The last r nodes have no increment after them: their differences are those of the r - 1 before.
     own = np.stack([windows.differencing(r - 1) @ x[s : s + r - 1] for s in start]) if r > 1 else np.zeros((steps + 1, 0, space.dim))
-    return rows(higher.seen, False, system, t, q, P, own, d[:, -1], np.full(steps + 1, float(h)), np.arange(steps + 1.0) - start)
+    ahead = np.arange(steps + 1.0) - start
+    found = rows(higher.seen, False, system, t, q, P, own, d[:, -1], np.full(steps + 1, float(h)), ahead)
+    return found, jax.tree.map(jnp.asarray, higher.Nodal(P, own, ahead))

@@ -141,7 +141,8 @@ def shown(system, numbers, kept, h, axis, np):
     P = numbers["p"]
     every, none = np.broadcast_to(h, P.shape[: axis + 1]), np.zeros(P.shape[: axis + 1])
     p, jets, lam = rows(higher.seen, axis == 1, system, numbers["t"], numbers["q"], P, *kept, every, none)
-    return {"p": p, "jets": jets, "lam": lam if system.multipliers else None, "guess": None}
+    nodal = higher.Nodal(P, kept[0], none)
+    return {"p": p, "jets": jets, "lam": lam if system.multipliers else None, "guess": None, "nodal": nodal}
 
 
 class Compiled(NamedTuple):

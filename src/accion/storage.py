@@ -13,6 +13,7 @@ import numpy as np
 
 from accion import methods
 from accion.folders import check_ending, recover, replacing
+from accion.higher import Nodal
 from accion.systems import DiscreteThermalSystem, Entropic
 from accion.systems.system import unit_of, word_of
 from accion.systems.tree import is_number
@@ -46,7 +47,7 @@ def to_dataset(trajectory):
         fields["v"] = ((*dims, "coordinate"), trajectory.v, "velocity", joined([f"{u}/s" if u else "" for u in units]))
         fields["energy"] = (dims, trajectory.energy(), "energy", "J" if all(units) or trajectory.S is not None else "")
     if trajectory.jets is not None:
-        fields["jets"] = ((*dims, "derivative", "coordinate"), trajectory.jets, "q', q'', ..., of the order of the system", "")
+        fields |= higher_fields(trajectory, dims)
     if trajectory.lam is not None:
         fields["lam"] = ((*dims, "multiplier"), trajectory.lam, "multiplier, the constraint force", "")
     if trajectory.S is not None:
@@ -68,6 +69,17 @@ def to_dataset(trajectory):
         "unit": ("coordinate", units, {"long_name": "unit of the degree of freedom"}),
     }
     return xr.Dataset(variables, coords, attributes(trajectory))
+
+
+def higher_fields(trajectory, dims):
+    """What a system of higher order adds: derivatives, and the momenta of nodes with the differences of increments between them."""
+    fields = {"jets": ((*dims, "derivative", "coordinate"), trajectory.jets, "q', q'', ..., of the order of the system", "")}
+    if trajectory.nodal is not None:
+        P, d, ahead = trajectory.nodal
+        fields["node_P"] = ((*dims, "node", "coordinate"), P, "momenta of the nodes that begin here, components of Theta^+", "")
+        fields["node_d"] = ((*dims, "difference", "coordinate"), d, "differences of the increments between them", "")
+        fields["node_ahead"] = (dims, ahead, "steps from the first of them to here", "1")
+    return fields
 
 
 def system_fields(system):
@@ -249,6 +261,8 @@ def read(path, system):
     for name in ("lam", "jets", "S", "supplied"):
         if name in dataset:
             first[name] = jnp.asarray(dataset[name].values)
+    if "node_P" in dataset:
+        first["nodal"] = Nodal(*(jnp.asarray(dataset[f"node_{name}"].values) for name in Nodal._fields))
     if "S" in dataset:
         first["laws"] = Laws(supplied=first["supplied"][..., -1], **{name: jnp.asarray(dataset[f"laws_{name}"].values) for name in LAWS})
         first["entropies"] = json.loads(dataset.attrs["entropies"])

@@ -12,6 +12,7 @@ from jax.core import Tracer
 
 from accion import plot, storage
 from accion.errors import SecondLawViolated
+from accion.higher import MomentumMap
 from accion.methods import Method
 from accion.systems import DiscreteThermalSystem
 
@@ -43,6 +44,7 @@ class Trajectory:
     supplied: Any = None
     laws: Any = None
     jets: Any = None
+    nodal: Any = None  # of a system of higher order, what the discrete motion itself has: `higher.Nodal`
     method: Method | None = field(default=None, metadata={"static": True})
     guess: Any = None  # of v, for the inverse Legendre transform
     stored: Any = None  # v and energy of a trajectory that was loaded
@@ -139,15 +141,30 @@ class Trajectory:
     def momentum(self, X):
         """The momentum map p.X(q) of a vector field `X(q) -> (dim,)` on the configuration space, at each saved time.
 
-        Of a system of order r it is sum_s p_s.X_s, with X_s the change of q^(s) along X; kept to the order of the method (what the discrete motion
-        keeps exactly is Theta^+, applied to X at the nodes).
+        Of a system of order r it is Theta^+ of the r nodes that begin there, applied to X: kept to roundoff where X is a symmetry, and for every X
+        to second order sum_s p_s.X_s, with X_s the change of q^(s) along X.
 
         The field of a one-parameter action is `Symmetry.from_action(action, space).X`.
         """
         if self.jets is not None:
-            return self.each(partial(prolonged, X), self.q, self.jets, self.p)
+            return self.each(MomentumMap(X), self.q, self.first_nodes(), self.jets, *self.of_nodes())
         pairing = jax.vmap(lambda q, p: p @ X(q))
         return (jax.vmap(pairing) if self.is_ensemble else pairing)(self.q, self.p)
+
+    def of_nodes(self):
+        """(lam, P, d, ahead, h) at each row of a system of higher order."""
+        if self.nodal is None:
+            raise ValueError("this trajectory was saved without the momenta of its nodes, by an earlier accion; run it again.")
+        shape = jnp.shape(self.nodal.ahead)
+        lam = jnp.zeros((*shape, 0)) if self.lam is None else self.lam
+        return lam, *self.nodal, jnp.broadcast_to(self.h, shape)
+
+    def first_nodes(self):
+        """The first of the nodes that each row of a system of higher order is seen from: its own, but near the end of a two-point problem."""
+        if self.is_ensemble or self.nodal is None or isinstance(self.nodal.ahead, Tracer) or not np.any(self.nodal.ahead):
+            return self.q
+        rows = np.arange(len(self)) - np.asarray(self.nodal.ahead).astype(int)
+        return jax.tree.map(lambda a: a[rows], self.q)
 
     def to_xarray(self):
         """An xarray.Dataset with names, units and the versions that made it."""
@@ -180,10 +197,6 @@ def energy(system, t, z, v, lam=None):
 
 def energy_of(system, t, q, jets, p):
     return system.energy_of(t, q, jets, p)
-
-
-def prolonged(X, system, t, q, jets, p):
-    return system.momentum_map(X, q, jets, p)
 
 
 def temperature(system, t, z, v):

@@ -14,7 +14,7 @@ from accion import inputs, newton
 from accion.campaign import starts
 from accion.campaign.members import base_of, member
 from accion.campaign.plans import Plan, digest
-from accion.campaign.reductions import Moment, fold
+from accion.campaign.reductions import fold, moment
 from accion.schemes import scheme_of
 from accion.simulate import begin
 from accion.step import stepper
@@ -62,7 +62,7 @@ def one(job, targets, system, base, t0, h, steps, row):
     system.check()
     state, known, thermal = begin(system, job.method, t0, h, start)
     step = stepper(scheme_of(system, job.method))
-    first = Moment(system, t0, h, state)
+    first = moment(system, t0, h, state)
     carries = tuple(jax.tree.map(jnp.asarray, each.init(first)) for each in job.reductions)
 
     def turn(k, carry):
@@ -70,13 +70,13 @@ def one(job, targets, system, base, t0, h, steps, row):
         after, iterations = step(state, t0 + k * h, h)
         # The iterations of the step that failed tell why; NaN stops Newton's method at once in those after it.
         last = jnp.where(state.completed == k, iterations, last)
-        return after, last, fold(job.reductions, carries, Moment(system, t0 + (k + 1) * h, h, after))
+        return after, last, fold(job.reductions, carries, moment(system, t0 + (k + 1) * h, h, after))
 
     end, last, carries = jax.lax.fori_loop(0, steps, turn, (state, jnp.array(0), carries))
-    moment = Moment(system, t0 + steps * h, h, end)
+    at_end = moment(system, t0 + steps * h, h, end)
     results = {}
     for each, carry in zip(job.reductions, carries, strict=True):
-        for name, value in each.results(carry, moment).items():
+        for name, value in each.results(carry, at_end).items():
             if name in results:
                 raise ValueError(f"two reductions give a result called {name!r}; name them differently.")
             results[name] = value

@@ -98,13 +98,17 @@ class Trajectory:
         more = () if self.lam is None else (self.lam,)
         return self.each(energy, self.z, self.v, *more)
 
-    def thermal(self, f):
-        """`f(system, t, z, v)` at each saved time: a number for each body."""
+    def thermal_system(self):
+        """The system, if it is there and has entropies."""
         if self.S is None:
             raise ValueError("temperatures, heat and entropy production belong to a ThermalSystem.")
         if self.system is None:
             raise ValueError("this trajectory was loaded without its system; pass it: accion.load(path, system=...).")
-        return self.system.frame.shown(self.each(f, self.z, self.v))
+        return self.system
+
+    def thermal(self, f):
+        """`f(system, t, z, v)` at each saved time: a number for each body."""
+        return self.thermal_system().frame.shown(self.each(f, self.z, self.v))
 
     def temperature(self):
         """T = -dL/dS at each saved time; with several entropies one for each, shape (times, m)."""
@@ -127,9 +131,20 @@ class Trajectory:
         """The power -F_fr.v that friction turns into heat in each body, at each saved time."""
         return self.thermal(dissipation)
 
-    def entropy_production(self):
-        """-F_fr.v / T, the entropy that friction makes in each body in unit time, at each saved time."""
-        return self.thermal(production)
+    def entropy_production(self, outside=None):
+        """(-F_fr.v + P_ex) / T of each body: the entropy that friction and the heat exchanged between bodies make in unit time, at each saved time.
+
+        From T S' = -F_fr.v + P_H (001 eq 3.2): the rate of the entropy without P_out / T, what heat from outside brings, P_H = P_ex + P_out. Where heat
+        flows from hot to cold the sum over the bodies is not negative, that of one body may be: between two it is G (T_1 - T_2)^2 / (T_1 T_2).
+
+        All heat of a single body is from outside. That of several is taken to be exchanged, and must add up to zero; where it does not,
+        `outside(t, q, v, S, params)` says how much of the power into each body comes from outside.
+        """
+        self.thermal_system()
+        made, exchanged = self.each(Production(outside), self.z, self.v)
+        if not isinstance(exchanged, Tracer):
+            check_exchanged(np.asarray(exchanged))
+        return self.system.frame.shown(made)
 
     def first_law(self):
         """E - E_0 - (energy from outside) at each saved time: zero for the continuous motion, the error of the method here."""
@@ -211,8 +226,29 @@ def dissipation(system, t, z, v):
     return system.dissipation(t, z, v)
 
 
-def production(system, t, z, v):
-    return system.dissipation(t, z, v) / system.temperature(t, z, v)
+@dataclass(frozen=True)
+class Production:
+    """What is made of entropy in each body, and the heat that it exchanges with the others; see `Trajectory.entropy_production`."""
+
+    outside: Any
+
+    def __call__(self, system, t, z, v):
+        heat = system.heating(t, z, v)
+        if self.outside is not None:
+            exchanged = heat - jnp.reshape(system.evaluate(self.outside, t, z, v), heat.shape)
+        else:
+            exchanged = jnp.zeros_like(heat) if system.frame.m == 1 else heat
+        return (system.dissipation(t, z, v) + exchanged) / system.temperature(t, z, v), exchanged
+
+
+def check_exchanged(heat):
+    """Raise ValueError where what bodies exchange does not add up to zero, shape (..., m)."""
+    net, size = np.abs(np.sum(heat, axis=-1)), np.sum(np.abs(heat), axis=-1)
+    if np.any(net > 1e-9 * np.nanmax(size, initial=0.0)):
+        raise ValueError(
+            f"heat comes from outside: the powers into the bodies add up to {np.nanmax(net):.3g} W at a time, and which of them it enters is not known. "
+            "Say so: entropy_production(outside=lambda t, q, v, S, params: ...), the power from outside into each body."
+        )
 
 
 def worst(trajectory):

@@ -490,7 +490,8 @@ def test_results_are_kept_saved_and_drawn(tmp_path):
 def test_campaigns_keep_what_a_trajectory_shows(tmp_path):
     from accion import campaign
 
-    asked = [campaign.final("q", "p", "v", "energy", "jets"), campaign.extrema("energy", "E"), campaign.mean(lambda t, q, v, a, params: a @ a, "bend")]
+    bent = campaign.mean(lambda t, q, v, a, params: a @ a, "bend")
+    asked = [campaign.final("q", "p", "v", "energy", "jets"), campaign.extrema("energy", "E"), bent]
     plan = campaign.grid({"v0[0][1]": [2.0, 1.0]}, q0=START[0], v0=START[1:])
     found = campaign.run(TENSION, MID, plan, h=0.1, steps=20, reductions=asked, progress=False, store=tmp_path / "runs")
     one = ac.simulate(TENSION, MID, q0=START[0], v0=START[1:], h=0.1, steps=20)

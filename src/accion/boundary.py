@@ -362,8 +362,9 @@ def pieces(system, method, t0, h, steps, path):
 
 
 def shown(system, t, q, h, steps, G, x):
-    """(p, jets, lam) at each node of a trajectory of higher order, and the `Nodal` that they are from: the r nodes that begin there (near the end, the last r) and their momenta.
+    """(p, jets, lam) at each node of a trajectory of higher order, and the `Nodal` that they are from.
 
+    It has the r nodes that begin there (near the end, the last r) and their momenta.
     The momentum of a node is what the windows before add to it; at the first r nodes, minus what those from there on do.
     """
     r, space = system.order, system.space

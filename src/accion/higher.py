@@ -217,7 +217,10 @@ def shift(rows):
 
 
 class Nodal(NamedTuple):
-    """What the discrete motion itself has at each row of a trajectory, of the r nodes that begin there (near the end of a two-point problem, the last r)."""
+    """What the discrete motion itself has at each row of a trajectory: r nodes and their momenta.
+
+    They begin at the row; near the end of a two-point problem they are the last r.
+    """
 
     P: Any  # their momenta, the components of Theta^+, shape (rows, r, dim)
     d: Any  # differences of the increments between them, shape (rows, r - 1, dim)

@@ -134,8 +134,9 @@ class Trajectory:
     def entropy_production(self, outside=None):
         """(-F_fr.v + P_ex) / T of each body: the entropy that friction and the heat exchanged between bodies make in unit time, at each saved time.
 
-        From T S' = -F_fr.v + P_H (001 eq 3.2): the rate of the entropy without P_out / T, what heat from outside brings, P_H = P_ex + P_out. Where heat
-        flows from hot to cold the sum over the bodies is not negative, that of one body may be: between two it is G (T_1 - T_2)^2 / (T_1 T_2).
+        From T S' = -F_fr.v + P_H (001 eq 3.2), with P_H = P_ex + P_out: the rate of the entropy without P_out / T, what heat from outside brings.
+        Where heat flows from hot to cold the sum over the bodies is not negative, that of one body may be: between two, P_ex gives
+        G (T_1 - T_2)^2 / (T_1 T_2) in all.
 
         All heat of a single body is from outside. That of several is taken to be exchanged, and must add up to zero; where it does not,
         `outside(t, q, v, S, params)` says how much of the power into each body comes from outside.
@@ -246,8 +247,8 @@ def check_exchanged(heat):
     net, size = np.abs(np.sum(heat, axis=-1)), np.sum(np.abs(heat), axis=-1)
     if np.any(net > 1e-9 * np.nanmax(size, initial=0.0)):
         raise ValueError(
-            f"heat comes from outside: the powers into the bodies add up to {np.nanmax(net):.3g} W at a time, and which of them it enters is not known. "
-            "Say so: entropy_production(outside=lambda t, q, v, S, params: ...), the power from outside into each body."
+            f"heat comes from outside: the powers into the bodies add up to {np.nanmax(net):.3g} W at a time, and which body it enters "
+            "is not known. Say so: entropy_production(outside=lambda t, q, v, S, params: ...), the power from outside into each body."
         )
 
 

@@ -50,6 +50,25 @@ def test_inverse_legendre_of_a_relativistic_particle():
     np.testing.assert_allclose(v, p / np.sqrt(1 + np.sum(p**2, axis=1, keepdims=True) / 9), rtol=1e-12)
 
 
+def test_what_reads_out_is_compiled_once_for_all_lengths(traj):
+    """Velocities at 4, 51 and 301 times by one compiled function; the memory that it is given is bounded by the size of a row."""
+    from accion.trajectory import at_once, counted, rows
+
+    def speed(system, t, q, p):
+        return jnp.sum(p**2), t
+
+    before = counted._cache_size()
+    for count in (1, 4, 51, 256, 301, 700):
+        pick = np.arange(count) % 51
+        found, t = rows(speed, False, traj.system, np.arange(1.0 * count), np.asarray(traj.q)[pick], np.asarray(traj.p)[pick])
+        np.testing.assert_allclose(found, np.sum(np.asarray(traj.p) ** 2, axis=1)[pick], rtol=1e-14)
+        np.testing.assert_array_equal(t, np.arange(count))
+    assert counted._cache_size() <= before + 1
+    assert at_once((np.zeros((5, 2)),), 0) == at_once((np.zeros((900, 2)),), 0) == 256
+    assert at_once((np.zeros((5, 1000)),), 0) == 16
+    assert at_once((np.zeros((3000, 5, 20)),), 1) == 1
+
+
 def test_to_xarray_has_names_units_and_versions(traj):
     ds = traj.to_xarray()
     assert ds.q.dims == ("time", "coordinate")

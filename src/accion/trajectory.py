@@ -1,5 +1,6 @@
 """Results: what a simulation returns, shows, saves and loads."""
 
+import math
 import warnings
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,7 +17,8 @@ from accion.higher import MomentumMap
 from accion.methods import Method
 from accion.systems import DiscreteThermalSystem
 
-AT_ONCE = 256  # rows of a trajectory
+AT_ONCE = 256  # rows of a trajectory, if they are not more than so many
+NUMBERS = 16_384
 
 
 @jax.tree_util.register_dataclass
@@ -292,12 +294,13 @@ def rounding(trajectory):
 def rows(f, many, system, t, *arrays):
     """`f(system, t, *rows)` at each time, for an ensemble of each run.
 
-    Rows are taken a fixed number at a time, the last of them repeated to fill it: so trajectories of all lengths share what is compiled.
+    Rows are taken some at a time, as many as `at_once` says, the last of them repeated to fill it up: so trajectories of all lengths share what is
+    compiled.
     """
-    count, axis = len(t), int(many)
-    size = min(AT_ONCE, 2 ** (count - 1).bit_length())
-    if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((system, t, arrays))) or count == size:
+    if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((system, t, arrays))):
         return mapped(f, many, system, t, *arrays)
+    count, axis = len(t), int(many)
+    size = at_once(arrays, axis)
 
     def some(a, first, axis):
         a = np.asarray(a)
@@ -305,16 +308,43 @@ def rows(f, many, system, t, *arrays):
 
     parts = []
     for first in range(0, count, size):
-        parts.append(mapped(f, many, system, some(t, first, 0), *jax.tree.map(lambda a, first=first: some(a, first, axis), arrays)))
+        here = jax.tree.map(lambda a, first=first: some(a, first, axis), arrays)
+        parts.append(counted(f, many, np.asarray(min(size, count - first)), system, some(t, first, 0), *here))
     kept = (slice(None),) * axis + (slice(count),)
     # Within a transformation of JAX what is computed is traced, even from numbers.
     join = jnp.concatenate if isinstance(jax.tree.leaves(parts)[0], Tracer) else np.concatenate
     return jax.tree.map(lambda *pieces: jnp.asarray(join(pieces, axis=axis)[kept]), *parts)
 
 
+def at_once(arrays, axis):
+    """How many rows are taken at a time: by the size of a row (of all runs) alone, so that it does not depend on how many there are."""
+    leaves = jax.tree.leaves(arrays)
+    numbers = sum(np.size(a) // max(1, np.shape(a)[axis]) for a in leaves)
+    return min(AT_ONCE, 2 ** int(math.log2(max(1, NUMBERS // max(1, numbers)))))
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def counted(f, many, count, system, t, *arrays):
+    """`f(system, t, *rows)` at the first `count` times, zero at the others."""
+    # With a jit of its own `f` is traced once, for the shapes of its results and for the loop.
+    one = jax.jit(lambda system, row: f(system, *row))
+
+    def over_time(system, arrays):
+        pick = lambda j: jax.tree.map(lambda a: jax.lax.dynamic_index_in_dim(a, j, keepdims=False), (t, *arrays))  # noqa: E731
+        found = jax.eval_shape(one, system, pick(0))
+        empty = jax.tree.map(lambda a: jnp.zeros((len(t), *a.shape), a.dtype), found)
+        write = lambda j, out: jax.tree.map(lambda a, b: a.at[j].set(b), out, one(system, pick(j)))  # noqa: E731
+        return jax.lax.fori_loop(0, count, write, empty)
+
+    return jax.lax.map(lambda run: over_time(*run), (system, arrays)) if many else over_time(system, arrays)
+
+
 @partial(jax.jit, static_argnums=(0, 1))
 def mapped(f, many, system, t, *arrays):
-    """`f(system, t, *rows)` at each time, in a loop: under vmap Newton's method would run its rare branches for every row."""
+    """`f(system, t, *rows)` at each time, in a loop of fixed length, which derivatives go through.
+
+    Under vmap Newton's method would run its rare branches for every row.
+    """
 
     def over_time(system, arrays):
         return jax.lax.map(lambda row: f(system, *row), (t, *arrays))

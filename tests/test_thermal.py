@@ -402,6 +402,15 @@ def test_ex_3_29_with_a_solution():
         _ = traj.v
 
 
+@pytest.mark.parametrize("alpha", [-3.0, -2.0, -1.0, -3.3])
+def test_ex_3_29_is_followed_as_far_as_it_goes(alpha):
+    """q_{k+1} = tan(-(alpha + 2) - atan(q_{k-1} + q_k)) - q_k jumps to and fro, so that the last increments are no guess of the next."""
+    q = [0.3, 0.1]
+    for _ in range(6):
+        q.append(np.tan(-(alpha + 2.0) - np.arctan(q[-2] + q[-1])) - q[-1])
+    assert_allclose(ac.simulate(without_trajectory(alpha), None, **GIVEN, steps=7).q[:, 0], q, rtol=1e-12)
+
+
 def test_ex_3_29_is_regular_and_has_no_trajectory():
     with pytest.raises(
         ac.StepFailed, match=r"step 1 of 5 .* No solution exists nearby: by least squares the equations are still off by 4.81"

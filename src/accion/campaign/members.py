@@ -49,7 +49,8 @@ def blank(system, root, shapes):
     if root in ("q0", "q1"):
         return system.space.identity()
     if root == "S0":
-        own = () if getattr(system, "entropies", None) is None else (len(system.entropies),)
+        entropies = getattr(system, "entropies", None)
+        own = () if entropies is None else (len(entropies),)
         return np.zeros(shapes.get("S0", own))
     return np.zeros(system.multipliers if root == "lam0" else system.space.dim)
 

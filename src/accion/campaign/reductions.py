@@ -71,7 +71,8 @@ class HigherMoment:
     @cached_property
     def seen(self):
         """(p, jets, lam) at the node."""
-        return higher.seen(self.system, self.t, self.q, self.state.p, *self.state.rates, self.h, 0.0)
+        d, top = self.state.rates
+        return higher.seen(self.system, self.t, self.q, self.state.p, d, top, self.h, 0.0)
 
     @property
     def p(self):

@@ -115,7 +115,7 @@ def root(residual, unit, held, guess, args):
 
 
 def damping(residual, args, x, dx, r, J, terms, guess):
-    """The part of a Newton step to take: the largest with which the residual does not grow, all of it where there is none.
+    """The part of a Newton step to take: the largest with which the residual does not grow; where there is none, with which it is finite.
 
     And whether the way from the guess to x led nowhere: a step from here, J dx = r, is half of all that way, J (x - guess), or more.
     """
@@ -125,7 +125,8 @@ def damping(residual, args, x, dx, r, J, terms, guess):
     sizes = jax.vmap(lambda part: jnp.max(row * jnp.abs(residual(x - part * dx, args))))(PARTS)
     good = sizes <= (1 - 0.1 * PARTS) * size + floor
     way = jnp.max(row * jnp.sum(jnp.abs(J) * jnp.abs(x - guess), axis=1))
-    return jnp.where(jnp.any(good), jnp.asarray(PARTS)[jnp.argmax(good)], 1.0), ~(size <= 0.5 * way + floor)
+    best = jnp.where(jnp.any(good), jnp.argmax(good), jnp.argmax(jnp.isfinite(sizes)))
+    return jnp.asarray(PARTS)[best], ~(size <= 0.5 * way + floor)
 
 
 @root.defjvp

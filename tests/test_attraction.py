@@ -107,7 +107,7 @@ def test_the_map(tmp_path, triangle):
         ((TRIANGLE, 3, GRID), {}, "from 0 to 2"),
         ((TRIANGLE, 2, GRID[:1]), {}, "2 vectors of increasing"),
         ((TRIANGLE, 2, [GRID[0][::-1], GRID[1]]), {}, "2 vectors of increasing"),
-        ((TRIANGLE, 2, GRID), {"h": -1.0}, "h must be positive"),
+        ((TRIANGLE, 2, GRID), {"h": -1.0}, "h, the step, must be positive"),
         ((TRIANGLE, 2, GRID), {"shape": np.ones((3, 2))}, "does not have the distances"),
         ((Formation([(0, 1)], 1.0, 2, 1.0), 0, GRID), {}, "needs the desired shape"),
     ],
@@ -118,7 +118,7 @@ def test_bad_input_is_named(arguments, options, words):
 
 
 def test_bad_refinement_is_named(triangle):
-    with pytest.raises(ValueError, match="at least 2"):
+    with pytest.raises(ValueError, match="factor must be a whole number >= 2"):
         refine(triangle, factor=1)
     with pytest.raises(ValueError, match="no boundary"):
         refine(triangle.isel(y=slice(5, 9)))

@@ -71,6 +71,17 @@ def test_root_near_zero_is_relative():
     np.testing.assert_allclose(x, [1e-20], rtol=1e-15)
 
 
+def test_first_iterations_that_lead_away_are_taken_back():
+    """Newton's method on an arctangent leaves for infinity from beyond 1.39, to and fro; a second unknown is zero all the time."""
+    find = jax.jit(lambda x, goal: newton.root(lambda x, goal: jnp.array([jnp.arctan(x[0]) - goal, x[1] + x[0] ** 2 * x[1]]), ones, 0, x, goal))
+    for start in (1.5, -3.0, 20.0, -100.0):
+        for goal in (0.0, 0.62, -1.4):
+            x, iterations, converged = find(jnp.array([start, 0.0]), goal)
+            assert bool(converged)
+            assert int(iterations) < 25
+            np.testing.assert_allclose(x, [np.tan(goal), 0.0], rtol=1e-12, atol=1e-14)
+
+
 def test_no_root_is_reported_and_does_not_hang():
     _, iterations, converged = newton.root(lambda x, _: x**2 + 1.0, ones, 0, jnp.array([0.3]), ())
     assert not bool(converged)

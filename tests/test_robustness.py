@@ -150,3 +150,24 @@ def test_a_weight_beyond_floating_point_is_named(sign):
     reached = rf"its inertia d2L/dv2 is e\^{'-' * (sign < 0)}70\d"
     with pytest.raises(ac.StepFailed, match=reached):
         ac.simulate(written, ac.Midpoint(), q0=[1.0], v0=[1.0], t0=2340.0, h=0.1, steps=400)
+
+
+def test_whole_numbers_of_any_kind_count(tmp_path):
+    """NumPy's whole numbers go in at every door, and come out as Python's own."""
+    system = ac.System(lambda t, q, v, k: 0.5 * v @ v - 0.5 * k * q @ q, ac.Euclidean(np.int64(1)), 2.0)
+    assert repr(system.space) == repr(ac.Euclidean(1))
+    start: dict = {"v0": [0.0], "h": 0.1}
+    traj = ac.simulate(system, ac.Midpoint(), q0=[1.0], steps=np.int64(6), save_every=np.int32(2), **start)
+    np.testing.assert_array_equal(traj.q, ac.simulate(system, ac.Midpoint(), q0=[1.0], steps=6, save_every=2, **start).q)
+    assert ac.simulate(system, ac.Midpoint(), q0=[1.0], steps=np.uint8(6), save_every=2, progress=True, **start).steps_completed == 6
+    assert ac.ensemble(system, ac.Midpoint(), q0=[[1.0], [2.0]], steps=np.int64(6), **start).p.shape == (2, 7, 1)
+    assert len(ac.connect(system, ac.Midpoint(), qa=[0.0], qb=[1.0], duration=1.0, steps=np.int64(4))) == 5
+    plan = ac.campaign.sample(np.int64(3), {"q0[0]": (0.0, 1.0)}, seed=np.int64(1), v0=[0.0])
+    many = ac.campaign.run(system, ac.Midpoint(), plan, h=0.1, steps=np.int64(6), chunk=np.int64(2), store=tmp_path / "runs", progress=False)
+    assert many["success"].values.all()
+    problem = ac.ControlProblem(system, lambda t, q, v, u, k: u @ u, actuated=[0], start=([0.0], [0.0]), end=([1.0], [0.0]), duration=1.0)
+    assert ac.optimize(problem, ac.Midpoint(), np.int64(6), starts=np.int64(1)).steps == 6
+    assert type(ac.HigherOrderSystem(lambda t, q, v, a, p: a @ a, ac.Euclidean(1), order=np.int64(2)).order) is int
+    for bad in (6.0, True, np.float64(6.0), "6", 0, np.int64(0), None):
+        with pytest.raises(ValueError, match="steps must be a whole number >= 1"):
+            ac.simulate(system, ac.Midpoint(), q0=[1.0], steps=bad, **start)  # pyright: ignore

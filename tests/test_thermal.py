@@ -231,6 +231,39 @@ def test_supplied_energy_is_work_and_heat():
     assert_allclose(traj.entropy_production(), traj.dissipation() / traj.temperature(), rtol=1e-14)
 
 
+def test_entropy_production_is_that_of_friction_and_of_exchanged_heat():
+    """Against mu v^2/T_1 + G (T_1 - T_2)^2/(T_1 T_2), and the slopes of the total entropy along the run; heat from outside makes none."""
+    mu, G, power = 0.3, 0.4, 0.2
+    bodies = [ac.thermo.Solid(3.0, 1.0), ac.thermo.Solid(2.0, 1.0)]
+
+    def temperatures(S):
+        return jnp.stack([body.T(S[i]) for i, body in enumerate(bodies)])
+
+    def system(outside):
+        return ac.ThermalSystem(
+            lambda t, q, v, S, p: 0.5 * v @ v - 0.5 * q @ q - sum(body.U(S[i]) for i, body in enumerate(bodies)),
+            ac.Euclidean(1),
+            friction=lambda t, q, v, S, p: jnp.stack([-mu * v, jnp.zeros(1)]),
+            heat=lambda t, q, v, S, p: ac.thermo.conduction(temperatures(S), G) + jnp.array([0.0, outside]),
+            entropies=2,
+        )
+
+    run = {"q0": [1.0], "v0": [0.5], "S0": [0.0, 0.8], "h": 0.01, "steps": 40}
+    for outside in (0.0, power):
+        traj = ac.simulate(system(outside), ac.Midpoint(), **run)
+        S, v, t = np.asarray(traj.S), np.asarray(traj.v)[:, 0], np.asarray(traj.t)
+        T = np.stack([np.exp(S[:, 0] / 3.0), np.exp(S[:, 1] / 2.0)], axis=1)
+        made = mu * v**2 / T[:, 0] + G * (T[:, 0] - T[:, 1]) ** 2 / (T[:, 0] * T[:, 1])
+        found = traj.entropy_production(outside=None if outside == 0 else lambda t, q, v, S, p: jnp.array([0.0, power]))
+        assert found.shape == (41, 2)
+        assert_allclose(np.sum(found, axis=1), made, rtol=1e-12)
+        assert np.all(np.asarray(found)[:, 1] < 0)  # the hot body loses entropy, less than the cold one gains
+        slopes = np.gradient(np.sum(S, axis=1), t)[1:-1]
+        assert_allclose(slopes, (made + outside / T[:, 1])[1:-1], atol=3e-5)  # differences over 2h, of order h^2
+    with pytest.raises(ValueError, match=r"heat comes from outside: the powers into the bodies add up to 0.2 W .*outside="):
+        traj.entropy_production()
+
+
 def test_energy_of_a_lagrangian_that_depends_on_time():
     """E' = -dL/dt: the spring's stiffness grows, and the work of whoever stiffens it is part of the supply."""
 
@@ -367,6 +400,15 @@ def test_ex_3_29_with_a_solution():
     assert_allclose(second, [[1 / (1 + 0.4**2), 0], [0, 1]], rtol=1e-14)
     with pytest.raises(ValueError, match="given in discrete time: it has no velocities"):
         _ = traj.v
+
+
+@pytest.mark.parametrize("alpha", [-3.0, -2.0, -1.0, -3.3])
+def test_ex_3_29_is_followed_as_far_as_it_goes(alpha):
+    """q_{k+1} = tan(-(alpha + 2) - atan(q_{k-1} + q_k)) - q_k jumps to and fro, so that the last increments are no guess of the next."""
+    q = [0.3, 0.1]
+    for _ in range(6):
+        q.append(np.tan(-(alpha + 2.0) - np.arctan(q[-2] + q[-1])) - q[-1])
+    assert_allclose(ac.simulate(without_trajectory(alpha), None, **GIVEN, steps=7).q[:, 0], q, rtol=1e-12)
 
 
 def test_ex_3_29_is_regular_and_has_no_trajectory():

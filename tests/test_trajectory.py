@@ -1,12 +1,14 @@
 """Results: derived quantities, saving, loading, pictures."""
 
 import json
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import accion as ac
+from accion import methods
 from accion.gallery import double_pendulum
 
 
@@ -63,6 +65,26 @@ def test_inverse_legendre_of_a_relativistic_particle():
     np.testing.assert_allclose(v, p / np.sqrt(1 + np.sum(p**2, axis=1, keepdims=True) / 9), rtol=1e-12)
 
 
+def test_what_reads_out_is_compiled_once_for_all_lengths(traj):
+    """Velocities at 4, 51 and 301 times by one compiled function; the memory that it is given is bounded by the size of a row."""
+    from accion.trajectory import at_once, counted, rows
+
+    def speed(system, t, q, p):
+        return jnp.sum(p**2), t
+
+    cached: Any = counted
+    before = cached._cache_size()
+    for count in (1, 4, 51, 256, 301, 700):
+        pick = np.arange(count) % 51
+        found, t = rows(speed, False, traj.system, np.arange(1.0 * count), np.asarray(traj.q)[pick], np.asarray(traj.p)[pick])
+        np.testing.assert_allclose(found, np.sum(np.asarray(traj.p) ** 2, axis=1)[pick], rtol=1e-14)
+        np.testing.assert_array_equal(t, np.arange(count))
+    assert cached._cache_size() <= before + 1
+    assert at_once((np.zeros((5, 2)),), 0) == at_once((np.zeros((900, 2)),), 0) == 256
+    assert at_once((np.zeros((5, 1000)),), 0) == 16
+    assert at_once((np.zeros((3000, 5, 20)),), 1) == 1
+
+
 def test_to_xarray_has_names_units_and_versions(traj):
     ds = traj.to_xarray()
     assert ds.q.dims == ("time", "coordinate")
@@ -92,6 +114,47 @@ def test_save_and_load(which, tmp_path, request):
             np.testing.assert_array_equal(a, b)
         np.testing.assert_array_equal(back.energy(), run.energy())
     assert [p.name for p in tmp_path.iterdir()] == ["run.zarr"]
+
+
+def test_an_ensemble_is_loaded_with_the_system_that_it_took(many, tmp_path):
+    """Params that vary come from the store, those that do not must be the system's own."""
+    many.save(tmp_path / "many.zarr")
+    back = ac.load(tmp_path / "many.zarr", double_pendulum.system)
+    np.testing.assert_array_equal(back.each(lambda s, t, q, v: s.energy(t, q, v), back.q, back.v), many.energy())
+    own = {"m": jnp.array([1.0, 3.0]), "shape": jnp.ones((2, 2)), "how": "hard"}
+    system = ac.System(lambda t, q, v, p: 0.5 * p["m"] * v @ v - p["shape"] @ q**2, ac.Euclidean(2), {"m": 2.0, "shape": jnp.ones(2), "how": "hard"})
+    run = ac.ensemble(system, ac.Midpoint(), q0=[1.0, 0.5], v0=[0.0, 0.0], h=0.1, steps=3, params=own)
+    run.save(tmp_path / "run.zarr")
+    for given in (system, run.system, system.with_params({"m": 7.0, "shape": jnp.ones(2), "how": "hard"})):
+        back = ac.load(tmp_path / "run.zarr", given)
+        np.testing.assert_array_equal(back.each(lambda s, t, q, v: s.energy(t, q, v), back.q, back.v), run.energy())
+        np.testing.assert_array_equal(back.system.params["m"], own["m"])
+    for params, words in (
+        ({"m": 2.0, "shape": 2 * jnp.ones(2), "how": "hard"}, r"each of its runs has \[1.0, 1.0\] where the given one has \[2.0, 2.0\]"),
+        ({"m": 2.0, "shape": jnp.ones(2), "how": "soft"}, "another system: its params"),
+        ({"m": 2.0, "shape": jnp.ones(3), "how": "hard"}, r"shapes \[\(\), \(2,\)\], those of the given one \[\(\), \(3,\)\]"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            ac.load(tmp_path / "run.zarr", system.with_params(params))
+
+
+def test_a_method_comes_back(tmp_path):
+    from accion.storage import stored_method
+
+    alpha = methods.GeneralizedAlpha
+    ac.simulate(double_pendulum.system, alpha(0.6), q0=[1.0, 1.5], v0=[0.1, 0.0], h=0.01, steps=2).save(tmp_path / "run.zarr")
+    assert ac.load(tmp_path / "run.zarr", double_pendulum.system).method == alpha(0.6)
+    for method in (
+        alpha(np.float64(0.5)),
+        ac.Alpha(np.float64(0.3)),
+        ac.Trapezoid(),
+        ac.EnergyConsistent(ac.Alpha(0.3)),
+        methods.Adjoint(ac.Midpoint()),
+    ):
+        assert stored_method(repr(method)) == method
+    own = ac.FiniteDifference(lambda h, q0, q1: [])
+    for text in (repr(own), repr(ac.EnergyConsistent(own)), "print(1)", "Sample(w=1)"):
+        assert stored_method(text) is None
 
 
 def test_save_refuses_what_exists_and_loses_nothing(traj, many, tmp_path):

@@ -49,8 +49,7 @@ def connect(system, method, *, qa, qb, va=None, vb=None, duration, steps, t0=0.0
             "are too many conditions. Simulate it from one end."
         )
     r = order(system)
-    if not isinstance(steps, int | np.integer) or steps < 2 * r:
-        raise ValueError(f"steps must be a whole number >= {2 * r}; got {steps!r}.")
+    steps = inputs.whole(steps, "steps", 2 * r)
     t0, duration = inputs.check_times(t0, duration, steps, 1)
     h = duration / steps
     ends = check_ends(system, qa, qb, va, vb)
@@ -281,8 +280,8 @@ def collect(system, method, t0, h, steps, path, iterations):
     done: Any = {"success": jnp.array(True), "steps_completed": jnp.array(steps), "iterations": jnp.full(steps + 1, iterations)}
     done |= {"t": t, "q": path.q, "h": h, "system": system, "method": method}
     if isinstance(system, HigherOrderSystem):
-        p, jets, lam = shown(system, t, path.q, h, steps, np.asarray(G), np.asarray(x))
-        return Trajectory(p=p, jets=jets, lam=lam if system.multipliers else None, **done)
+        (p, jets, lam), nodal = shown(system, t, path.q, h, steps, np.asarray(G), np.asarray(x))
+        return Trajectory(p=p, jets=jets, lam=lam if system.multipliers else None, nodal=nodal, **done)
     p, guess, lam = jnp.concatenate([-G[:1, 0], G[:, 1]]), jnp.concatenate([x[:1], x]) / h, None
     if system.constraint is not None:
         guess, p, lam = rows(nodes.node, False, system, t, path.q, p, guess)
@@ -290,8 +289,9 @@ def collect(system, method, t0, h, steps, path, iterations):
 
 
 def shown(system, t, q, h, steps, G, x):
-    """(p, jets, lam) at each node of a trajectory of higher order, from the r nodes that begin there (near the end, the last r) and their momenta.
+    """(p, jets, lam) at each node of a trajectory of higher order, and the `Nodal` that they are from.
 
+    It has the r nodes that begin there (near the end, the last r) and their momenta.
     The momentum of a node is what the windows before add to it; at the first r nodes, minus what those from there on do.
     """
     r, space = system.order, system.space
@@ -304,4 +304,6 @@ def shown(system, t, q, h, steps, G, x):
     d = np.stack([windows.differencing(r) @ x[min(s, steps - r) : min(s, steps - r) + r] for s in start])
     # The last r nodes have no increment after them: their differences are those of the r - 1 before.
     own = np.stack([windows.differencing(r - 1) @ x[s : s + r - 1] for s in start]) if r > 1 else np.zeros((steps + 1, 0, space.dim))
-    return rows(higher.seen, False, system, t, q, P, own, d[:, -1], np.full(steps + 1, float(h)), np.arange(steps + 1.0) - start)
+    ahead = np.arange(steps + 1.0) - start
+    found = rows(higher.seen, False, system, t, q, P, own, d[:, -1], np.full(steps + 1, float(h)), ahead)
+    return found, jax.tree.map(jnp.asarray, higher.Nodal(P, own, ahead))

@@ -210,6 +210,7 @@ def attraction(
 ):
     """Place one agent of a planar shape over a grid and see where the formation goes: a map of the region of attraction (002 section 6.4)."""
     from accion import formation
+    from accion.folders import replacing
     from accion.plot import save_figure
 
     try:
@@ -229,9 +230,11 @@ def attraction(
         for _ in range(finer):
             ds = formation.refine(ds, team, progress=True)
         seconds = time.perf_counter() - begin
-        out.mkdir(parents=True)
-        ds.to_zarr(out / "attraction.zarr", zarr_format=2)
-        save_figure(formation.plot_attraction(ds), out / "attraction.png")
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(out) as new:
+            new.mkdir()
+            ds.to_zarr(new / "attraction.zarr", zarr_format=2)
+            save_figure(formation.plot_attraction(ds), new / "attraction.png")
     except (ValueError, OSError) as error:
         fail(error)
     outcome = ds["outcome"].values

@@ -11,7 +11,7 @@ and goes on with P_j <- P_{j+1} + D_{j+1} Ld, P_{r+1} = 0. For r = 1 it is the s
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from math import comb, factorial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +21,7 @@ from accion import newton
 from accion.nodes import Look
 from accion.products import written_out
 from accion.step import End, Scheme, State
-from accion.windows import action, closure, combine, derivatives, differences, variation
+from accion.windows import action, closure, combine, derivatives, differences, summation, variation
 
 
 def balance(method, unknowns, args):
@@ -214,6 +214,36 @@ def shift(rows):
 
 
 # ---------------------------------------------------------------- what is shown of a node
+
+
+class Nodal(NamedTuple):
+    """What the discrete motion itself has at each row of a trajectory: r nodes and their momenta.
+
+    They begin at the row; near the end of a two-point problem they are the last r.
+    """
+
+    P: Any  # their momenta, the components of Theta^+, shape (rows, r, dim)
+    d: Any  # differences of the increments between them, shape (rows, r - 1, dim)
+    ahead: Any  # how many steps the row is after the first of them, shape (rows,)
+
+
+@dataclass(frozen=True)
+class MomentumMap:
+    """Theta^+(X) = sum_j P_j.X(q_j) over the r nodes of a row: what the discrete motion keeps exactly where X is a symmetry (004 section 8.4).
+
+    It belongs to the middle of the nodes. From there to the row, tau earlier, it goes by its own rate, which for a symmetry is zero: so for every
+    field the value is that of the row to second order in h.
+    """
+
+    X: Any
+
+    def __call__(self, system, t, q, first, jets, lam, P, d, ahead, h):
+        r = system.order
+        nodes = [first]
+        for x in combine(summation(r - 1), d) if r > 1 else ():
+            nodes.append(system.space.retract(nodes[-1], x))
+        theta = sum(jnp.sum(P[j] * self.X(nodes[j])) for j in range(r))
+        return theta - ((r - 1) / 2 - ahead) * h * system.momentum_map_rate(self.X, t, q, jets, lam)
 
 
 def seen_residual(unknowns, args):

@@ -95,12 +95,23 @@ def check_times(t0, h, steps, save_every):
             raise ValueError(f"{name} must be a finite number; got {value!r}.")
     if not is_traced(h) and h <= 0:
         raise ValueError(f"h, the step, must be positive; got {h!r}.")
-    for name, value in (("steps", steps), ("save_every", save_every)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ValueError(f"{name} must be a whole number >= 1; got {value!r}.")
+    check_counts(steps, save_every)
+    return jnp.asarray(t0, dtype=float), jnp.asarray(h, dtype=float)
+
+
+def check_counts(steps, save_every):
+    """Both as Python's own whole numbers, whatever kind they were."""
+    steps, save_every = whole(steps, "steps"), whole(save_every, "save_every")
     if steps % save_every:
         raise ValueError(f"steps must be a multiple of save_every, so that the last step is kept; got {steps} and {save_every}.")
-    return jnp.asarray(t0, dtype=float), jnp.asarray(h, dtype=float)
+    return steps, save_every
+
+
+def whole(value, name, least=1):
+    """`value` as an int of Python, if it is a whole number of any kind, `least` or more."""
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least:
+        return int(value)
+    raise ValueError(f"{name} must be a whole number >= {least}; got {value!r}.")
 
 
 def is_finite_number(value):

@@ -22,7 +22,7 @@ QUADRATIC = EPS**0.5
 ROUNDING = 8 * EPS
 # Once corrections no longer shrink they are roundoff, if they are this small against the unit of their component.
 STALLED = 1e-11
-LEAST = 0.5**9  # part of a Newton step
+LEAST = 0.25**9  # part of a Newton step; where a function levels off it may be 1e5 times too long
 # Elimination is written out up to the first size, a loop up to the second; beyond it LAPACK is faster.
 UNROLLED, SMALL = 8, 32
 
@@ -70,7 +70,8 @@ def root(residual, unit, held, guess, args):
     The last `held` unknowns are multipliers: they enter linearly and need no test of their own. The last `held` equations are constraints.
     It ends when each correction is below sqrt(eps) of its unknown. A component that is zero never gets there: after a few
     iterations it is asked whether what is left is rounding, for which `unit(x, J, args)` returns the size of an unknown that matters, and of the
-    quantities that it is added to, shapes (n,). From then on a step that makes the residual larger is halved.
+    quantities that it is added to, shapes (n,). From then on a step that makes the residual larger is shortened; and if the first iterations led
+    nowhere, they are taken back.
 
     Derivatives are those of the implicit function, dx = -J^{-1} (dr/dargs) dargs, and do not pass through the iterations; `residual` must not
     close over traced values. Returns x, the number of iterations and whether they converged.
@@ -97,19 +98,22 @@ def root(residual, unit, held, guess, args):
             terms = jnp.sum(jnp.abs(J) * jnp.abs(x), axis=1)
             if held:
                 terms = terms.at[n:].add(jnp.sum(jnp.abs(J[n:, :n]) * beside, axis=1))
-            part = damping(residual, args, x, dx, r, J, terms)
+            part, nowhere = damping(residual, args, x, dx, r, J, terms, guess)
             new = x - part * dx
             size, left = jnp.abs(dx[:n]), left_over(new, dx) / part
             solved = jnp.all(jnp.abs(r) <= ROUNDING * terms)
             nothing = jnp.all(size <= EPS * own)
             stalled = (left >= 0.5 * last) & jnp.all(size <= STALLED * (own + jnp.abs(new[:n])) + 64 * EPS * beside)
-            return new, jnp.where(solved | nothing | stalled, 0.0, left)
+            done = solved | nothing | stalled
+            back = nowhere & (i == ORDINARY) & ~done
+            return jnp.where(back, guess, new), jnp.where(done, 0.0, jnp.where(back, jnp.inf, left))
 
         return *jax.lax.cond(i < ORDINARY, ordinary, closely), i + 1
 
     def unfinished(state):
         _, left, i = state
-        return (left > 1) & (i < ITERATIONS)  # NaN ends it
+        # NaN ends it, unless it comes after the first iteration and before these are looked at: they may be taken back.
+        return ((left > 1) & (i < ITERATIONS)) | (jnp.isnan(left) & (i > 1) & (i <= ORDINARY))
 
     x, left, i = jax.lax.while_loop(unfinished, iterate, (guess, jnp.array(jnp.inf), jnp.array(0)))
     return Root(x, i, left <= 1)
@@ -122,23 +126,29 @@ def own_size(numerator, diagonal):
     return jnp.where((diagonal > 0) & jnp.isfinite(own), own, 0.0)
 
 
-def damping(residual, args, x, dx, r, J, terms):
-    """The part of a Newton step to take: the largest with which the residual does not grow, all of it where there is none."""
+def damping(residual, args, x, dx, r, J, terms, guess):
+    """The part of a Newton step to take: the largest with which the residual does not grow; where there is none, with which it is finite.
+
+    And whether the way from the guess to x led nowhere: a step from here, J dx = r, is half of all that way, J (x - guess), or more.
+    """
     row = 1 / (jnp.max(jnp.abs(J), axis=1) + TINY)
     size, floor = jnp.max(row * jnp.abs(r)), 64 * EPS * jnp.max(row * terms)
 
-    def halved(state):
-        part = 0.5 * state[0]
+    def shortened(state):
+        part, _, finite = state
+        part = 0.25 * part
         left = jnp.max(row * jnp.abs(residual(x - part * dx, args)))
-        return part, left <= (1 - 0.1 * part) * size + floor
+        finite = jnp.where((finite > 0) | ~jnp.isfinite(left), finite, part)
+        return part, left <= (1 - 0.1 * part) * size + floor, finite
 
     def unfinished(state):
-        part, good = state
+        part, good, _ = state
         return ~good & (part > LEAST)
 
     # One after the other: side by side the parts are ten residuals to compile for what is seldom run.
-    part, good = jax.lax.while_loop(unfinished, halved, (jnp.array(2.0), jnp.array(False)))
-    return jnp.where(good, part, 1.0)
+    part, good, finite = jax.lax.while_loop(unfinished, shortened, (jnp.array(4.0), jnp.array(False), jnp.array(0.0)))
+    way = jnp.max(row * jnp.sum(jnp.abs(J) * jnp.abs(x - guess), axis=1))
+    return jnp.where(good, part, jnp.where(finite > 0, finite, 1.0)), ~(size <= 0.5 * way + floor)
 
 
 @root.defjvp

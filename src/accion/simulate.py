@@ -142,7 +142,8 @@ def shown(system, numbers, kept, h, axis, np):
     P = numbers["p"]
     every, none = np.broadcast_to(h, P.shape[: axis + 1]), np.zeros(P.shape[: axis + 1])
     p, jets, lam = rows(higher.seen, axis == 1, system, numbers["t"], numbers["q"], P, *kept, every, none)
-    return {"p": p, "jets": jets, "lam": lam if system.multipliers else None, "guess": None}
+    nodal = higher.Nodal(P, kept[0], none)
+    return {"p": p, "jets": jets, "lam": lam if system.multipliers else None, "guess": None, "nodal": nodal}
 
 
 def members(system, *trees):
@@ -245,6 +246,7 @@ def simulate(
     system = inputs.check_system(system, method, params, S0)
     system.check()
     t0, h = inputs.check_times(t0, h, steps, save_every)
+    steps, save_every = inputs.check_counts(steps, save_every)
     start = inputs.check_start(system, Start(q0, v0, p0, q1, lam0, S0))
     return run(ONE, system, method, start, t0, h, steps, save_every, throw, progress, system, engine)
 
@@ -276,6 +278,7 @@ def ensemble(
     """
     system = inputs.check_system(system, method)
     t0, h = inputs.check_times(t0, h, steps, save_every)
+    steps, save_every = inputs.check_counts(steps, save_every)
     wide, start, member = inputs.check_many(system, params, Start(q0, v0, p0, q1, lam0, S0))
     wide = inputs.check_system(wide, method)
     member.check()

@@ -1,5 +1,6 @@
 """Results: what a simulation returns, shows, saves and loads."""
 
+import math
 import warnings
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,11 +14,13 @@ from jax.core import Tracer
 from accion import nodes, plot, storage
 from accion.engines.auto import native
 from accion.errors import SecondLawViolated
+from accion.higher import MomentumMap
 from accion.inputs import check_field
 from accion.methods import Method
 from accion.systems import DiscreteThermalSystem
 
-AT_ONCE = 256  # rows of a trajectory
+AT_ONCE = 256  # rows of a trajectory, if they are not more than so many
+NUMBERS = 16_384
 
 
 @jax.tree_util.register_dataclass
@@ -45,6 +48,7 @@ class Trajectory:
     supplied: Any = None
     laws: Any = None
     jets: Any = None
+    nodal: Any = None  # of a system of higher order, what the discrete motion itself has: `higher.Nodal`
     method: Method | None = field(default=None, metadata={"static": True})
     guess: Any = None  # of v, for the inverse Legendre transform
     stored: Any = None  # v and energy of a trajectory that was loaded
@@ -97,13 +101,17 @@ class Trajectory:
         more = () if self.lam is None else (self.lam,)
         return self.each(energy, self.z, self.v, *more)
 
-    def thermal(self, f):
-        """`f(system, t, z, v)` at each saved time: a number for each body."""
+    def thermal_system(self):
+        """The system, if it is there and has entropies."""
         if self.S is None:
             raise ValueError("temperatures, heat and entropy production belong to a ThermalSystem.")
         if self.system is None:
             raise ValueError("this trajectory was loaded without its system; pass it: accion.load(path, system=...).")
-        return self.system.frame.shown(self.each(f, self.z, self.v))
+        return self.system
+
+    def thermal(self, f):
+        """`f(system, t, z, v)` at each saved time: a number for each body."""
+        return self.thermal_system().frame.shown(self.each(f, self.z, self.v))
 
     def temperature(self):
         """T = -dL/dS at each saved time; with several entropies one for each, shape (times, m)."""
@@ -126,9 +134,21 @@ class Trajectory:
         """The power -F_fr.v that friction turns into heat in each body, at each saved time."""
         return self.thermal(dissipation)
 
-    def entropy_production(self):
-        """-F_fr.v / T, the entropy that friction makes in each body in unit time, at each saved time."""
-        return self.thermal(production)
+    def entropy_production(self, outside=None):
+        """(-F_fr.v + P_ex) / T of each body: the entropy that friction and the heat exchanged between bodies make in unit time, at each saved time.
+
+        From T S' = -F_fr.v + P_H (001 eq 3.2), with P_H = P_ex + P_out: the rate of the entropy without P_out / T, what heat from outside brings.
+        Where heat flows from hot to cold the sum over the bodies is not negative, that of one body may be: between two, P_ex gives
+        G (T_1 - T_2)^2 / (T_1 T_2) in all.
+
+        All heat of a single body is from outside. That of several is taken to be exchanged, and must add up to zero; where it does not,
+        `outside(t, q, v, S, params)` says how much of the power into each body comes from outside.
+        """
+        self.thermal_system()
+        made, exchanged = self.each(Production(outside), self.z, self.v)
+        if not isinstance(exchanged, Tracer):
+            check_exchanged(np.asarray(exchanged))
+        return self.system.frame.shown(made)
 
     def first_law(self):
         """E - E_0 - (energy from outside) at each saved time: zero for the continuous motion, the error of the method here."""
@@ -140,16 +160,31 @@ class Trajectory:
     def momentum(self, X):
         """The momentum map p.X(q) of a vector field `X(q) -> (dim,)` on the configuration space, at each saved time.
 
-        Of a system of order r it is sum_s p_s.X_s, with X_s the change of q^(s) along X; kept to the order of the method (what the discrete motion
-        keeps exactly is Theta^+, applied to X at the nodes).
+        Of a system of order r it is Theta^+ of the r nodes that begin there, applied to X: kept to roundoff where X is a symmetry, and for every X
+        to second order sum_s p_s.X_s, with X_s the change of q^(s) along X.
 
         The field of a one-parameter action is `Symmetry.from_action(action, space).X`.
         """
         check_field(X, jax.tree.map(lambda a: a[0, 0] if self.is_ensemble else a[0], self.q), self.p.shape[-1])
         if self.jets is not None:
-            return self.each(partial(prolonged, X), self.q, self.jets, self.p)
+            return self.each(MomentumMap(X), self.q, self.first_nodes(), self.jets, *self.of_nodes())
         pairing = jax.vmap(lambda q, p: p @ X(q))
         return (jax.vmap(pairing) if self.is_ensemble else pairing)(self.q, self.p)
+
+    def of_nodes(self):
+        """(lam, P, d, ahead, h) at each row of a system of higher order."""
+        if self.nodal is None:
+            raise ValueError("this trajectory was saved without the momenta of its nodes, by an earlier accion; run it again.")
+        shape = jnp.shape(self.nodal.ahead)
+        lam = jnp.zeros((*shape, 0)) if self.lam is None else self.lam
+        return lam, *self.nodal, jnp.broadcast_to(self.h, shape)
+
+    def first_nodes(self):
+        """The first of the nodes that each row of a system of higher order is seen from: its own, but near the end of a two-point problem."""
+        if self.is_ensemble or self.nodal is None or isinstance(self.nodal.ahead, Tracer) or not np.any(self.nodal.ahead):
+            return self.q
+        rows = np.arange(len(self)) - np.asarray(self.nodal.ahead).astype(int)
+        return jax.tree.map(lambda a: a[rows], self.q)
 
     def to_xarray(self):
         """An xarray.Dataset with names, units and the versions that made it."""
@@ -184,10 +219,6 @@ def energy_of(system, t, q, jets, p):
     return system.energy_of(t, q, jets, p)
 
 
-def prolonged(X, system, t, q, jets, p):
-    return system.momentum_map(X, q, jets, p)
-
-
 def temperature(system, t, z, v):
     return system.temperature(t, z, v)
 
@@ -200,8 +231,29 @@ def dissipation(system, t, z, v):
     return system.dissipation(t, z, v)
 
 
-def production(system, t, z, v):
-    return system.dissipation(t, z, v) / system.temperature(t, z, v)
+@dataclass(frozen=True)
+class Production:
+    """What is made of entropy in each body, and the heat that it exchanges with the others; see `Trajectory.entropy_production`."""
+
+    outside: Any
+
+    def __call__(self, system, t, z, v):
+        heat = system.heating(t, z, v)
+        if self.outside is not None:
+            exchanged = heat - jnp.reshape(system.evaluate(self.outside, t, z, v), heat.shape)
+        else:
+            exchanged = jnp.zeros_like(heat) if system.frame.m == 1 else heat
+        return (system.dissipation(t, z, v) + exchanged) / system.temperature(t, z, v), exchanged
+
+
+def check_exchanged(heat):
+    """Raise ValueError where what bodies exchange does not add up to zero, shape (..., m)."""
+    net, size = np.abs(np.sum(heat, axis=-1)), np.sum(np.abs(heat), axis=-1)
+    if np.any(net > 1e-9 * np.nanmax(size, initial=0.0)):
+        raise ValueError(
+            f"heat comes from outside: the powers into the bodies add up to {np.nanmax(net):.3g} W at a time, and which body it enters "
+            "is not known. Say so: entropy_production(outside=lambda t, q, v, S, params: ...), the power from outside into each body."
+        )
 
 
 def worst(trajectory):
@@ -244,16 +296,16 @@ def rounding(trajectory):
 def rows(f, many, system, t, *arrays):
     """`f(system, t, *rows)` at each time, for an ensemble of each run.
 
-    Rows are taken a fixed number at a time, the last of them repeated to fill it: so trajectories of all lengths share what is compiled.
+    Rows are taken some at a time, as many as `at_once` says, the last of them repeated to fill it up: so trajectories of all lengths share what is
+    compiled.
     """
-    count, axis = len(t), int(many)
-    if not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((system, t, arrays))):
-        found = native_rows(f, many, system, t, arrays)
-        if found is not None:
-            return found
-    size = min(AT_ONCE, 2 ** (count - 1).bit_length())
-    if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((system, t, arrays))) or count == size:
+    if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((system, t, arrays))):
         return mapped(f, many, system, t, *arrays)
+    found = native_rows(f, many, system, t, arrays)
+    if found is not None:
+        return found
+    count, axis = len(t), int(many)
+    size = at_once(arrays, axis)
 
     def some(a, first, axis):
         a = np.asarray(a)
@@ -261,7 +313,8 @@ def rows(f, many, system, t, *arrays):
 
     parts = []
     for first in range(0, count, size):
-        parts.append(mapped(f, many, system, some(t, first, 0), *jax.tree.map(lambda a, first=first: some(a, first, axis), arrays)))
+        here = jax.tree.map(lambda a, first=first: some(a, first, axis), arrays)
+        parts.append(counted(f, many, np.asarray(min(size, count - first)), system, some(t, first, 0), *here))
     kept = (slice(None),) * axis + (slice(count),)
     # Within a transformation of JAX what is computed is traced, even from numbers.
     join = jnp.concatenate if isinstance(jax.tree.leaves(parts)[0], Tracer) else np.concatenate
@@ -283,9 +336,35 @@ def native_rows(f, many, system, t, arrays):
     return jax.tree.map(jax.device_put, jax.tree.map(lambda *leaves: np.stack(leaves), *found) if many else found[0])
 
 
+def at_once(arrays, axis):
+    """How many rows are taken at a time: by the size of a row (of all runs) alone, so that it does not depend on how many there are."""
+    leaves = jax.tree.leaves(arrays)
+    numbers = sum(np.size(a) // max(1, np.shape(a)[axis]) for a in leaves)
+    return min(AT_ONCE, 2 ** int(math.log2(max(1, NUMBERS // max(1, numbers)))))
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def counted(f, many, count, system, t, *arrays):
+    """`f(system, t, *rows)` at the first `count` times, zero at the others."""
+    # With a jit of its own `f` is traced once, for the shapes of its results and for the loop.
+    one = jax.jit(lambda system, row: f(system, *row))
+
+    def over_time(system, arrays):
+        pick = lambda j: jax.tree.map(lambda a: jax.lax.dynamic_index_in_dim(a, j, keepdims=False), (t, *arrays))  # noqa: E731
+        found = jax.eval_shape(one, system, pick(0))
+        empty = jax.tree.map(lambda a: jnp.zeros((len(t), *a.shape), a.dtype), found)
+        write = lambda j, out: jax.tree.map(lambda a, b: a.at[j].set(b), out, one(system, pick(j)))  # noqa: E731
+        return jax.lax.fori_loop(0, count, write, empty)
+
+    return jax.lax.map(lambda run: over_time(*run), (system, arrays)) if many else over_time(system, arrays)
+
+
 @partial(jax.jit, static_argnums=(0, 1))
 def mapped(f, many, system, t, *arrays):
-    """`f(system, t, *rows)` at each time, in a loop: under vmap Newton's method would run its rare branches for every row."""
+    """`f(system, t, *rows)` at each time, in a loop of fixed length, which derivatives go through.
+
+    Under vmap Newton's method would run its rare branches for every row.
+    """
 
     def over_time(system, arrays):
         return jax.lax.map(lambda row: f(system, *row), (t, *arrays))
@@ -294,10 +373,10 @@ def mapped(f, many, system, t, *arrays):
 
 
 def load(path, system=None):
-    """The trajectory that `Trajectory.save` wrote. With its `system` everything can be computed from it again."""
+    """The trajectory that `Trajectory.save` wrote. With its `system` everything can be computed from it again.
+
+    For an ensemble this is the system that `ensemble` took; params that it varied are those that were saved.
+    """
     fields: dict[str, Any] = storage.read(path, system)
     stored = {name: fields.pop(name) for name in ("v", "energy", "T", "entropies") if name in fields}
-    several = fields.pop("several", False)
-    if system is not None and several:
-        system = system.with_entropies(np.empty(len(stored["entropies"])))
-    return Trajectory(**fields, system=system, stored=stored)
+    return Trajectory(**fields, stored=stored)

@@ -10,6 +10,7 @@ import numpy as np
 from accion import inputs
 from accion.campaign.plans import path_words
 from accion.inputs import Start
+from accion.systems import HigherOrderSystem
 from accion.systems.tree import is_number
 
 INDEX = re.compile(r"(\[\s*\d+\s*(,\s*\d+\s*)*\])*")
@@ -43,12 +44,23 @@ def base_of(system, plan):
 
 def blank(system, root, shapes):
     """Something of the shape that this part of a start has."""
+    if isinstance(system, HigherOrderSystem) and root in ("v0", "lam0", "q1"):
+        return blank_higher(system, root)
     if root in ("q0", "q1"):
         return system.space.identity()
     if root == "S0":
-        own = () if getattr(system, "entropies", None) is None else (len(system.entropies),)
+        entropies = getattr(system, "entropies", None)
+        own = () if entropies is None else (len(entropies),)
         return np.zeros(shapes.get("S0", own))
     return np.zeros(system.multipliers if root == "lam0" else system.space.dim)
+
+
+def blank_higher(system, root):
+    """The same of a system of order r: rows of derivatives, of multipliers and theirs, or configurations one after the other."""
+    r = system.order
+    if root == "q1":
+        return jax.tree.map(lambda a: np.zeros((2 * r - 1, *np.shape(a))), system.space.identity())
+    return np.zeros((2 * r - 1, system.space.dim) if root == "v0" else (r, system.multipliers))
 
 
 def target(trees, name, shape):

@@ -11,6 +11,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from accion.inputs import whole
+
 ROOTS = ("q0", "v0", "p0", "q1", "S0", "lam0", "params")
 LONG = 32  # numbers, beyond which a definition keeps a digest of them
 
@@ -155,12 +157,9 @@ def sample(size, ranges, *, how="uniform", seed, **rest) -> Sample:
 
     `how`: "uniform", independent of each other; "sobol", scrambled Sobol points, best for a power of two; "latin", a Latin hypercube.
     """
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-        raise ValueError(f"the number of samples must be a whole number >= 1; got {size!r}.")
+    size, seed = whole(size, "the number of samples"), whole(seed, "seed, with which the samples can be made again,", 0)
     if how not in HOW:
         raise ValueError(f"there is no way to sample called {how!r}. Try one of: {', '.join(HOW)}.")
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ValueError(f"seed must be a whole number >= 0, so that the samples can be made again; got {seed!r}.")
     if not ranges:
         raise ValueError("samples need at least one range.")
     pairs = {}
@@ -169,7 +168,7 @@ def sample(size, ranges, *, how="uniform", seed, **rest) -> Sample:
         if pair.shape != (2,) or not np.all(np.isfinite(pair)) or not pair[0] < pair[1]:
             raise ValueError(f"the range of {name} must be (low, high) with low < high; got {ranges[name]!r}.")
         pairs[name] = (float(pair[0]), float(pair[1]))
-    return Sample(int(size), pairs, how, int(seed), check_rest(rest))
+    return Sample(size, pairs, how, seed, check_rest(rest))
 
 
 def path_words(path):

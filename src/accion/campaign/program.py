@@ -14,12 +14,13 @@ from accion import inputs, newton
 from accion.campaign import starts
 from accion.campaign.members import base_of, member
 from accion.campaign.plans import Plan, digest
-from accion.campaign.reductions import Moment, fold
+from accion.campaign.reductions import fold, moment
 from accion.schemes import scheme_of
 from accion.simulate import begin
 from accion.step import stepper
 
 FAILURES = ("none", "bad start", "Newton's method did not converge", "not finite")
+NOT_RUN = -1  # in place of one of them, where an interrupted campaign did not come to a member
 LOCK = threading.Lock()
 COMPILED = {}  # programs of this process, by what they are
 KEPT = 8
@@ -61,7 +62,7 @@ def one(job, targets, system, base, t0, h, steps, row):
     system.check()
     state, known, thermal = begin(system, job.method, t0, h, start)
     step = stepper(scheme_of(system, job.method))
-    first = Moment(system, t0, h, state)
+    first = moment(system, t0, h, state)
     carries = tuple(jax.tree.map(jnp.asarray, each.init(first)) for each in job.reductions)
 
     def turn(k, carry):
@@ -69,13 +70,13 @@ def one(job, targets, system, base, t0, h, steps, row):
         after, iterations = step(state, t0 + k * h, h)
         # The iterations of the step that failed tell why; NaN stops Newton's method at once in those after it.
         last = jnp.where(state.completed == k, iterations, last)
-        return after, last, fold(job.reductions, carries, Moment(system, t0 + (k + 1) * h, h, after))
+        return after, last, fold(job.reductions, carries, moment(system, t0 + (k + 1) * h, h, after))
 
     end, last, carries = jax.lax.fori_loop(0, steps, turn, (state, jnp.array(0), carries))
-    moment = Moment(system, t0 + steps * h, h, end)
+    at_end = moment(system, t0 + steps * h, h, end)
     results = {}
     for each, carry in zip(job.reductions, carries, strict=True):
-        for name, value in each.results(carry, moment).items():
+        for name, value in each.results(carry, at_end).items():
             if name in results:
                 raise ValueError(f"two reductions give a result called {name!r}; name them differently.")
             results[name] = value
@@ -179,6 +180,5 @@ def job_of(system, method, plan, h, steps, t0, reductions, chunk):
     t0, h = inputs.check_times(t0, h, steps, 1)
     # A chunk costs tens of ms to write, however many it holds; fewer than 64 would leave threads idle at the end and lose more when interrupted.
     chunk = min(plan.size, max(256, min(8192, -(-plan.size // 64)))) if chunk is None else chunk
-    if isinstance(chunk, bool) or not isinstance(chunk, int | np.integer) or chunk < 1:
-        raise ValueError(f"chunk must be a whole number >= 1, how many members are run and stored at once; got {chunk!r}.")
-    return Job(system, method, plan, t0, h, int(steps), reductions, int(chunk))
+    chunk = inputs.whole(chunk, "chunk, how many members are run and stored at once,")
+    return Job(system, method, plan, t0, h, inputs.whole(steps, "steps"), reductions, chunk)

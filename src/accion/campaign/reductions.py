@@ -10,12 +10,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from accion import nodes
-from accion.systems import ThermalSystem
+from accion import higher, nodes
+from accion.systems import HigherOrderSystem, ThermalSystem
 
 
 class Moment:
     """A run at one time: `t`, `q`, `p`, `v`, `S`, `energy`, `params`. What costs something (v, energy) is computed only where it is asked for."""
+
+    jets = None
 
     def __init__(self, system, t, h, state):
         self.system, self.t, self.z, self.params = system, t, state.q, system.params
@@ -49,8 +51,62 @@ class Moment:
 
     @cached_property
     def T(self):
-        """Temperature -dL/dS, of a thermal system."""
-        return self.system.frame.shown(self.system.temperature(self.t, self.z, self.v))
+        """Temperature -dL/dS, of a thermal system; None of another."""
+        return None if self.S is None else self.system.frame.shown(self.system.temperature(self.t, self.z, self.v))
+
+    @property
+    def rest(self):
+        """The arguments of the Lagrangian after (t, q, v)."""
+        return (self.S, self.params) if isinstance(self.system, ThermalSystem) else (self.params,)
+
+
+class HigherMoment:
+    """A run of a system of order r at one time, as `Moment`: `p` and `jets`, shape (r, dim), are what a `Trajectory` shows of them."""
+
+    S = T = None
+
+    def __init__(self, system, t, h, state):
+        self.system, self.t, self.h, self.q, self.params, self.state = system, t, h, state.q, system.params, state
+
+    @cached_property
+    def seen(self):
+        """(p, jets, lam) at the node."""
+        d, top = self.state.rates
+        return higher.seen(self.system, self.t, self.q, self.state.p, d, top, self.h, 0.0)
+
+    @property
+    def p(self):
+        """The momenta of Jacobi and Ostrogradsky."""
+        return self.seen[0]
+
+    @property
+    def jets(self):
+        """q', ..., q^(r)."""
+        return self.seen[1]
+
+    @property
+    def v(self):
+        return self.jets[0]
+
+    @property
+    def lam(self):
+        """Multipliers; None where there is no constraint."""
+        return self.seen[2] if self.system.multipliers else None
+
+    @cached_property
+    def energy(self):
+        """E = sum_s p_s.q^(s+1) - L."""
+        return self.system.energy_of(self.t, self.q, self.jets, self.p)
+
+    @property
+    def rest(self):
+        """The arguments of the Lagrangian after (t, q, v)."""
+        return (*self.jets[1:], self.params)
+
+
+def moment(system, t, h, state):
+    """The run whose `state` is at time `t`, as reductions see it."""
+    return (HigherMoment if isinstance(system, HigherOrderSystem) else Moment)(system, t, h, state)
 
 
 @dataclass(frozen=True)
@@ -77,8 +133,8 @@ def nothing(*_):
 
 
 def final(*parts):
-    """The state at the end: q, p and, of a thermal system, S; or those of `parts`, of "q", "p", "v", "S", "lam", "energy", "T"."""
-    known = ("q", "p", "v", "S", "lam", "energy", "T")
+    """The state at the end: q, p and, of a thermal system, S; or those of `parts`, of "q", "p", "v", "S", "lam", "energy", "T", "jets"."""
+    known = ("q", "p", "v", "S", "lam", "energy", "T", "jets")
     for part in parts:
         if part not in known:
             raise ValueError(f"the final state has no {part!r}. Try one of: {', '.join(known)}.")
@@ -99,8 +155,8 @@ def final(*parts):
 def extrema(f, name):
     """The least and the largest value of f over the times of the run, and when: NAME_min, NAME_max, NAME_t_min, NAME_t_max.
 
-    `f` is a function of (t, q, v), or of the arguments of the system's Lagrangian, (t, q, v, params) or (t, q, v, S, params); or a text: "q[0]",
-    "v[1]", "p[0]", "S", "T", "energy". An array has the extrema of each of its entries.
+    `f` is a function of (t, q, v), or of the arguments of the system's Lagrangian, (t, q, v, params), (t, q, v, S, params) or (t, q, v, a, ...,
+    params); or a text: "q[0]", "v[1]", "p[0]", "S", "T", "energy". An array has the extrema of each of its entries.
     """
     look = quantity(f)
 
@@ -186,8 +242,7 @@ def quantity(f):
     alone = positional(f) == 3
 
     def look(now):
-        more = () if alone else ((now.S, now.params) if isinstance(now.system, ThermalSystem) else (now.params,))
-        return jnp.asarray(f(now.t, now.q, now.v, *more), dtype=float)
+        return jnp.asarray(f(now.t, now.q, now.v, *(() if alone else now.rest)), dtype=float)
 
     return look
 

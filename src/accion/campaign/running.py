@@ -7,10 +7,11 @@ from contextlib import contextmanager
 import numpy as np
 
 from accion.campaign.cluster import on_cluster
-from accion.campaign.program import FAILURES, Program, cores, job_of
+from accion.campaign.program import FAILURES, NOT_RUN, Program, cores, job_of
 from accion.campaign.reductions import check_reductions, final
 from accion.campaign.store import Store, in_memory
 from accion.errors import StepFailed
+from accion.folders import recover
 from accion.progress import progress_bar
 
 
@@ -95,15 +96,18 @@ def bar(job, left, progress):
 
 def failures(dataset):
     """The members that failed: a list of (member, step, reason)."""
-    bad = np.flatnonzero(~dataset["success"].values)
+    bad = np.flatnonzero(dataset["failure"].values > 0)
     part = dataset.isel(member=bad)
     return list(zip(bad.tolist(), part["steps_completed"].values.tolist(), part["reason"].values.tolist(), strict=True))
 
 
 def summary(dataset):
-    """How a campaign went, in words: how many members, how many failed and why."""
+    """How a campaign went, in words: how many members went well, how many did not run yet, how many failed and why."""
     failed = dataset["failure"].values
     lines = [f"{dataset.attrs['title']}: {int(np.sum(failed == 0))} of {len(failed)} went well"]
+    left = int(np.sum(failed == NOT_RUN))
+    if left:
+        lines[0] += f", {left} did not run yet: it was interrupted; run it again with the same store to go on"
     for code, name in enumerate(FAILURES[1:], 1):
         which = np.flatnonzero(failed == code)
         if len(which):
@@ -143,7 +147,8 @@ def unfold(dataset):
 
 
 def load(path):
-    """The Dataset of the campaign stored at `path`, as far as it is done: NaN, and success False, where it is not."""
+    """The Dataset of the campaign stored at `path`, as far as it is done: NaN (-1 for whole numbers), and success False, where it is not."""
+    recover(path)
     store = Store(path)
     if store.attributes is None:
         raise ValueError(f"{path} is not a campaign.")

@@ -39,8 +39,10 @@ def suspects(space, seen):
         bad = bad | ~(np.max(np.abs(known.beside), axis=1) < 1e-9)
     if known.value is not None:
         for part in (known.value, known.hidden):
-            bad = bad | ~(np.max(np.abs(part), axis=1) < 1e-9)
-        bad = bad | weak(known.matrix)
+            if part is not None:
+                bad = bad | ~(np.max(np.abs(part.reshape(len(part), -1)), axis=1) < 1e-9)
+        if known.matrix is not None:
+            bad = bad | weak(known.matrix)
     if thermal is not None:
         T, minus, plus = thermal
         bad = bad | ~np.all(T > 0, axis=1) | np.any((minus == 0) & (plus == 0), axis=1)

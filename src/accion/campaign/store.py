@@ -1,9 +1,7 @@
 """A campaign on disk: a Zarr store, one file of each array for each chunk of members."""
 
 import json
-import os
 import platform
-import shutil
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accion.campaign.plans import digest
-from accion.campaign.program import FAILURES
+from accion.campaign.program import FAILURES, NOT_RUN, blanked
+from accion.folders import check_ending, recover, replacing
 from accion.storage import params_text
 
 FORMAT = 1  # of the store, raised when an older accion could not go on with it
@@ -43,8 +42,9 @@ def variables(program):
 OWN = {
     "success": Variable((), (), np.dtype(bool), {"long_name": "whether every step was solved"}),
     "steps_completed": Variable((), (), np.dtype(np.int64), {"long_name": "steps that were solved"}),
-    "failure": Variable((), (), np.dtype(np.int8), {"long_name": "why a member failed, 0 if it did not", "flag_values": [0, 1, 2, 3],
-                                                    "flag_meanings": " ".join(w.replace(" ", "_") for w in FAILURES)}),
+    "failure": Variable((), (), np.dtype(np.int8), {"long_name": "why a member failed, 0 if it did not",
+                                                    "flag_values": [NOT_RUN, *range(len(FAILURES))],
+                                                    "flag_meanings": " ".join(w.replace(" ", "_") for w in ("not run", *FAILURES))}),
     "reason": Variable((), (), np.dtype(object), {"long_name": "why it failed, in words"}),
 }  # fmt: skip
 LONG = {"q": "configuration at the end", "p": "momenta at the end", "v": "velocity at the end", "S": "entropy at the end"}
@@ -120,11 +120,10 @@ class Store:
     def prepare(self, program, overwrite):
         """Make the store, or see that the one that is there is of the same campaign. Returns the chunks that are left to do."""
         here = json.loads(json.dumps(definition(program)))
-        if overwrite and self.path.exists():
-            if self.attributes is None:
-                raise FileExistsError(f"{self.path} exists and is not a campaign; it is not replaced. Choose another path.")
-            shutil.rmtree(self.path)
-        if not self.path.exists():
+        recover(self.path)
+        if overwrite and self.path.exists() and self.attributes is None:
+            raise FileExistsError(f"{self.path} exists and is not a campaign; it is not replaced. Choose another path.")
+        if overwrite or not self.path.exists():
             self.create(program, here)
         found = self.attributes
         if found is None:
@@ -144,14 +143,18 @@ class Store:
         return left.tolist()
 
     def create(self, program, here):
-        """An empty store, made beside its path and moved there whole."""
+        """An empty store, made beside its path and moved there whole, in the place of one that is there."""
+        check_ending(self.path, "Its Dataset can be written otherwise afterwards.")
+        if not self.path.parent.is_dir():
+            raise FileNotFoundError(f"the folder {self.path.parent} does not exist; create it first.")
+        with replacing(self.path) as new:
+            self.lay_out(new, program, here)
+
+    def lay_out(self, path, program, here):
+        """The attributes and the empty arrays of a campaign, at `path`."""
         import zarr
 
         job = program.job
-        if not self.path.parent.is_dir():
-            raise FileNotFoundError(f"the folder {self.path.parent} does not exist; create it first.")
-        beside = self.path.with_name(f".{self.path.name}.{os.getpid()}.partial")
-        shutil.rmtree(beside, ignore_errors=True)
         attrs = {
             "accion_campaign": FORMAT,
             "title": f"{job.size} runs of {job.system.name} by {here['method']}",
@@ -159,7 +162,7 @@ class Store:
             "identity": identity_of(here),
             "versions": json.dumps(versions()),
         }
-        group: Any = zarr.create_group(beside, zarr_format=2, attributes=attrs)
+        group: Any = zarr.create_group(path, zarr_format=2, attributes=attrs)
         for name, (dims, shape, dtype, more) in variables(program).items():
             # No fill value for whole numbers, or xarray would take them for real ones.
             fill = np.nan if np.issubdtype(dtype, np.floating) else "not run" if dtype.hasobject else None
@@ -169,8 +172,7 @@ class Store:
         group["coordinate"][:] = names
         # Last of a chunk, one file for each: what it says is there is there whole.
         self.array(group, "done", (job.chunks,), (1,), np.int8, None, ("chunk",), {"long_name": "whether a chunk of members is complete"})
-        zarr.consolidate_metadata(beside)
-        beside.rename(self.path)
+        zarr.consolidate_metadata(path)
 
     def array(self, group, name, shape, chunks, dtype, fill, dims, attrs):
         attrs = {"_ARRAY_DIMENSIONS": list(dims)} | attrs
@@ -195,7 +197,24 @@ class Store:
         import xarray as xr
 
         dataset = xr.open_dataset(self.path, engine="zarr", chunks=None, consolidated=True)
-        return finished(dataset.drop_vars("done"), json.loads(dataset.attrs["definition"]))
+        here = json.loads(dataset.attrs["definition"])
+        ran = np.repeat(dataset["done"].values > 0, here["chunk"])[: dataset.sizes["member"]]
+        dataset = dataset.drop_vars("done")
+        return finished(dataset if ran.all() else marked(dataset, ran), here)
+
+
+def marked(dataset, ran):
+    """The Dataset where members that did not run yet are told from others: failure -1, success False, reason "not run".
+
+    Whole numbers have no fill value and would read as zero. Real numbers are NaN already, and are read only where they are asked for.
+    """
+    for name, values in dataset.data_vars.items():
+        if "member" not in values.dims or np.issubdtype(values.dtype, np.inexact):
+            continue
+        own = values.values
+        text = own.dtype.kind not in "biu"
+        dataset[name] = values.copy(data=np.where(ran, own, "not run") if text else blanked(own, ~ran))
+    return dataset
 
 
 def in_memory(program, parts):

@@ -38,7 +38,8 @@ def optimize(
 
     Failure raises `OptimizeFailed`, which names the constraint and the time where it is worst; with throw=False the failed solution is returned.
     """
-    check(problem, method, steps, formulation, solver, starts)
+    check(problem, method, formulation, solver)
+    steps, starts = inputs.whole(steps, "steps", 4), inputs.whole(starts, "starts")
     check_numbers(tolerance, spread, max_iterations, seed, options)
     first = guess_of(problem, guess, steps)
     rng = np.random.default_rng(seed)
@@ -52,15 +53,12 @@ def optimize(
     return best(problem, method, steps, guesses, formulation, solver, settings, progress, throw)
 
 
-def check(problem, method, steps, formulation, solver, starts):
+def check(problem, method, formulation, solver):
     if not isinstance(problem, ControlProblem):
         raise ValueError(f"optimize needs a ControlProblem; got {problem!r}.")
     inputs.check_method(problem.system, method)
     if isinstance(method, GeneralizedAlpha):
         raise ValueError("GeneralizedAlpha is not variational; try Midpoint().")
-    for name, value, least in (("steps", steps, 4), ("starts", starts, 1)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise ValueError(f"{name} must be a whole number >= {least}; got {value!r}.")
     for name, value, known in (("formulation", formulation, FORMULATIONS), ("solver", solver, SOLVERS | {None: None})):
         if not any(value == each for each in known):
             raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}.")
@@ -70,9 +68,9 @@ def check_numbers(tolerance, spread, max_iterations, seed, options):
     for name, value in (("tolerance", tolerance), ("spread", spread)):
         if not inputs.is_finite_number(value) or value <= 0:
             raise ValueError(f"{name} must be a positive number; got {value!r}.")
-    for name, value, least in (("max_iterations", 1 if max_iterations is None else max_iterations, 1), ("seed", seed, 0)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise ValueError(f"{name} must be a whole number >= {least}; got {value!r}.")
+    if max_iterations is not None:
+        inputs.whole(max_iterations, "max_iterations")
+    inputs.whole(seed, "seed", 0)
     if options is not None and not isinstance(options, dict):
         raise ValueError(f'options must be a dictionary of IPOPT\'s own, such as {{"mu_strategy": "adaptive"}}; got {options!r}.')
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from accion.formation.endings import number_shapes
 from accion.formation.potentials import quartic
+from accion.inputs import check_times
 from accion.methods import Trapezoid
 from accion.progress import progress_bar
 from accion.schemes import scheme_of
@@ -165,8 +166,7 @@ def compute(formation, shape, agent, grid, starts, which, known, h, steps, metho
     """The Dataset of a grid, of which the points `which` are run from `starts` and the rest `known`: (outcome, time, mirrored, positions)."""
     import xarray
 
-    if not (h > 0 and steps >= 1):
-        raise ValueError(f"h must be positive and steps at least 1; got h = {h!r}, steps = {steps!r}.")
+    check_times(0.0, h, steps, 1)
     sizes = tuple(map(len, grid))
     outcome, time, mirrored, ended = known or (
         np.zeros(math.prod(sizes), dtype=np.int8),
@@ -199,7 +199,13 @@ def compute(formation, shape, agent, grid, starts, which, known, h, steps, metho
     ds["outcome"].attrs["outcomes"] = list(OUTCOMES)
     edges, distances, gains = (json.dumps(a.tolist()) for a in (formation.graph.edges, formation.distances, formation.gains))
     own = {"edges": edges, "distances": distances, "gains": gains, "potential": "quartic" if formation.potential is quartic else "own"}
-    ds.attrs = own | {"agent": agent, "h": float(h), "steps": int(steps), "rule": json.dumps(rule._asdict()), "method": str(method or Trapezoid())}
+    ds.attrs = own | {
+        "agent": int(agent),
+        "h": float(h),
+        "steps": int(steps),
+        "rule": json.dumps(rule._asdict()),
+        "method": str(method or Trapezoid()),
+    }
     return ds
 
 

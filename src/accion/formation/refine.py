@@ -6,6 +6,7 @@ import numpy as np
 
 from accion.formation.attraction import ANOTHER, Rule, compute
 from accion.formation.formation import Formation
+from accion.inputs import whole
 
 
 def refine(ds, formation=None, *, factor=2, method=None, workers=None, progress=False):
@@ -14,8 +15,7 @@ def refine(ds, formation=None, *, factor=2, method=None, workers=None, progress=
     The rest takes the outcome of its cell; `computed` is False there. A formation with a potential of its own, and a method other than
     Trapezoid, must be passed again.
     """
-    if isinstance(factor, bool) or not isinstance(factor, int) or factor < 2:
-        raise ValueError(f"factor must be an integer of at least 2; got {factor!r}.")
+    factor = whole(factor, "factor", 2)
     shape = ds["desired"].values
     formation = formation or rebuild(ds)
     names = ("x", "y", "z")[: formation.dimension]

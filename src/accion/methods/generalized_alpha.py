@@ -25,6 +25,7 @@ class GeneralizedAlpha(Method):
     def __post_init__(self):
         if isinstance(self.rho, bool) or not isinstance(self.rho, numbers.Real) or not 0 <= self.rho <= 1:
             raise ValueError(f"GeneralizedAlpha(rho) needs a number 0 <= rho <= 1, the spectral radius at infinity; got {self.rho!r}.")
+        object.__setattr__(self, "rho", float(self.rho))  # any kind of number, one way of writing it
 
     @property
     def alpha_m(self):

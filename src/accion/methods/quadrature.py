@@ -65,7 +65,8 @@ class Alpha(Quadrature):
     def __post_init__(self):
         if isinstance(self.a, bool) or not isinstance(self.a, numbers.Real) or not math.isfinite(self.a) or not 0 <= self.a <= 1:
             raise ValueError(f"Alpha(a) needs a number 0 <= a <= 1, where in the step the sample lies; got {self.a!r}.")
+        object.__setattr__(self, "a", float(self.a))  # any kind of number, one way of writing it
         middle = self.a == 0.5
         object.__setattr__(self, "order", 2 if middle else 1)
         object.__setattr__(self, "symmetric", middle)
-        object.__setattr__(self, "nodes", ((1.0, float(self.a)),))
+        object.__setattr__(self, "nodes", ((1.0, self.a),))

@@ -24,8 +24,10 @@ def check_vector(q, dim, name, kind="degree of freedom"):
 
 
 def check_dim(n, kind):
+    """`n` as an int of Python, which is how the space is written and compared."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise ValueError(f"{kind}(n) needs a number of degrees of freedom n >= 1; got {n!r}.")
+    return int(n)
 
 
 class Flat(Space):
@@ -84,7 +86,7 @@ class Euclidean(Flat):
     n: int
 
     def __post_init__(self):
-        check_dim(self.n, "Euclidean")
+        object.__setattr__(self, "n", check_dim(self.n, "Euclidean"))
 
     def local(self, q0, q1):
         return q1 - q0
@@ -103,7 +105,7 @@ class Torus(Flat):
     n: int
 
     def __post_init__(self):
-        check_dim(self.n, "Torus")
+        object.__setattr__(self, "n", check_dim(self.n, "Torus"))
 
     def local(self, q0, q1):
         d = q1 - q0

@@ -46,6 +46,7 @@ class HigherOrderSystem:
             raise ValueError(f"space must be a Space, such as Euclidean(2) or SO3(); got {self.space!r}.")
         if isinstance(self.order, bool) or not isinstance(self.order, int | np.integer) or self.order < 1:
             raise ValueError(f"order must be a whole number, 1 or more: that of the highest derivative in the Lagrangian; got {self.order!r}.")
+        object.__setattr__(self, "order", int(self.order))
         for field in FUNCTIONS:
             check_function(field, getattr(self, field), self.arguments, optional=field != "lagrangian")
         coordinates = self.space.coordinates() if self.coordinates is None else tuple(self.coordinates)
@@ -192,15 +193,26 @@ class HigherOrderSystem:
         return jnp.sum(p * jets[: self.order]) - self.L(t, q, jets)
 
     def momentum_map(self, X, q, jets, p):
-        """sum_s p_s.X_s for a field X(q): X_0 = X, X_1 = dX/dt + [v, X] is how it changes v, and X_{s+1} = dX_s/dt for the others."""
+        """sum_s p_s.X_s for a field X(q), with X_s as in `prolongation`."""
+        return jnp.sum(p * self.prolongation(X, q, jets)[: self.order])
+
+    def momentum_map_rate(self, X, t, q, jets, lam):
+        """Its rate along a motion, sum_s d(L + lam.Phi)/dq^(s).X_s: zero where X is a symmetry, whatever the derivatives are."""
+        return jnp.sum(self.slopes(t, q, jets, lam[None]) * self.prolongation(X, q, jets))
+
+    def prolongation(self, X, q, jets):
+        """(X_0, ..., X_r), how a field X(q) changes (q, q', ..., q^(r)), shape (r + 1, dim).
+
+        X_0 = X, X_1 = dX/dt + [v, X] is how it changes v, and X_{s+1} = dX_s/dt for the others.
+        """
         field = lambda t, q, jets, lams: X(q)  # noqa: E731
         found = [X(q)]
-        for s in range(1, self.order):
+        for s in range(1, self.order + 1):
             before = self.rate(field)
             turned = lambda t, q, jets, lams, f=before: f(t, q, jets, lams) + self.space.ad(jets[0], X(q))  # noqa: E731
             field = turned if s == 1 else before
             found.append(field(0.0, q, jets, jnp.zeros((1, 0))))
-        return jnp.sum(p * jnp.stack(found))
+        return jnp.stack(found)
 
     def momentum_rates(self, t, q, jets, p, lam):
         """dp_s/dt along a motion, shape (r, dim): dL/dq + ad*_v p_0 for p_0, dL/dq^(s) - p_{s-1} for the others."""

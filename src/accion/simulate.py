@@ -298,15 +298,17 @@ def run(loop, system, method, start, t0, h, steps, save_every, throw, progress, 
             check_hypotheses(member, thermal)
         member.space.check_increment(first.x if loop is ONE else first.x[0])
     march = native_march(loop, system, method, first, t0, h, engine)
+    engine = "xla" if march is None else "native"
     if march is None:
         march = partial(loop.fixed_march if traced else loop.march, system, method, t0=t0, h=h, every_step=save_every == 1)
     march = partial(march, save_every=save_every)
     last, saved = in_parts(march, first, steps, save_every, progress and not traced, traced, loop.time_axis)
     numbers = collect(system, method, first, last, saved, t0, h, save_every, steps, loop.time_axis, jnp if traced else np)
     if member.constraint is not None:
-        v, p, lam = rows(nodes.node, loop is MANY, system, numbers["t"], numbers["q"], numbers["p"], numbers["guess"])
+        at_rows = (numbers["t"], numbers["q"], numbers["p"], numbers["guess"])
+        v, p, lam = rows(nodes.node, loop is MANY, system, *at_rows, engine="xla" if engine == "xla" else "auto")
         numbers |= {"p": p, "lam": lam, "guess": v}
-    trajectory = Trajectory(**numbers, h=h, system=system, method=method)
+    trajectory = Trajectory(**numbers, h=h, system=system, method=method, engine=engine)
     if throw and not traced and not bool(jnp.all(trajectory.success)):
         raise failure(system, method, first, t0, h, steps, trajectory, engine)
     if not traced and trajectory.laws is not None:

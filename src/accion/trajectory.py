@@ -50,6 +50,7 @@ class Trajectory:
     jets: Any = None
     nodal: Any = None  # of a system of higher order, what the discrete motion itself has: `higher.Nodal`
     method: Method | None = field(default=None, metadata={"static": True})
+    engine: str | None = field(default=None, metadata={"static": True})  # that made it
     guess: Any = None  # of v, for the inverse Legendre transform
     stored: Any = None  # v and energy of a trajectory that was loaded
 
@@ -71,7 +72,7 @@ class Trajectory:
         """`f(system, t, *rows)` at every saved time (and run)."""
         if self.system is None:
             raise ValueError("this trajectory was loaded without its system; pass it: accion.load(path, system=...).")
-        return rows(f, self.is_ensemble, self.system, self.t, *arrays)
+        return rows(f, self.is_ensemble, self.system, self.t, *arrays, engine="xla" if self.engine == "xla" else "auto")
 
     @property
     def z(self):
@@ -293,7 +294,7 @@ def rounding(trajectory):
     return np.nanmax(np.abs(E), axis=1) / np.nanmin(T, axis=1)
 
 
-def rows(f, many, system, t, *arrays):
+def rows(f, many, system, t, *arrays, engine="auto"):
     """`f(system, t, *rows)` at each time, for an ensemble of each run.
 
     Rows are taken some at a time, as many as `at_once` says, the last of them repeated to fill it up: so trajectories of all lengths share what is
@@ -301,7 +302,7 @@ def rows(f, many, system, t, *arrays):
     """
     if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((system, t, arrays))):
         return mapped(f, many, system, t, *arrays)
-    found = native_rows(f, many, system, t, arrays)
+    found = native_rows(f, many, system, t, arrays, engine)
     if found is not None:
         return found
     count, axis = len(t), int(many)
@@ -321,7 +322,7 @@ def rows(f, many, system, t, *arrays):
     return jax.tree.map(lambda *pieces: jnp.asarray(join(pieces, axis=axis)[kept]), *parts)
 
 
-def native_rows(f, many, system, t, arrays):
+def native_rows(f, many, system, t, arrays, engine):
     """`rows` by the native engine, or None where XLA must serve."""
     t, arrays = np.asarray(t), jax.tree.map(np.asarray, arrays)
     runs = [(system, arrays)]
@@ -329,7 +330,7 @@ def native_rows(f, many, system, t, arrays):
         system = jax.tree.map(np.asarray, system)
         runs = [jax.tree.map(lambda a, i=i: a[i], (system, arrays)) for i in range(len(jax.tree.leaves(arrays)[0]))]
     row = jax.tree.map(lambda a: a[0], (t, *runs[0][1]))
-    program = native("folded", f, lambda system, _, row: ((), f(system, *row)), runs[0][0], (), row)
+    program = native("folded", f, lambda system, _, row: ((), f(system, *row)), runs[0][0], (), row, engine=engine)
     if program is None:
         return None
     found = [program(system, (), (t, *arrays), len(t))[1] for system, arrays in runs]

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from accion.methods import EnergyConsistent, GeneralizedAlpha, Method
+from accion.methods import Adjoint, EnergyConsistent, FiniteDifference, GeneralizedAlpha, Method
 from accion.spaces import Product, check_vector
 from accion.systems import DiscreteThermalSystem, Entropic, HigherOrderSystem, System, ThermalSystem
 from accion.systems.mechanical import check_mass
@@ -71,6 +71,11 @@ def check_method(system, method):
         )
     if isinstance(method, EnergyConsistent) and not isinstance(system, ThermalSystem):
         raise ValueError(f"EnergyConsistent is for a ThermalSystem, whose entropy takes up energy; try {method.method!r}.")
+    inner: Any = method
+    while isinstance(inner, Adjoint | EnergyConsistent):
+        inner = inner.method
+    if isinstance(inner, FiniteDifference):
+        inner.check(system.step_space)
 
 
 def check_mechanical(system, what):

@@ -11,6 +11,7 @@ import numpy as np
 from accion import newton
 from accion.spaces import Space
 from accion.systems.constraints import Constraint, Holonomic, Nonholonomic, Together, Vakonomic
+from accion.systems.indices import check_indices
 from accion.systems.lagrangians import MechanicalLagrangian
 from accion.systems.tree import join, split
 
@@ -180,6 +181,9 @@ class System:
         if self.force is not None:
             n = self.space.dim
             check_returns("force", evaluate("force", System.F, self, *arguments), (n,), f"a covector of shape ({n},)")
+        for field in ("holonomic", "nonholonomic", "vakonomic"):
+            if getattr(self, field) is not None:
+                evaluate(field, Equations(field), self, *arguments)
         m = self.multipliers
         if m > self.space.dim:
             raise ValueError(f"{self.name} has more constraints than coordinates: {m} and {self.space.dim}.")
@@ -194,6 +198,17 @@ class System:
     def check_regular(self, H):
         """Raise ValueError where the Hessian H = d2L/dv2 is singular, naming the direction without inertia."""
         regular_or_raise(self, H)
+
+
+@dataclass(frozen=True)
+class Equations:
+    """One of the constraints of a system, at (t, q, v)."""
+
+    field: str
+
+    def __call__(self, system, t, q, v):
+        f = getattr(system, self.field)
+        return f(t, q, system.params) if self.field == "holonomic" else f(t, q, v, system.params)
 
 
 def regular_or_raise(system, H):
@@ -247,7 +262,7 @@ def legendre_units(v, H, args):
 def evaluate(name, f, *arguments):
     """What `f` returns, in shape and type; an error in the user's function is raised as one that says what to look for."""
     try:
-        return jax.eval_shape(f, *arguments)
+        traced, out = jax.make_jaxpr(f, return_shape=True)(*arguments)
     except Exception as error:
         first = (str(error).splitlines() or [""])[0]
         raise ValueError(
@@ -257,6 +272,8 @@ def evaluate(name, f, *arguments):
             "it must use jax.numpy, not numpy or math, and jnp.where, not `if`, on "
             "them; a number of params that counts or indexes must be kept out of params."
         ) from error
+    check_indices(name, traced)
+    return out
 
 
 def check_returns(name, out, shape, words):

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from accion import newton
 from accion.systems import HigherOrderSystem, Vakonomic
-from accion.systems.system import legendre_units
+from accion.systems.system import constraint_kinds, legendre_units
 
 
 class Look(NamedTuple):
@@ -17,6 +17,7 @@ class Look(NamedTuple):
     value: Any  # of the constraint, None where there is none
     hidden: Any  # of what it says about velocities
     matrix: Any  # A
+    opening: Any = None  # of a start from q1: what is left of the equations of its first step, and how far q1 is from satisfying them
 
 
 def look(system, t, q, v):
@@ -26,6 +27,18 @@ def look(system, t, q, v):
         return Look(hessian, None, None, None)
     point = (system, t, q, v)
     return Look(hessian, constraint.value(*point), constraint.hidden(*point), matrix(*point))
+
+
+def opening(system, method, t, h, q, q1, A):
+    """What is left of the discrete constraint of a step from `q` to `q1`, and how far q1 is from satisfying it, each of shape (m,).
+
+    The second is a displacement, so that the units of the equations do not matter.
+    """
+    constraint, space = system.constraint, system.space
+    left = constraint.closure(system, method.samples(space, t, h, q, space.local(q, q1)), t + h, q1)
+    length = jnp.concatenate([jnp.full(count, 1.0 if kind == "holonomic" else h) for kind, count in constraint_kinds(system)])
+    size = jnp.sqrt(jnp.sum(A**2, axis=1))
+    return left, length * jnp.abs(left) / jnp.where(size > 0, size, 1.0)
 
 
 def matrix(system, t, q, v):

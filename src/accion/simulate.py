@@ -43,7 +43,10 @@ def begin(system, method, t0, h, start):
     lam = jnp.zeros(system.multipliers) if lam0 is None else lam0
     if q1 is not None:
         x, p0 = scheme.opening(t0, h, z0, q1)
-        return first_state(scheme, t0, h, z0, p0, x, lam)
+        state, known, thermal = first_state(scheme, t0, h, z0, p0, x, lam)
+        if system.constraint is not None:
+            known = known._replace(opening=nodes.opening(system, method, t0, h, q0, q1, known.matrix))
+        return state, known, thermal
     if v0 is not None:
         p0 = system.momentum(t0, z0, v0, lam0)
     elif system.vakonomic is not None:

@@ -37,6 +37,8 @@ def suspects(space, seen):
     if known.value is not None:
         for part in (known.value, known.hidden):
             bad = bad | ~(np.max(np.abs(part), axis=1) < 1e-9)
+        if known.opening is not None:
+            bad = bad | ~(np.max(np.abs(known.opening[1]), axis=1) < 1e-12)
         bad = bad | weak(known.matrix)
     if thermal is not None:
         T, minus, plus = thermal

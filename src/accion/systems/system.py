@@ -211,6 +211,13 @@ class Equations:
         return f(t, q, system.params) if self.field == "holonomic" else f(t, q, v, system.params)
 
 
+def constraint_kinds(system):
+    """The kinds of constraint that a system has, each with the number of its equations, in the order of the multipliers."""
+    constraint = system.constraint
+    parts = constraint.parts if isinstance(constraint, Together) else (constraint,)
+    return [(type(part).__name__.lower(), system.count(part)) for part in parts]
+
+
 def regular_or_raise(system, H):
     """Raise ValueError where the Hessian H = d2L/dv2 of a system is not finite, or singular."""
     if not np.all(np.isfinite(H)):

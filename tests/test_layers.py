@@ -8,7 +8,7 @@ import accion
 # Each may import from those before it only.
 ORDER = [
     "_config", "errors", "progress", "products", "newton", "spaces", "systems", "methods", "inputs", "nodes", "pullback", "windows", "symbolic",
-    "step", "thermal", "higher", "schemes", "discrete_higher", "discrete", "continuous", "plot", "storage", "trajectory", "simulate", "boundary",
+    "step", "energy", "thermal", "higher", "schemes", "discrete_higher", "discrete", "continuous", "plot", "storage", "trajectory", "simulate", "boundary",
     "analysis", "thermo", "formation", "campaign", "control", "gallery", "report", "cli",
 ]  # fmt: skip
 ROOT = Path(accion.__file__).parent

@@ -20,6 +20,7 @@ from accion.errors import (
     OptimizeFailed as OptimizeFailed,
     SecondLawViolated as SecondLawViolated,
     StepFailed as StepFailed,
+    StepTooLarge as StepTooLarge,
 )
 from accion.methods import (
     Alpha as Alpha,

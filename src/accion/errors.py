@@ -1,4 +1,4 @@
-"""The errors and the warning that are accion's own; bad input raises ValueError."""
+"""The errors and the warnings that are accion's own; bad input raises ValueError."""
 
 from typing import Any
 
@@ -38,6 +38,10 @@ class OptimizeFailed(RuntimeError):
 
 class Untranslatable(ValueError):
     """A function does something that has no expression in SymPy, or an expression has no counterpart in JAX."""
+
+
+class StepTooLarge(UserWarning):
+    """In a run whose energy should be kept it changed by as much as the motion has to exchange: the step does not resolve the motion."""
 
 
 class SecondLawViolated(UserWarning):

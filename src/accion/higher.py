@@ -21,7 +21,7 @@ from accion import newton
 from accion.nodes import Look
 from accion.products import written_out
 from accion.step import End, Scheme, State
-from accion.windows import action, closure, combine, derivatives, differences, variation
+from accion.windows import action, closure, combine, derivatives, differences, summation, variation
 
 
 def balance(method, unknowns, args):
@@ -79,6 +79,9 @@ class HigherOrder(Scheme):
 
     def window(self, unknowns, state):
         return jnp.concatenate([state.rates[0], unknowns[None, : self.system.space.dim]])
+
+    def moved(self, unknowns, state, h):
+        return combine(summation(self.system.order)[-1:], self.window(unknowns, state))[0]
 
     def end(self, unknowns, state, t, h):
         n = self.system.space.dim

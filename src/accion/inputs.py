@@ -15,7 +15,6 @@ from accion.systems.mechanical import check_mass
 from accion.systems.system import constraint_kinds
 from accion.systems.tree import join, split
 
-
 MOVE = "Move it there: q0, v0 = accion.project(system, q0, v0)."
 ON_CONSTRAINT = 1e-11  # how far q1 may be from the constraint, so that the first step leads to it to roundoff
 
@@ -259,8 +258,9 @@ def check_opening(system, kind, equations, distance, size):
         words = f"q1{who} is off the constraint of {system.name} (by {np.max(np.abs(left)):.3g} at the time t0 + h). Move it there: q1, _ ="
         raise ValueError(f"{words} accion.project(system, q1, v), with any v.")
     raise ValueError(
-        f"the step from q0 to q1{who} breaks the {kind} constraint of {system.name}: its equations, sampled as the method samples a step, are {left}, "
-        f"not 0, and q1 is {far:.3g} from where they are. Choose a q1 that satisfies them, or start from v0: q0, v0 = accion.project(system, q0, v0)."
+        f"the step from q0 to q1{who} breaks the {kind} constraint of {system.name}: its equations, sampled as the method samples a step, are "
+        f"{left}, not 0, and q1 is {far:.3g} from where they are. Choose a q1 that satisfies them, or start from v0: "
+        "q0, v0 = accion.project(system, q0, v0)."
     )
 
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion import higher, inputs, newton, nodes
+from accion import energy, higher, inputs, newton, nodes
 from accion.errors import StepFailed
 from accion.inputs import Start
 from accion.progress import progress_bar
@@ -60,7 +60,7 @@ def begin(system, method, t0, h, start):
 def first_state(scheme, t0, h, z0, p0, x, lam):
     """The state, and what tells whether a motion can start there."""
     system = scheme.system
-    state = scheme.start(t0, h, z0, p0, x, lam)
+    state = scheme.start(t0, h, z0, p0, x, lam)._replace(changes=energy.NOTHING if energy.is_kept(system, scheme.method) else ())
     known = nodes.look(system, t0, z0, x[: system.space.dim] / h)
     return state, known, hypotheses(system, scheme.method, t0, h, state) if isinstance(system, Entropic) else None
 
@@ -69,11 +69,12 @@ def saver(system, method, t0, h, first, save_every, every_step):
     """The function (state, j) -> (state, what is saved) that makes the steps up to the j-th save; `every_step` says that `save_every` is 1."""
     scheme = scheme_of(system, method)
     step = stepper(scheme)
+    watched = energy.is_watched(system, method, every_step)
 
     def one(i, carry):
-        state, most = carry
-        state, iterations = step(state, t0 + i * h, h)
-        return state, jnp.maximum(most, iterations)
+        before, most = carry
+        state, iterations = step(before, t0 + i * h, h)
+        return energy.with_step(before, state, system.space.dim) if watched else state, jnp.maximum(most, iterations)
 
     def save(state, j):
         i = first + j * save_every
@@ -244,6 +245,7 @@ def run(loop, system, method, start, t0, h, steps, save_every, throw, progress, 
     """Begin, march, collect, and see whether it worked; `member` is the system of one run."""
     first, known, thermal = loop.begin(system, method, t0, h, start)
     traced = inputs.is_traced((system, first, t0, h))
+    first = first._replace(changes=() if traced else first.changes)
     if not traced:
         inputs.check_first(member, known, start)
         if thermal is not None:
@@ -260,6 +262,8 @@ def run(loop, system, method, start, t0, h, steps, save_every, throw, progress, 
         raise failure(system, method, first, t0, h, steps, trajectory)
     if not traced and trajectory.laws is not None:
         warn_of_second_law(trajectory)
+    if last.changes and energy.constraints_do_no_work(member, known, first.x):
+        energy.warn_of_step(trajectory, last.changes, save_every)
     return trajectory
 
 
@@ -298,7 +302,10 @@ def failure(system, method, first, t0, h, steps, trajectory):
     scheme = scheme_of(system, method)
     x, _, converged = scheme.solve(state, t, h)
     residual = float(jnp.max(jnp.abs(scheme.residual(x, state, t, h))))
-    if bool(converged):
+    chart = outside(scheme, x, state, h)
+    if chart is not None:
+        what = chart
+    elif bool(converged):
         what = scheme.obstacle(x, state, t, h)
     elif math.isfinite(residual):
         what = (
@@ -312,6 +319,12 @@ def failure(system, method, first, t0, h, steps, trajectory):
         what += f"; before it, T = {np.asarray(system.temperature(t, state.q, state.x[: system.space.dim] / h)).tolist()}"
     advice = f"Try a smaller h (such as {float(h) / 4:.3g}), look at the last good state (error.trajectory), or pass throw=False to go on with NaN."
     return StepFailed(f"{where} was not solved: {what}. {advice}", step=k, t=t, residual=residual, trajectory=trajectory)
+
+
+def outside(scheme, unknowns, state, h):
+    """How far a step leads out of the chart of the retraction, in words, None where it does not; of one that has no value, its guess."""
+    moved = scheme.moved(unknowns if np.all(np.isfinite(unknowns)) else state.guess, state, h)
+    return scheme.system.step_space.beyond(moved) if np.all(np.isfinite(moved)) else None
 
 
 def least_squares(scheme, state, t, h):

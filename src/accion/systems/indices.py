@@ -8,8 +8,8 @@ count from the end), and compared with the array that they go into. Indices that
 import linecache
 from typing import Any
 
-import jax
 import numpy as np
+from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 from jax.lax import GatherScatterMode
 
@@ -48,7 +48,7 @@ def walk(name, jaxpr, consts, arguments, call):
 
 def is_index(a):
     """Whether it is known, and consists of whole numbers or switches."""
-    if a is None or isinstance(a, jax.core.Tracer) or (not hasattr(a, "dtype") and not isinstance(a, bool | int)):
+    if a is None or isinstance(a, Tracer) or (not hasattr(a, "dtype") and not isinstance(a, bool | int)):
         return False
     # Keys of random numbers have a type of their own, which NumPy does not know.
     kind = getattr(getattr(a, "dtype", None), "kind", "i")

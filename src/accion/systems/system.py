@@ -266,10 +266,13 @@ def legendre_units(v, H, args):
     return jnp.where(jnp.isfinite(own), own, 0.0), jnp.zeros(n)
 
 
-def evaluate(name, f, *arguments):
-    """What `f` returns, in shape and type; an error in the user's function is raised as one that says what to look for."""
+def evaluate(name, f, *arguments, again=False):
+    """What `f` returns, in shape and type; an error in the user's function is raised as one that says what to look for.
+
+    Constant indices are looked at too, unless it is known that they are not out of range, `again`: JAX remembers the shapes alone.
+    """
     try:
-        traced, out = jax.make_jaxpr(f, return_shape=True)(*arguments)
+        traced, out = (None, jax.eval_shape(f, *arguments)) if again else jax.make_jaxpr(f, return_shape=True)(*arguments)
     except Exception as error:
         first = (str(error).splitlines() or [""])[0]
         raise ValueError(
@@ -279,7 +282,8 @@ def evaluate(name, f, *arguments):
             "it must use jax.numpy, not numpy or math, and jnp.where, not `if`, on "
             "them; a number of params that counts or indexes must be kept out of params."
         ) from error
-    check_indices(name, traced)
+    if traced is not None:
+        check_indices(name, traced)
     return out
 
 

@@ -52,7 +52,8 @@ def with_step(before, state, n):
         return state
     # The guess of a step is the last increment and its change once more.
     last, change = before.guess[:n] - before.x, state.x - before.x
-    own = jnp.sum(before.p * change), jnp.sum(before.p * (change - last))
+    # Before the first step x is h v0, of an instant and not of a step.
+    own = jnp.sum(before.p * change), jnp.where(before.completed >= 2, jnp.sum(before.p * (change - last)), 0.0)
     return state._replace(changes=Changes(*(jnp.maximum(most, jnp.abs(one)) for most, one in zip(before.changes, own, strict=True))))
 
 
@@ -83,9 +84,10 @@ def constraints_do_no_work(system, known, x):
 def coarse(trajectory, changes, save_every):
     """Whether the increments of each run are not smooth, shape (runs,)."""
     if save_every == 1:
-        x, p = np.asarray(trajectory.guess), np.asarray(trajectory.p)[..., :-1, :]
+        # The first row is h v0, of an instant and not of a step.
+        x, p = np.asarray(trajectory.guess)[..., 1:, :], np.asarray(trajectory.p)[..., 1:-1, :]
         change = np.diff(x, axis=-2)
-        first = np.max(np.abs(np.sum(p * change, axis=-1)), axis=-1)
+        first = np.max(np.abs(np.sum(p * change, axis=-1)), axis=-1, initial=0.0)
         second = np.max(np.abs(np.sum(p[..., 1:, :] * np.diff(change, axis=-2), axis=-1)), axis=-1, initial=0.0)
     elif is_explicit(trajectory.system, trajectory.method):
         first, second = np.zeros(np.shape(trajectory.success)), np.ones(np.shape(trajectory.success))

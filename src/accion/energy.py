@@ -41,14 +41,14 @@ class Changes(NamedTuple):
 NOTHING = Changes(np.zeros(()), np.zeros(()))
 
 
-def is_watched(system, method, every_step):
-    """Whether the changes are carried along in the loop."""
-    return not every_step and is_kept(system, method) and not is_explicit(system, method)
+def carried(state, method, system, save_every):
+    """The state before the first step, without changes that need not be carried along."""
+    return state._replace(changes=()) if save_every == 1 or not state.changes or is_explicit(system, method) else state
 
 
 def with_step(before, state, n):
-    """The state after a step, with the largest changes so far."""
-    if before.changes == ():  # a run that is traced
+    """The state after a step, with the largest changes so far where they are carried along."""
+    if before.changes == ():
         return state
     # The guess of a step is the last increment and its change once more.
     last, change = before.guess[:n] - before.x, state.x - before.x

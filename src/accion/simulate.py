@@ -69,12 +69,11 @@ def saver(system, method, t0, h, first, save_every, every_step):
     """The function (state, j) -> (state, what is saved) that makes the steps up to the j-th save; `every_step` says that `save_every` is 1."""
     scheme = scheme_of(system, method)
     step = stepper(scheme)
-    watched = energy.is_watched(system, method, every_step)
 
     def one(i, carry):
         before, most = carry
         state, iterations = step(before, t0 + i * h, h)
-        return energy.with_step(before, state, system.space.dim) if watched else state, jnp.maximum(most, iterations)
+        return energy.with_step(before, state, system.space.dim), jnp.maximum(most, iterations)
 
     def save(state, j):
         i = first + j * save_every
@@ -245,7 +244,8 @@ def run(loop, system, method, start, t0, h, steps, save_every, throw, progress, 
     """Begin, march, collect, and see whether it worked; `member` is the system of one run."""
     first, known, thermal = loop.begin(system, method, t0, h, start)
     traced = inputs.is_traced((system, first, t0, h))
-    first = first._replace(changes=() if traced else first.changes)
+    kept = bool(first.changes) and not traced
+    first = energy.carried(first, method, member, 1 if traced else save_every)
     if not traced:
         inputs.check_first(member, known, start)
         if thermal is not None:
@@ -262,7 +262,7 @@ def run(loop, system, method, start, t0, h, steps, save_every, throw, progress, 
         raise failure(system, method, first, t0, h, steps, trajectory)
     if not traced and trajectory.laws is not None:
         warn_of_second_law(trajectory)
-    if last.changes and energy.constraints_do_no_work(member, known, first.x):
+    if kept and energy.constraints_do_no_work(member, known, first.x):
         energy.warn_of_step(trajectory, last.changes, save_every)
     return trajectory
 

@@ -336,6 +336,45 @@ def test_project_at_any_time():
         ac.project(never, [1.0, 0.0], [0.0, 0.0])
 
 
+SKATE = np.asarray(skate.Q0)
+
+
+@pytest.mark.parametrize(
+    ("system", "start", "words"),
+    [
+        (PENDULUM, {"q0": [1.0, 0.0], "q1": [1.1, 0.0]}, r"q1 is off the constraint of pendulum on a string \(by 0\.105 .*q1, _ = accion\.project"),
+        (PENDULUM, {"q0": [1.1, 0.0], "q1": [1.0, 0.0]}, r"q0 is off the constraint of pendulum on a string \(by 0\.105"),
+        (PENDULUM, {"q0": [1.0, 0.0], "q1": [1 + 1e-9, 0.0]}, r"q1 is off the constraint of pendulum on a string \(by 1e-09"),
+        (PENDULUM, {"q0": [1.0, 0.0], "p0": [0.5, 1.0]}, r"p0 is off the constraint of pendulum on a string: \[0\.5 1"),
+        (skate.system, {"q0": SKATE, "q1": SKATE + 0.1}, "step from q0 to q1 breaks the nonholonomic constraint of skate.*q1 is 0.0949 from"),
+        (skate.system, {"q0": SKATE, "v0": [0.1, 0.2, 1.0]}, r"v0 breaks the nonholonomic.*equations are \[-0\.2\], not 0.*accion\.project"),
+        (skate.system, {"q0": SKATE, "p0": [0.0, 0.2, 0.0]}, r"p0 breaks the nonholonomic constraint of skate on an incline: \[0\. +0\.2"),
+        (skate.vakonomic, {"q0": SKATE, "v0": [0.1, 0.2, 1.0], "lam0": [0.0]}, "v0 breaks the vakonomic constraint of"),
+    ],
+)  # fmt: skip
+def test_what_is_off_the_constraint_is_called_by_its_name(system, start, words):
+    with pytest.raises(ValueError, match=words):
+        ac.simulate(system, ac.Midpoint(), **start, h=0.1, steps=1)
+
+
+def test_the_second_configuration_of_a_run_is_the_one_that_was_given():
+    """Where it is accepted: on the rod, and for the skate by the second configuration of another run."""
+    q1 = np.array([np.cos(0.1), -np.sin(0.1)])
+    run = ac.simulate(PENDULUM, ac.Midpoint(), q0=[1.0, 0.0], q1=q1, h=0.1, steps=1)
+    np.testing.assert_allclose(run.q[1], q1, rtol=0, atol=1e-15)
+    before = ac.simulate(skate.system, ac.Midpoint(), q0=SKATE, v0=[0.5, 0.0, 1.0], h=0.1, steps=1)
+    run = ac.simulate(skate.system, ac.Midpoint(), q0=SKATE, q1=before.q[1], h=0.1, steps=1)
+    np.testing.assert_allclose(run.q[1], before.q[1], rtol=0, atol=1e-15)
+    with pytest.raises(ValueError, match=r"q1 \(member 1\) is off the constraint"):
+        ac.ensemble(PENDULUM, ac.Midpoint(), q0=[1.0, 0.0], q1=[q1, [1.1, 0.0]], h=0.1, steps=1)
+    # A constraint that moves is looked at where the step ends.
+    lift = ac.System(free, ac.Euclidean(2), holonomic=lambda t, q, p: q[1:] - t)
+    run = ac.simulate(lift, ac.Midpoint(), q0=[0.0, 0.0], q1=[0.3, 0.1], h=0.1, steps=1)
+    np.testing.assert_allclose(run.q[1], [0.3, 0.1], rtol=0, atol=1e-15)
+    with pytest.raises(ValueError, match="q1 is off the constraint"):
+        ac.simulate(lift, ac.Midpoint(), q0=[0.0, 0.0], q1=[0.3, 0.0], h=0.1, steps=1)
+
+
 free = lambda t, q, v, params: 0.5 * v @ v  # noqa: E731
 ROW = jnp.array([1.0, 1.0])
 

@@ -8,6 +8,8 @@ import sympy as sp
 
 import accion as ac
 from accion.gallery import double_pendulum
+from accion.inputs import check_method
+from accion.methods import Adjoint
 from tests.conftest import central_difference
 
 METHODS = [ac.LeftRectangle(), ac.RightRectangle(), ac.Midpoint(), ac.Trapezoid(), ac.Alpha(0.3)]
@@ -127,11 +129,37 @@ def test_finite_difference_of_a_fourth_kind_has_its_order():
         (lambda h, a, b: [(0.5, 0.5, a, (b - a) / h)], "add up to 1"),
         (lambda h, a, b: (a, (b - a) / h), "list of samples"),
         (lambda h, a, b: [(1.0, 0.5, a, jnp.zeros(3))], r"shape \(2,\)"),
+        (lambda h, a, b: [(1.0, 0.5, a[0], (b - a) / h)], r"configuration must be one of Euclidean\(n=2\), of shape \(2,\); psi returned \(\)"),
+        (lambda a, b: [(1.0, 0.5, a, b - a)], r"takes 2 positional arguments.*arguments are \(h, q0, q1\)"),
+        (lambda t, h, a, b: [(1.0, 0.5, a, (b - a) / h)], r"missing 1 required.*arguments are \(h, q0, q1\)"),
+        (lambda a, b, h: [(1.0, 0.5, (a + b) / 2, (b - a) / h)], r"psi\(h, q, q\) must be 0_q.*in this order"),
+        (lambda h, a, b: [(1.0, 0.5, a + b, (b - a) / h)], r"psi\(h, q, q\) must be 0_q.*sample 0 is off by 0.5"),
+        (lambda h, a, b: [(1.0, 0.5, (a + b) / 2, 2 * (b - a) / h)], r"must be \(q1 - q0\)/h, but it is 2 times that"),
+        (lambda h, a, b: [(0.5, 0.0, a, (b - a) / h), (0.5, 1.0, b, b - a)], "sample 1 .*it is 0.37 times that, at h = 0.37"),
+        (lambda h, a, b: [(1.0, 0.0, a, (b - a)[::-1] / h)], r"h dv/dq1 = \[\[0.0, 1.0\], \[1.0, 0.0\]\]"),
     ],
 )
 def test_bad_finite_difference_is_named(psi, words):
     with pytest.raises(ValueError, match=words):
         ac.simulate(SYSTEM, ac.FiniteDifference(psi), q0=Q0, v0=[0.0, 0.0], h=0.1, steps=1)
+
+
+def test_a_finite_difference_is_looked_at_on_every_space_and_inside_other_methods():
+    space = ac.SO3()
+    psi = lambda factor: lambda h, a, b: [(1.0, 0.5, a, factor * space.local(a, b) / h)]  # noqa: E731
+    top = ac.System(lambda t, g, w, p: 0.5 * w @ w, space)
+    ac.discrete(top, ac.FiniteDifference(psi(1.0)))
+    with pytest.raises(ValueError, match=r"it is 0\.5 times that"):
+        ac.discrete(top, ac.FiniteDifference(psi(0.5)))
+    slow = ac.FiniteDifference(lambda h, a, b: [(1.0, 0.0, a, (b - a) / (2 * h))])
+    gas = ac.ThermalSystem(lambda t, q, v, S, p: 0.5 * v @ v - jnp.exp(S), ac.Euclidean(1))
+    tuple_wise = ac.FiniteDifference(lambda h, a, b: [(1.0, 0.0, a, jnp.concatenate([(y - x) / (2 * h) for x, y in zip(a, b, strict=True)]))])
+    for method, system in ((Adjoint(slow), SYSTEM), (ac.EnergyConsistent(tuple_wise), gas)):
+        with pytest.raises(ValueError, match=r"it is 0\.5 times that"):
+            check_method(system, method)
+    # Also where JAX is tracing.
+    with pytest.raises(ValueError, match=r"it is 0\.5 times that"):
+        jax.jit(lambda q: ac.discrete(ac.System(lagrangian, ac.Torus(2)), slow).Ld(T, H, q, q))(Q0)
 
 
 @pytest.mark.parametrize("a", [-0.1, 1.5, float("nan"), "x", None])

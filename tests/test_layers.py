@@ -11,8 +11,9 @@ import accion
 # Each may import from those before it only.
 ORDER = [
     "_config", "errors", "progress", "folders", "engines", "products", "newton", "spaces", "systems", "methods", "inputs", "nodes", "pullback",
-    "windows", "symbolic", "step", "thermal", "higher", "schemes", "discrete_higher", "discrete", "continuous", "plot", "storage", "trajectory",
-    "simulate", "bands", "two_point", "boundary", "analysis", "thermo", "formation", "campaign", "control", "gallery", "report", "cli", "__main__",
+    "windows", "symbolic", "step", "energy", "thermal", "higher", "schemes", "discrete_higher", "discrete", "continuous", "plot", "storage",
+    "trajectory", "simulate", "bands", "two_point", "boundary", "analysis", "thermo", "formation", "campaign", "control", "gallery",
+    "report", "cli", "__main__",
 ]  # fmt: skip
 ROOT = Path(accion.__file__).parent
 

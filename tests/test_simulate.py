@@ -1,5 +1,7 @@
 """The time loop: starts, memory, derivatives, failures, bad input."""
 
+from contextlib import nullcontext
+
 import jax
 import jax.flatten_util
 import jax.numpy as jnp
@@ -7,6 +9,7 @@ import numpy as np
 import pytest
 
 import accion as ac
+from accion.energy import is_kept
 from accion.gallery import double_pendulum
 from tests.conftest import leaves_close
 
@@ -273,3 +276,49 @@ def test_bad_systems_are_named(make, words):
 def test_bad_arguments_are_named(system, method, words):
     with pytest.raises(ValueError, match=words):
         ac.simulate(system, method, **GOOD)
+
+
+# ---------------------------------------------------------------- steps that are too large
+
+SWING = ac.System(lambda t, q, v, p: 0.5 * v @ v + jnp.cos(q[0]), ac.Torus(1), name="pendulum")
+VERLET = ac.mechanical(1.0, lambda t, q, p: 0.5 * p * q @ q, 1, params=1.0)
+
+
+@pytest.mark.parametrize("save_every", [1, 10])
+def test_a_step_far_too_large_for_a_pendulum_is_warned_of(save_every):
+    """The energy changes by a hundred where the motion exchanges at most 0.46."""
+    with pytest.warns(ac.StepTooLarge, match=r"the step h = 50 is too large.*the energy changes by \d+.*kinetic energy is \d+.*smaller h"):
+        run = ac.simulate(SWING, ac.Midpoint(), q0=[1.0], v0=[0.0], h=50.0, steps=200, save_every=save_every)
+    assert np.ptp(run.energy()) > 10
+    ac.simulate(SWING, ac.Midpoint(), q0=[1.0], v0=[0.0], h=0.5, steps=200, save_every=save_every)
+
+
+@pytest.mark.parametrize("save_every", [1, 2])
+def test_the_limit_is_where_it_is_said_to_be(save_every):
+    """Stoermer and Verlet's rule on an oscillator, from rest: (max E - min E) / max T = s/(1 - s) with s = (h w/2)^2, in whatever units."""
+    for h, k in ((1.27, 1.0), (1.35, 1.0), (1.27e-3, 1e6), (1.35e-3, 1e6)):
+        limit = pytest.warns(ac.StepTooLarge) if h * np.sqrt(k) > 1.31 else nullcontext()
+        with limit:
+            run = ac.simulate(VERLET, ac.Trapezoid(), q0=[1.0], v0=[0.0], h=h, steps=400, save_every=save_every, params=k)
+        s = (h**2 * k) / 4
+        T = np.max(np.asarray(run.p) ** 2) / 2
+        assert np.ptp(run.energy()) / T == pytest.approx(s / (1 - s), rel=2e-2)
+
+
+def test_a_constant_in_the_potential_does_not_matter_and_members_are_named():
+    for constant in (0.0, 1e3):
+        high = ac.mechanical(1.0, lambda t, q, p, constant=constant: constant - jnp.cos(q[0]), 1)
+        with pytest.warns(ac.StepTooLarge, match=r"member 1 \(1 of 3\): the step h = 1 is too large"):
+            ac.ensemble(high, ac.LeftRectangle(), q0=[[0.0], [1.0], [0.0]], v0=[0.0], h=1.0, steps=50)
+
+
+def test_what_need_not_keep_its_energy_is_not_warned_of():
+    """A force, time in L or in a constraint; a linear constraint that drives; and what is at rest, or starts from rest."""
+    run = {"q0": [1.0], "v0": [0.0], "h": 1.9, "steps": 50}
+    ac.simulate(ac.mechanical(1.0, lambda t, q, p: 0.5 * q @ q, 1, force=lambda t, q, v, p: 0.0 * q), ac.Trapezoid(), **run)
+    ac.simulate(ac.mechanical(1.0, lambda t, q, p: 0.5 * (1 + 0 * t) * q @ q, 1), ac.Trapezoid(), **run)
+    belt = ac.System(lambda t, q, v, p: 0.5 * v @ v - 5 * q[0] ** 2, ac.Euclidean(2), nonholonomic=lambda t, q, v, p: v[:1] - 1 - v[1:])
+    assert is_kept(belt, ac.Midpoint())
+    ac.simulate(belt, ac.Midpoint(), q0=[0.0, 0.0], v0=[1.0, 0.0], h=0.5, steps=40)
+    for q0, steps in (([0.0], 20), ([1.0], 1), ([1.0], 2), ([1.0], 3)):
+        ac.simulate(VERLET, ac.Trapezoid(), q0=q0, v0=[0.0], h=0.3, steps=steps)

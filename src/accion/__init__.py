@@ -21,6 +21,7 @@ from accion.errors import (
     ReplayMisses as ReplayMisses,
     SecondLawViolated as SecondLawViolated,
     StepFailed as StepFailed,
+    StepTooLarge as StepTooLarge,
 )
 from accion.methods import (
     Alpha as Alpha,

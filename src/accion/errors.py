@@ -40,6 +40,10 @@ class Untranslatable(ValueError):
     """A function does something that has no expression in SymPy, or an expression has no counterpart in JAX."""
 
 
+class StepTooLarge(UserWarning):
+    """In a run whose energy should be kept it changed by as much as the motion has to exchange: the step does not resolve the motion."""
+
+
 class SecondLawViolated(UserWarning):
     """In a step of a thermal system friction gave energy, or entropy became less without cooling."""
 

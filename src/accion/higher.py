@@ -80,6 +80,9 @@ class HigherOrder(Scheme):
     def window(self, unknowns, state):
         return jnp.concatenate([state.rates[0], unknowns[None, : self.system.space.dim]])
 
+    def moved(self, unknowns, state, h):
+        return combine(summation(self.system.order)[-1:], self.window(unknowns, state))[0]
+
     def end(self, unknowns, state, t, h):
         n = self.system.space.dim
         window, lam = self.window(unknowns, state), unknowns[n:]

@@ -1,5 +1,6 @@
 """What a user passes to a simulation, checked before anything is computed: bad input is a ValueError that says what to do."""
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import jax
@@ -7,11 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from accion.methods import EnergyConsistent, GeneralizedAlpha, Method
+from accion.methods import Adjoint, EnergyConsistent, FiniteDifference, GeneralizedAlpha, Method
 from accion.spaces import Product, check_vector
 from accion.systems import DiscreteThermalSystem, Entropic, HigherOrderSystem, System, ThermalSystem
 from accion.systems.mechanical import check_mass
+from accion.systems.system import constraint_kinds
 from accion.systems.tree import join, split
+
+MOVE = "Move it there: q0, v0 = accion.project(system, q0, v0, t=t0)."
+ON_CONSTRAINT = 1e-11  # how far q1 may be from the constraint, so that the first step leads to it to roundoff
 
 
 class Start(NamedTuple):
@@ -80,6 +85,11 @@ def check_method(system, method):
         )
     if isinstance(method, EnergyConsistent) and not isinstance(system, ThermalSystem):
         raise ValueError(f"EnergyConsistent is for a ThermalSystem, whose entropy takes up energy; try {method.method!r}.")
+    inner: Any = method
+    while isinstance(inner, Adjoint | EnergyConsistent):
+        inner = inner.method
+    if isinstance(inner, FiniteDifference):
+        inner.check(system.step_space)
 
 
 def check_mechanical(system, what):
@@ -231,24 +241,60 @@ def check_first(system, known, start):
     check_regular(system, one(known.bordered, 2))
     if start.p0 is not None:
         check_momentum(system, one(known.beside, 1), start)
-    for what, value, size in (("value", one(known.value, 1), "q0"), ("hidden", one(known.hidden, 1), "v0")):
-        scale = 1 + max(float(np.max(np.abs(leaf))) for leaf in jax.tree.leaves((start.q0, start.v0)))
-        # Nonholonomic constraints are equations on velocities only; a start from q1 makes its own velocity.
-        if start.q1 is None and np.max(np.abs(value)) > 1e-8 * scale:
-            raise ValueError(
-                f"{size} is off the constraint of {system.name} ({'' if what == 'value' else 'on velocities, '}by {np.max(np.abs(value)):.3g}). "
-                "Move it there: q0, v0 = accion.project(system, q0, v0, t=t0)."
-            )
+    check_constraint(system, known, start)
 
 
 def check_momentum(system, beside, start):
     """Raise ValueError where p0, under constraints, is not the momentum of a velocity that they allow: `beside` is what it has besides."""
     p0 = np.asarray(start.p0)[(0,) * (np.ndim(start.p0) - 1)]
-    if not np.all(np.abs(beside) <= 1e-8 * (1 + np.max(np.abs(p0)))):  # NaN where no velocity was found
-        raise ValueError(
-            f"p0 is off the constraint of {system.name}: {p0} is the momentum of no velocity that the constraint allows; the nearest, along "
-            f"the constraint forces, is {p0 - beside}. Start from that, or from v0."
-        )
+    if np.all(np.abs(beside) <= 1e-8 * (1 + np.max(np.abs(p0)))):  # NaN where no velocity was found
+        return
+    kinds = " and ".join(kind for kind, _ in constraint_kinds(system))
+    breaks = f"breaks the {kinds} constraint" if system.holonomic is None else "is off the constraint"
+    raise ValueError(
+        f"p0 {breaks} of {system.name}: {p0} is the momentum of no velocity that the constraint allows; the nearest, along "
+        f"the constraint forces, is {p0 - beside}. Start from that, or from v0."
+    )
+
+
+def check_constraint(system, known, start):
+    """Raise ValueError where a start is off the constraint, by the name of what is off; of an ensemble the worst member is looked at."""
+    sizes = [float(np.max(np.abs(leaf))) for leaf in jax.tree.leaves((start.q0, start.v0))]
+    ends = np.cumsum([0, *(count for _, count in constraint_kinds(system))])
+    for (kind, _), rows in zip(constraint_kinds(system), (slice(a, b) for a, b in pairwise(ends)), strict=True):
+
+        def worst(a, rows=rows):
+            """The equations of this kind in the member that is farthest from them, how far, and which it is."""
+            a = np.asarray(a).reshape(-1, ends[-1])[:, rows]
+            far = np.max(np.abs(np.where(np.isfinite(a), a, np.inf)), axis=1)
+            return a[np.argmax(far)], float(np.max(far)), f" (member {np.argmax(far)})" if len(far) > 1 else ""
+
+        off, far, who = worst(known.value)
+        if kind == "holonomic" and far > 1e-8 * (1 + max(sizes)):
+            raise ValueError(f"q0{who} is off the constraint of {system.name} (by {far:.3g}). {MOVE}")
+        if start.q1 is not None:
+            check_opening(system, kind, worst(known.opening[0]), worst(known.opening[1]), 1 + max(sizes))
+            continue
+        off, far, who = worst(known.hidden)
+        if far > 1e-8 * (1 + max(sizes)):
+            if kind == "holonomic":
+                raise ValueError(f"v0{who} is off the constraint of {system.name} (on velocities, by {far:.3g}): it leads off it. {MOVE}")
+            raise ValueError(f"v0{who} breaks the {kind} constraint of {system.name}: its equations are {off}, not 0. {MOVE}")
+
+
+def check_opening(system, kind, equations, distance, size):
+    """Raise ValueError where the first step, from q0 to q1, does not satisfy the discrete constraint: it would lead to another q1."""
+    left, (_, far, who) = equations[0], distance
+    if far <= ON_CONSTRAINT * size:
+        return
+    if kind == "holonomic":
+        words = f"q1{who} is off the constraint of {system.name} (by {np.max(np.abs(left)):.3g} at the time t0 + h). Move it there: q1, _ ="
+        raise ValueError(f"{words} accion.project(system, q1, v, t=t0 + h), with any v.")
+    raise ValueError(
+        f"the step from q0 to q1{who} breaks the {kind} constraint of {system.name}: its equations, sampled as the method samples a step, are "
+        f"{left}, not 0, and q1 is {far:.3g} from where they are. Choose a q1 that satisfies them, or start from v0: "
+        "q0, v0 = accion.project(system, q0, v0, t=t0)."
+    )
 
 
 def check_higher_constraint(system, rates, start):

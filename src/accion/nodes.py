@@ -10,7 +10,7 @@ from accion import newton
 from accion.inputs import is_finite_number, is_traced
 from accion.spaces import check_vector
 from accion.systems import HigherOrderSystem, MechanicalLagrangian, System, Vakonomic
-from accion.systems.system import legendre_units
+from accion.systems.system import constraint_kinds, legendre_units
 
 # Numbers of 64 bits end at e^709.8 and e^-708.4 (what is smaller is taken for zero), products of a weight with others a little before.
 FAR = 600.0
@@ -24,6 +24,7 @@ class Look(NamedTuple):
     hidden: Any  # of what it says about velocities
     matrix: Any  # A
     beside: Any = None  # p0 - dL/dv, where a constrained motion starts from p0: what it has besides the momentum of its velocity
+    opening: Any = None  # of a start from q1: what is left of the equations of its first step, and how far q1 is from satisfying them
 
 
 def look(system, t, q, v, lam=None, p0=None):
@@ -49,6 +50,18 @@ def border(system, H, t, q, v):
         return H
     C = jax.jacfwd(lambda v: constraint.hidden(system, t, q, v))(v)
     return jnp.block([[H, matrix(system, t, q, v).T], [C, jnp.zeros((len(C), len(C)))]])
+
+
+def opening(system, method, t, h, q, q1, A):
+    """What is left of the discrete constraint of a step from `q` to `q1`, and how far q1 is from satisfying it, each of shape (m,).
+
+    The second is a displacement, so that the units of the equations do not matter.
+    """
+    constraint, space = system.constraint, system.space
+    left = constraint.closure(system, method.samples(space, t, h, q, space.local(q, q1)), t + h, q1)
+    length = jnp.concatenate([jnp.full(count, 1.0 if kind == "holonomic" else h) for kind, count in constraint_kinds(system)])
+    size = jnp.sqrt(jnp.sum(A**2, axis=1))
+    return left, length * jnp.abs(left) / jnp.where(size > 0, size, 1.0)
 
 
 def matrix(system, t, q, v):

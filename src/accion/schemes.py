@@ -65,6 +65,9 @@ class AlphaScheme(Mechanical):
     def residual(self, unknowns, state, t, h):
         return equations(self.method, unknowns, self.args(state, t, h))
 
+    def moved(self, unknowns, state, h):
+        return move(self.method, h, state.rates, unknowns[: self.system.space.dim])[0]
+
     def end(self, unknowns, state, t, h):
         dv = unknowns[: self.system.space.dim]
         x, v, a = move(self.method, h, state.rates, dv)

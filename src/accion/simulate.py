@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion import higher, inputs, newton, nodes
+from accion import energy, higher, inputs, newton, nodes
 from accion.engines.auto import callable_of, check_engine, native
 from accion.errors import StepFailed
 from accion.inputs import Start
@@ -44,7 +44,10 @@ def begin(system, method, t0, h, start):
     lam = jnp.zeros(system.multipliers) if lam0 is None else lam0
     if q1 is not None:
         x, p0 = scheme.opening(t0, h, z0, q1)
-        return first_state(scheme, t0, h, z0, p0, x, lam)
+        state, known, thermal = first_state(scheme, t0, h, z0, p0, x, lam)
+        if system.constraint is not None:
+            known = known._replace(opening=nodes.opening(system, method, t0, h, q0, q1, known.matrix))
+        return state, known, thermal
     if v0 is not None:
         p0 = system.momentum(t0, z0, v0, lam0)
     else:
@@ -57,7 +60,7 @@ def begin(system, method, t0, h, start):
 def first_state(scheme, t0, h, z0, p0, x, lam, given=None):
     """The state, and what tells whether a motion can start there; `given` are the momenta that the user gave."""
     system = scheme.system
-    state = scheme.start(t0, h, z0, p0, x, lam)
+    state = scheme.start(t0, h, z0, p0, x, lam)._replace(changes=energy.NOTHING if energy.is_kept(system, scheme.method) else ())
     known = nodes.look(system, t0, z0, x[: system.space.dim] / h, lam if system.vakonomic is not None else None, given)
     return state, known, hypotheses(system, scheme.method, t0, h, state) if isinstance(system, Entropic) else None
 
@@ -68,9 +71,9 @@ def saver(system, method, t0, h, first, save_every, every_step):
     step = stepper(scheme)
 
     def one(i, carry):
-        state, most = carry
-        state, iterations = step(state, t0 + i * h, h)
-        return state, jnp.maximum(most, iterations)
+        before, most = carry
+        state, iterations = step(before, t0 + i * h, h)
+        return energy.with_step(before, state, system.space.dim), jnp.maximum(most, iterations)
 
     def save(state, j):
         i = first + j * save_every
@@ -292,6 +295,8 @@ def run(loop, system, method, start, t0, h, steps, save_every, throw, progress, 
     engine = "xla" if traced else engine
     begun = native_begin(loop, system, method, t0, h, start, engine)
     first, known, thermal = loop.begin(system, method, t0, h, start) if begun is None else begun
+    kept = bool(first.changes) and not traced
+    first = energy.carried(first, method, member, 1 if traced else save_every)
     if not traced:
         inputs.check_first(member, known, start)
         if thermal is not None:
@@ -313,6 +318,8 @@ def run(loop, system, method, start, t0, h, steps, save_every, throw, progress, 
         raise failure(system, method, first, t0, h, steps, trajectory, engine)
     if not traced and trajectory.laws is not None:
         warn_of_second_law(trajectory)
+    if kept and energy.constraints_do_no_work(member, known, first.x):
+        energy.warn_of_step(trajectory, last.changes, save_every)
     return trajectory
 
 
@@ -355,7 +362,10 @@ def failure(system, method, first, t0, h, steps, trajectory, engine):
     beyond = nodes.beyond_numbers(system, t, state.q, state.x[: system.space.dim] / h)
     if beyond:
         return StepFailed(f"{where} was not solved: {beyond}.", step=k, t=t, residual=residual, trajectory=trajectory)
-    if bool(converged):
+    chart = outside(scheme, x, state, h)
+    if chart is not None:
+        what = chart
+    elif bool(converged):
         what = scheme.obstacle(x, state, t, h)
     elif math.isfinite(residual):
         what = (
@@ -376,6 +386,12 @@ def attempt(method, system, state, t, h):
     scheme = scheme_of(system, method)
     root = scheme.solve(state, t, h)
     return root, scheme.residual(root.x, state, t, h)
+
+
+def outside(scheme, unknowns, state, h):
+    """How far a step leads out of the chart of the retraction, in words, None where it does not; of one that has no value, its guess."""
+    moved = scheme.moved(unknowns if np.all(np.isfinite(unknowns)) else state.guess, state, h)
+    return scheme.system.step_space.beyond(moved) if np.all(np.isfinite(moved)) else None
 
 
 def least_squares(scheme, state, t, h):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.extend.core import Literal
 
 from accion import newton
@@ -32,6 +33,8 @@ class State(NamedTuple):
     guess: jax.Array  # of the next unknowns
     completed: jax.Array  # how many steps were solved; after one that was not, the rest of the state is NaN
     rates: Any = ()  # what a scheme carries besides
+    left: Any = np.False_  # whether a step was refused because it led out of the chart of the retraction
+    changes: Any = ()  # of the increment, where the energy should be kept: see `energy.py`
 
 
 class End(NamedTuple):
@@ -64,6 +67,10 @@ class Scheme(ABC):
     @abstractmethod
     def residual(self, unknowns, state, t, h) -> jax.Array:
         """What is left of its equations."""
+
+    @abstractmethod
+    def moved(self, unknowns, state, h) -> jax.Array:
+        """h v of the motion that they stand for, where the step ends: what the chart of the retraction must hold."""
 
     @abstractmethod
     def end(self, unknowns, state, t, h) -> End:
@@ -198,6 +205,9 @@ class Variational(Mechanical):
     def residual(self, unknowns, state, t, h):
         return balance(self.method, unknowns, (self.system, t, h, state.q, state.p, state.x))
 
+    def moved(self, unknowns, state, h):
+        return self.system.space.asked(unknowns[: self.system.space.dim])
+
     def end(self, unknowns, state, t, h):
         n = self.system.space.dim
         x, lam = unknowns[:n], unknowns[n:]
@@ -218,10 +228,14 @@ def stepper(scheme):
         unknowns, iterations, converged = scheme.solve(state, t, h)
         # A Lagrangian may be undefined where its derivatives are not, beyond a logarithm's pole for one.
         ok = converged & jnp.isfinite(written_out(scheme.lagrangian)(unknowns, state, t, h))
+        left = state.left
+        if not space.flat:
+            within = space.within(scheme.moved(unknowns, state, h))
+            ok, left = ok & within, left | (ok & ~within)
         # NaN goes on by itself: into q and p, into the next guess, where Newton stops at once.
         unknowns = unknowns.at[: space.dim].set(jnp.where(ok, unknowns[: space.dim], jnp.nan))
         end = written_out(scheme.end)(unknowns, state, t, h)
         q, c = space.accumulate(state.q, state.c, end.x)
-        return State(q, end.p, c, end.x, end.guess, state.completed + ok, end.rates), iterations
+        return State(q, end.p, c, end.x, end.guess, state.completed + ok, end.rates, left, state.changes), iterations
 
     return step

@@ -344,6 +344,9 @@ class Thermal(Scheme):
         residual, _, _, args = self.equations(state, t, h)
         return residual(unknowns, args)
 
+    def moved(self, unknowns, state, h):
+        return self.system.step_space.asked(self.increment(unknowns))
+
     def end(self, unknowns, state, t, h):
         n, x = self.system.space.dim, self.increment(unknowns)
         p = self.pieces.variation(t, h, state.q, x)[1][:n]

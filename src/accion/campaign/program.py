@@ -19,7 +19,7 @@ from accion.schemes import scheme_of
 from accion.simulate import begin
 from accion.step import stepper
 
-FAILURES = ("none", "bad start", "Newton's method did not converge", "not finite")
+FAILURES = ("none", "bad start", "Newton's method did not converge", "not finite", "a step led out of the chart of the retraction")
 NOT_RUN = -1  # in place of one of them, where an interrupted campaign did not come to a member
 LOCK = threading.Lock()
 COMPILED = {}  # programs of this process, by what they are
@@ -61,6 +61,7 @@ def one(job, targets, system, base, t0, h, steps, row):
     system, start = member(system, job.method, base, targets, row)
     system.check()
     state, known, thermal = begin(system, job.method, t0, h, start)
+    state = state._replace(changes=())  # a campaign does not look at energies
     step = stepper(scheme_of(system, job.method))
     first = moment(system, t0, h, state)
     carries = tuple(jax.tree.map(jnp.asarray, each.init(first)) for each in job.reductions)
@@ -81,7 +82,7 @@ def one(job, targets, system, base, t0, h, steps, row):
                 raise ValueError(f"two reductions give a result called {name!r}; name them differently.")
             results[name] = value
     seen = starts.look(system, start, state, known, thermal)
-    return results, {"completed": end.completed, "iterations": last}, seen
+    return results, {"completed": end.completed, "iterations": last, "left": end.left}, seen
 
 
 class Program:
@@ -149,6 +150,7 @@ class Program:
         job = self.job
         completed = went["completed"]
         failure = np.where(completed == job.steps, 0, np.where(went["iterations"] >= newton.ITERATIONS, 2, 3)).astype(np.int8)
+        failure = np.where(went["left"], np.int8(4), failure)
         reason = np.full(len(failure), "", dtype=object)
         build = partial(member, job.system, job.method, self.base, self.targets)
         for i in starts.suspects(job.system.space, seen):
@@ -158,6 +160,7 @@ class Program:
         for i in np.flatnonzero(failure > 1):
             k = int(completed[i])
             words = f"{FAILURES[failure[i]]}{f' in {newton.ITERATIONS} iterations' if failure[i] == 2 else ''}"
+            words += f" ({job.system.space.chart})" if failure[i] == 4 else ""
             reason[i] = f"{words} at step {k} (t = {float(job.t0 + k * job.h):.6g})"
         return failure, reason
 

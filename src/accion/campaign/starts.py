@@ -41,6 +41,8 @@ def suspects(space, seen):
         for part in (known.value, known.hidden):
             if part is not None:
                 bad = bad | ~(np.max(np.abs(part.reshape(len(part), -1)), axis=1) < 1e-9)
+        if known.opening is not None:
+            bad = bad | ~(np.max(np.abs(known.opening[1]), axis=1) < 1e-12)
         if known.matrix is not None:
             bad = bad | weak(known.matrix)
     if thermal is not None:

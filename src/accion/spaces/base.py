@@ -72,8 +72,28 @@ class Space(ABC):
         """The configuration nearest to `q`, which has the right shape but may be off the space."""
 
     @abstractmethod
-    def check_increment(self, x) -> None:
-        """Raise ValueError where the increment `x` of a step, shape (dim,), is too long for the retraction."""
+    def asked(self, x) -> jax.Array:
+        """h v, shape (dim,), for the velocity v whose momentum a step with the increment `x` has along x: `x` itself, unless the tangent of the
+        retraction stretches it."""
+
+    @abstractmethod
+    def within(self, x) -> Any:
+        """Whether a motion by `x` = h v in one step, shape (dim,), is inside the chart of the retraction; True where it has no end."""
+
+    @property
+    @abstractmethod
+    def chart(self) -> str:
+        """Where the chart of the retraction ends, in words; "" where it does not."""
+
+    @abstractmethod
+    def beyond(self, x) -> str | None:
+        """How far `x` = h v is beyond it, and where it ends, in words; None inside."""
+
+    def check_increment(self, x):
+        """Raise ValueError where a motion by `x` = h v in one step, shape (dim,), is beyond it."""
+        words = self.beyond(x)
+        if words is not None:
+            raise ValueError(f"{words}.")
 
     @abstractmethod
     def accumulate(self, q, c, x) -> tuple[Any, jax.Array]:

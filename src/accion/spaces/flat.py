@@ -67,8 +67,18 @@ class Flat(Space):
     def project(self, q):
         return q
 
-    def check_increment(self, x):
-        pass
+    def asked(self, x):
+        return x
+
+    def within(self, x):
+        return True
+
+    @property
+    def chart(self):
+        return ""
+
+    def beyond(self, x):
+        return None
 
     def accumulate(self, q, c, x):
         y = x + c

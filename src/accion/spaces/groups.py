@@ -234,13 +234,27 @@ class Rigid(Group):
         turned = jnp.ones(self.angles)
         return jnp.concatenate([turned, jnp.full(n, jnp.max(jnp.abs(q[:n, n])))]) if self.moves else turned
 
-    def check_increment(self, x):
-        turned = float(jnp.linalg.norm(x[: self.angles]))
-        if turned >= self.tau_of.reach:
-            raise ValueError(
-                f"one step turns by {turned:.3g} rad, beyond {self.tau_of.reach:.3g}, up to where the retraction {self.retraction} is one-to-one: "
-                f"take an h at least {turned / self.tau_of.reach * 2:.2g} times smaller."
-            )
+    def asked(self, x):
+        """For cayley (1 + |omega|^2/4) x.
+
+        dtau^-1(x) x is that multiple of x, and the momenta of a step are dtau^-1(x)^T dL/dv at v = x/h: about the axis of x they are those of a body
+        that turns by |omega| (1 + |omega|^2/4) in the time h. The retraction makes a turn of 2 arctan(|omega|/2) of it, however large it is.
+        """
+        omega = x[: self.angles]
+        return x if self.retraction == "exp" else (1 + turns.dot(omega, omega) / 4) * x
+
+    def within(self, x):
+        return turns.dot(x[: self.angles], x[: self.angles]) < self.tau_of.reach**2
+
+    @property
+    def chart(self):
+        return f"the chart of the retraction {self.retraction} ends at {self.tau_of.reach:.3g} rad, {self.tau_of.end}"
+
+    def beyond(self, x):
+        turned, reach = float(np.linalg.norm(np.asarray(x)[: self.angles])), self.tau_of.reach
+        if not turned >= reach:
+            return None
+        return f"one step turns by {turned:.3g} rad: {self.chart}. Take an h at least {turned / reach * 2:.2g} times smaller"
 
     def letters(self):
         n = self.axes

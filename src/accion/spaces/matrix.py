@@ -164,10 +164,42 @@ class MatrixGroup(Group):
     def magnitude(self, q):
         return jnp.full(self.dim, jnp.max(jnp.abs(q)))
 
-    def check_increment(self, x):
-        far = float(jnp.max(jnp.sum(jnp.abs(self.ad_matrix(x)), axis=1)))
-        if self.retraction == "exp" and far > REACH:
-            raise ValueError(f"one step is too long for the retraction exp: |ad_x| = {far:.3g}, beyond {REACH:g}; take a smaller h.")
+    def extent(self, x):
+        """How long an increment is, as the retraction sees it: |ad_x| for exp; for cayley the largest eigenvalue of its matrix X.
+
+        That is near |X^4|^(1/4), and in the groups that cayley is for eigenvalues come in pairs, +- y.
+        """
+        if self.retraction == "exp":
+            return jnp.max(jnp.sum(jnp.abs(self.ad_matrix(x)), axis=1))
+        X = self.hat(x)
+        square = product(X, X)
+        return (jnp.sum(product(square, square) ** 2) / 2) ** 0.125
+
+    def asked(self, x):
+        """For cayley (1 + y^2/4) x, y the largest eigenvalue, as for rotations: dtau^-1(x) x is x - X^3/4."""
+        return x if self.retraction == "exp" else (1 + self.extent(x) ** 2 / 4) * x
+
+    @property
+    def reach(self):
+        return REACH if self.retraction == "exp" else np.pi
+
+    def within(self, x):
+        return self.extent(x) < self.reach
+
+    @property
+    def chart(self):
+        if self.retraction == "exp":
+            return f"the chart of the retraction exp ends at |ad_x| = {REACH:g}, where its series are no longer summed"
+        return "the chart of the retraction cayley ends at |X| = 3.14, half a turn, which no increment of cayley reaches"
+
+    def beyond(self, x):
+        far = float(self.extent(jnp.asarray(x)))
+        if not far >= self.reach:
+            return None
+        return (
+            f"one step is too long for the retraction {self.retraction}, by {far:.3g}: {self.chart}. "
+            f"Take an h at least {far / self.reach * 2:.2g} times smaller"
+        )
 
     def letters(self):
         n = range(1, self.size + 1)

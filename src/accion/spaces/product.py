@@ -10,6 +10,11 @@ import numpy as np
 from accion.spaces.base import Space
 
 
+def all_of(flags):
+    """Whether all are true, of flags that JAX may be tracing."""
+    return True if not flags else jnp.all(jnp.stack(flags))
+
+
 @dataclass(frozen=True, init=False)
 class Product(Space):
     """Q = Q1 x Q2 x ...: a configuration is a tuple, one entry for each factor; velocities are joined into one flat vector."""
@@ -68,8 +73,19 @@ class Product(Space):
     def project(self, q):
         return tuple(self.each("project", q))
 
-    def check_increment(self, x):
-        self.each("check_increment", x)
+    def asked(self, x):
+        return jnp.concatenate(self.each("asked", x))
+
+    def within(self, x):
+        # True is no array: a flat factor adds nothing to a step.
+        return all_of([inside for inside in self.each("within", x) if inside is not True])
+
+    @property
+    def chart(self):
+        return "; ".join(dict.fromkeys(space.chart for space in self.factors if space.chart))
+
+    def beyond(self, x):
+        return next((words for words in self.each("beyond", x) if words is not None), None)
 
     def accumulate(self, q, c, x):
         parts = self.each("accumulate", q, c, x)

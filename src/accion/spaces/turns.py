@@ -221,10 +221,19 @@ class Retraction(NamedTuple):
     translation: Any
     inverse_translation: Any
     dtau_inverse: Any
-    reach: float  # |x| below which it is one-to-one
+    reach: float  # the turn at which its chart ends
+    end: str  # what that is
 
 
 RETRACTIONS = {
-    "exp": Retraction(exp, log, exp_translation, log_translation, dexp_inverse, 2 * np.pi),
-    "cayley": Retraction(cayley, inverse_cayley, cayley_translation, inverse_cayley_translation, dcayley_inverse, np.inf),
+    "exp": Retraction(exp, log, exp_translation, log_translation, dexp_inverse, 2 * np.pi, "a whole turn, where the tangent of exp is singular"),
+    "cayley": Retraction(
+        cayley,
+        inverse_cayley,
+        cayley_translation,
+        inverse_cayley_translation,
+        dcayley_inverse,
+        np.pi,
+        "half a turn, which no increment of cayley reaches",
+    ),
 }

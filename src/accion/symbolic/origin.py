@@ -1,13 +1,10 @@
 """Where the operations of a traced function come from: the user's own lines, or JAX."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-import jax
 from jax.extend.core import ClosedJaxpr
 
-# Where a frame of a traceback is not the user's own.
-LIBRARIES = (str(Path(jax.__file__).parent), str(Path(__file__).parents[1]))
+from accion.systems.origin import LIBRARIES, place as place
 
 
 @dataclass(frozen=True)
@@ -17,15 +14,6 @@ class Unknown:
     primitive: str
     where: str | None
     reason: str
-
-
-def place(eqn):
-    """The line of the user's function that an operation comes from, None inside a function that JAX had compiled before."""
-    traceback = eqn.source_info.traceback
-    for frame in traceback.frames if traceback is not None else ():
-        if not frame.file_name.startswith(LIBRARIES):
-            return f"line {frame.line_num} of {frame.file_name}, in {frame.function_name}"
-    return None
 
 
 def located(value, eqn):

@@ -16,6 +16,7 @@ from accion.systems.system import check_returns, evaluate, unit_of, word_of
 from accion.systems.tree import join, split
 
 FUNCTIONS = ("lagrangian", "vakonomic")
+CHECKED = set()  # systems whose functions were seen to return what they should
 
 
 @jax.tree_util.register_pytree_node_class
@@ -110,18 +111,24 @@ class HigherOrderSystem:
         """How many multipliers there are."""
         if self.vakonomic is None:
             return 0
-        out = evaluate("vakonomic", HigherOrderSystem.Phi, self, *self.somewhere())
+        out = evaluate("vakonomic", HigherOrderSystem.Phi, self, *self.somewhere(), again=True)
         return check_returns("vakonomic", out, None, "m equations, shape (m,)").shape[0]
 
     def somewhere(self):
         return jnp.zeros(()), self.space.identity(), jnp.zeros((self.order, self.space.dim))
 
     def check(self):
-        """Raise ValueError unless the functions return what they should; nothing is computed."""
+        """Raise ValueError unless the functions return what they should; nothing is computed, and a system is looked at once."""
+        key = (jax.tree.structure(self), tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in jax.tree.leaves(self)))
+        if key in CHECKED:
+            return
+        if self.vakonomic is not None:
+            evaluate("vakonomic", HigherOrderSystem.Phi, self, *self.somewhere())
         out = evaluate("lagrangian", HigherOrderSystem.L, self, *self.somewhere())
         check_returns("lagrangian", out, (), f"a scalar; its arguments are ({self.arguments})")
         if self.multipliers > self.space.dim:
             raise ValueError(f"{self.name} has more constraints than coordinates: {self.multipliers} and {self.space.dim}.")
+        CHECKED.add(key)
 
     # ------------------------------------------------------------ the functions, at a point
 

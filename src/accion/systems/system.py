@@ -11,6 +11,7 @@ from accion import newton
 from accion.spaces import Space
 from accion.systems.arity import check_function
 from accion.systems.constraints import Constraint, Holonomic, Nonholonomic, Together, Vakonomic
+from accion.systems.indices import check_indices
 from accion.systems.lagrangians import MechanicalLagrangian
 from accion.systems.rank import regular_or_raise
 from accion.systems.tree import join, split
@@ -179,6 +180,9 @@ class System:
         if self.force is not None:
             n = self.space.dim
             check_returns("force", evaluate("force", System.F, self, *arguments), (n,), f"a covector of shape ({n},)")
+        for field in ("holonomic", "nonholonomic", "vakonomic"):
+            if getattr(self, field) is not None:
+                evaluate(field, Equations(field), self, *arguments)
         m = self.multipliers
         if m > self.space.dim:
             raise ValueError(f"{self.name} has more constraints than coordinates: {m} and {self.space.dim}.")
@@ -193,6 +197,24 @@ class System:
     def check_regular(self, K):
         """Raise ValueError where K, d2L/dv2 bordered by the constraints, is singular, naming the direction without inertia."""
         regular_or_raise(self, K)
+
+
+@dataclass(frozen=True)
+class Equations:
+    """One of the constraints of a system, at (t, q, v)."""
+
+    field: str
+
+    def __call__(self, system, t, q, v):
+        f = getattr(system, self.field)
+        return f(t, q, system.params) if self.field == "holonomic" else f(t, q, v, system.params)
+
+
+def constraint_kinds(system):
+    """The kinds of constraint that a system has, each with the number of its equations, in the order of the multipliers."""
+    constraint = system.constraint
+    parts = constraint.parts if isinstance(constraint, Together) else (constraint,)
+    return [(type(part).__name__.lower(), system.count(part)) for part in parts]
 
 
 def word_of(name):
@@ -224,10 +246,13 @@ TAKES = (
 )
 
 
-def evaluate(name, f, *arguments, takes=TAKES):
-    """What `f` returns, in shape and type; an error in the user's function is raised as one that says what to look for, and what it `takes`."""
+def evaluate(name, f, *arguments, takes=TAKES, again=False):
+    """What `f` returns, in shape and type; an error in the user's function is raised as one that says what to look for, and what it `takes`.
+
+    Constant indices are looked at too, unless it is known that they are not out of range, `again`: JAX remembers the shapes alone.
+    """
     try:
-        return jax.eval_shape(f, *arguments)
+        traced, out = (None, jax.eval_shape(f, *arguments)) if again else jax.make_jaxpr(f, return_shape=True)(*arguments)
     except Exception as error:
         first = (str(error).splitlines() or [""])[0]
         raise ValueError(
@@ -235,6 +260,9 @@ def evaluate(name, f, *arguments, takes=TAKES):
             "it must use jax.numpy, not numpy or math, and jnp.where, not `if`, on "
             "them; a number of params that counts or indexes must be kept out of params."
         ) from error
+    if traced is not None:
+        check_indices(name, traced)
+    return out
 
 
 def check_returns(name, out, shape, words):

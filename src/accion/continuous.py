@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.integrate import solve_ivp
 
+from accion.checks import check_first, check_rank, check_regular
 from accion.engines.auto import callable_of, small_jit
 from accion.higher import look as higher_look
-from accion.inputs import Start, check_entropy, check_first, check_higher, check_rank, check_regular, check_start, check_system, is_traced
+from accion.inputs import Start, check_entropy, check_higher, check_start, check_system, is_traced
 from accion.methods import Midpoint
 from accion.nodes import beyond_numbers, index_one, look, project_at, thermal_rates
 from accion.spaces import check_vector
@@ -63,7 +64,7 @@ def mechanical_accelerations(system, t, q, v, lam):
         check_rank(system, np.asarray(looked(system, t, q, v).matrix), where)
     found = solved(system, t, q, v, lam)
     if system.constraint is None and not is_traced(found) and not np.all(np.isfinite(found[0])):
-        check_regular(system, None if (H := looked(system, t, q, v).hessian) is None else np.asarray(H))
+        check_regular(system, None if (H := looked(system, t, q, v).bordered) is None else np.asarray(H))
     return found
 
 

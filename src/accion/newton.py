@@ -88,7 +88,8 @@ def root(residual, unit, held, guess, args):
     def iterate(state):
         x, last, i = state
         J, r = jax.jacfwd(with_itself, has_aux=True)(x)
-        dx = solve(J, r)
+        # Below the least normal number digits are lost without a word.
+        dx = jnp.where(jnp.max(jnp.abs(J)) >= TINY, solve(J, r), jnp.nan)
 
         def ordinary():
             return x - dx, left_over(x - dx, dx)

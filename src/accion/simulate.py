@@ -9,14 +9,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion import energy, higher, inputs, newton, nodes
-from accion.engines.auto import callable_of, check_engine, native
-from accion.errors import StepFailed
+from accion import energy, higher, inputs, nodes
+from accion.checks import check_first
+from accion.engines.auto import check_engine, native
+from accion.failures import failure
 from accion.inputs import Start
 from accion.progress import progress_bar
 from accion.schemes import scheme_of
 from accion.step import stepper
-from accion.systems import Entropic, HigherOrderSystem, ThermalSystem
+from accion.systems import Entropic, HigherOrderSystem
 from accion.thermal import check_hypotheses, hypotheses
 from accion.trajectory import Trajectory, rows, warn_of_second_law
 
@@ -298,7 +299,7 @@ def run(loop, system, method, start, t0, h, steps, save_every, throw, progress, 
     kept = bool(first.changes) and not traced
     first = energy.carried(first, method, member, 1 if traced else save_every)
     if not traced:
-        inputs.check_first(member, known, start)
+        check_first(member, known, start)
         if thermal is not None:
             check_hypotheses(member, thermal)
         member.space.check_increment(first.x if loop is ONE else first.x[0])
@@ -315,12 +316,18 @@ def run(loop, system, method, start, t0, h, steps, save_every, throw, progress, 
         numbers |= {"p": p, "lam": lam, "guess": v}
     trajectory = Trajectory(**numbers, h=h, system=system, method=method, engine=engine)
     if throw and not traced and not bool(jnp.all(trajectory.success)):
-        raise failure(system, method, first, t0, h, steps, trajectory, engine)
+        raise failure(partial(again, method, t0, h, engine), system, method, first, t0, h, steps, trajectory, engine)
     if not traced and trajectory.laws is not None:
         warn_of_second_law(trajectory)
     if kept and energy.constraints_do_no_work(member, known, first.x):
         energy.warn_of_step(trajectory, last.changes, save_every)
     return trajectory
+
+
+def again(method, t0, h, engine, system, first, steps):
+    """The state of one run after some steps, once more: a run that goes well need not carry it."""
+    march = native_march(ONE, system, method, first, t0, h, engine) or partial(ONE.march, system, method, t0=t0, h=h, every_step=False)
+    return first if steps == 0 else march(first, first=0, save_every=steps, saves=1, room=1)[0]
 
 
 def in_parts(march, state, steps, save_every, progress, traced, axis):
@@ -339,79 +346,3 @@ def in_parts(march, state, steps, save_every, progress, traced, axis):
             parts.append(jax.tree.map(lambda a, filled=filled: np.asarray(a)[filled], part))
             advance(count * save_every)
     return state, parts[0] if len(parts) == 1 else jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=axis), *parts)
-
-
-def failure(system, method, first, t0, h, steps, trajectory, engine):
-    """The error that says which step was not solved, how far it was from it, and what to try."""
-    who = ""
-    completed = trajectory.steps_completed
-    if trajectory.is_ensemble:
-        bad = completed < steps
-        i = int(jnp.argmax(bad))
-        who = f"member {i} ({int(jnp.sum(bad))} of {len(bad)} failed): "
-        system, first, completed = jax.tree.map(lambda a: a[i], (system, first, completed))
-    k = int(completed)
-    # The state before that step, once more: a run that goes well need not carry it.
-    march = native_march(ONE, system, method, first, t0, h, engine) or partial(ONE.march, system, method, t0=t0, h=h, every_step=False)
-    state = first if k == 0 else march(first, first=0, save_every=k, saves=1, room=1)[0]
-    t = float(t0 + k * h)
-    where = f"{who}step {k} of {steps} (t = {t:.6g}, h = {float(h):.3g})"
-    scheme = scheme_of(system, method)
-    (x, _, converged), left = callable_of(("attempt", method), partial(attempt, method), system, state, t, h, engine=engine)(system, state, t, h)
-    residual = float(np.max(np.abs(left)))
-    beyond = nodes.beyond_numbers(system, t, state.q, state.x[: system.space.dim] / h)
-    if beyond:
-        return StepFailed(f"{where} was not solved: {beyond}.", step=k, t=t, residual=residual, trajectory=trajectory)
-    chart = outside(scheme, x, state, h)
-    if chart is not None:
-        what = chart
-    elif bool(converged):
-        what = scheme.obstacle(x, state, t, h)
-    elif math.isfinite(residual):
-        what = (
-            f"Newton's method did not converge in {newton.ITERATIONS} iterations; the momentum balance is off by {residual:.3g}, "
-            f"where |p| = {float(jnp.max(jnp.abs(state.p))):.3g}{least_squares(scheme, state, t, h)}"
-        )
-    else:
-        what = "the derivatives of the Lagrangian or the force are not finite on the way to a solution, or D12 Ld is singular there"
-        what += least_squares(scheme, state, t, h)
-    if isinstance(system, ThermalSystem):
-        what += f"; before it, T = {np.asarray(system.temperature(t, state.q, state.x[: system.space.dim] / h)).tolist()}"
-    advice = f"Try a smaller h (such as {float(h) / 4:.3g}), look at the last good state (error.trajectory), or pass throw=False to go on with NaN."
-    return StepFailed(f"{where} was not solved: {what}. {advice}", step=k, t=t, residual=residual, trajectory=trajectory)
-
-
-def attempt(method, system, state, t, h):
-    """One step: where it leads, whether it was solved, and what is left of its equations."""
-    scheme = scheme_of(system, method)
-    root = scheme.solve(state, t, h)
-    return root, scheme.residual(root.x, state, t, h)
-
-
-def outside(scheme, unknowns, state, h):
-    """How far a step leads out of the chart of the retraction, in words, None where it does not; of one that has no value, its guess."""
-    moved = scheme.moved(unknowns if np.all(np.isfinite(unknowns)) else state.guess, state, h)
-    return scheme.system.step_space.beyond(moved) if np.all(np.isfinite(moved)) else None
-
-
-def least_squares(scheme, state, t, h):
-    """What least squares finds where Newton's method found nothing: whether the equations of the step have a solution at all, in words."""
-    from scipy import optimize
-
-    def left(system, unknowns, state):
-        return scheme_of(system, scheme.method).residual(unknowns, state, t, h)
-
-    examples = (scheme.system, state.guess, state)
-    value = callable_of(("left", scheme.method, t, float(h)), left, *examples)
-    slope = callable_of(("slopes", scheme.method, t, float(h)), jax.jacfwd(left, argnums=1), *examples)
-    residual, slopes = (lambda x, f=f: f(scheme.system, x, state) for f in (value, slope))
-    first, J = np.asarray(residual(state.guess)), np.asarray(slopes(state.guess))
-    if not (np.all(np.isfinite(first)) and np.all(np.isfinite(J))):
-        return ""
-    row = 1 / (np.max(np.abs(J), axis=1) + newton.TINY)
-    options: Any = {"jac": lambda x: row[:, None] * slopes(x), "xtol": 1e-15, "ftol": 1e-15, "gtol": 1e-15, "max_nfev": 200}
-    found = optimize.least_squares(lambda x: row * residual(x), state.guess, **options)
-    left, at = float(np.max(np.abs(residual(found.x)))), np.array2string(found.x, precision=4)
-    if left > 1e-6 * float(np.max(np.abs(first))):
-        return f". No solution exists nearby: by least squares the equations are still off by {left:.3g}, at the increment {at}"
-    return f". There is a solution at the increment {at}, far from where the motion was going"

@@ -152,7 +152,7 @@ def explicit_increment(system, method):
     def increment(t, h, q, p, last, guess):
         weight = sum(w * system.lagrangian.w(t + c * h, system.params) for w, c in method.nodes)
         x = h / weight * inertia.solve(balance(method, jnp.zeros_like(p), (system, t, h, q, p, last)))
-        return newton.Root(x, jnp.array(0), jnp.all(jnp.isfinite(x)))
+        return newton.Root(x, jnp.array(0), jnp.all(jnp.isfinite(x)) & (jnp.abs(weight) >= newton.TINY))
 
     return increment
 

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion import inputs
+from accion.checks import check_first
 from accion.systems import MechanicalLagrangian, System
 from accion.systems.rank import equilibrated
 from accion.thermal import check_hypotheses
@@ -62,7 +62,7 @@ def obstacle(build, row, seen):
     """Why a member cannot start, in words; None if it can. `build(row)` makes its system and start, `seen` is its part of `look`."""
     try:
         system, start = build(row)
-        inputs.check_first(system, seen["known"], start)
+        check_first(system, seen["known"], start)
         if seen["thermal"] is not None:
             check_hypotheses(system, seen["thermal"])
         system.space.check_increment(seen["x"])

@@ -135,7 +135,7 @@ def trajectory_of(s, details, p):
         # At the start the force acts for half a step; at the end the unknown is the impulse itself.
         lam[0] *= 2
         lam[-1] *= 2 / h
-    done = {"success": jnp.array(s.success), "steps_completed": jnp.array(s.steps), "iterations": jnp.full(s.steps + 1, s.iterations)}
+    done: dict[str, Any] = {"success": jnp.array(s.success), "steps_completed": jnp.array(s.steps), "iterations": jnp.full(s.steps + 1, s.iterations)}
     t, q, p, lam, h, guess = jax.tree.map(jnp.asarray, (t, q, p, lam, h, guess))
     return Trajectory(t=t, q=q, p=p, lam=lam, h=h, system=system, method=s.method, guess=guess, **done)
 

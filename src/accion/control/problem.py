@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion import inputs
+from accion.checks import check_rank
 from accion.methods import Midpoint
 from accion.nodes import matrix
 from accion.spaces import Euclidean, Product, Torus
@@ -352,4 +353,4 @@ def check_on_constraint(problem, name, end, t):
             f"the {name} is off the constraint of {system.name} by {max(off):.3g}. "
             f"Move it there: q, v = accion.project(system, q, v, t={float(t):g})."
         )
-    inputs.check_rank(system, np.asarray(matrix(system, jnp.asarray(float(t)), end.q, jnp.asarray(end.v))))
+    check_rank(system, np.asarray(matrix(system, jnp.asarray(float(t)), end.q, jnp.asarray(end.v))))

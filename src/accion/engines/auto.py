@@ -8,6 +8,7 @@ from collections import OrderedDict
 from functools import wraps
 from importlib.util import find_spec
 from threading import Lock
+from typing import Any
 
 import jax
 import numpy as np
@@ -18,7 +19,7 @@ LARGEST = 512  # numbers that a native program is given; beyond, there are too m
 KEPT = 512  # programs
 
 AVAILABLE = find_spec("llvmlite") is not None
-programs: OrderedDict = OrderedDict()
+programs: OrderedDict[Any, Any] = OrderedDict()
 lock = Lock()
 
 
@@ -39,7 +40,7 @@ def size(args):
     return sum(int(np.prod(np.shape(leaf), dtype=int)) for leaf in jax.tree.leaves(args))
 
 
-def native(make, name, f, *examples, engine="auto"):
+def native(make, name, f, *examples, engine="auto") -> Any:
     """The native program `make(f, *examples)`, kept under `name`, or None where XLA must serve.
 
     `make` is `compiled` or `folded`; `name` tells apart functions that take arguments of the same structure, and is all that is compared of `f`.
@@ -50,7 +51,7 @@ def native(make, name, f, *examples, engine="auto"):
     from accion.engines.interpreter import Unsupported
 
     if size(examples) > LARGEST:
-        found: object = f"more than {LARGEST} numbers"
+        found: Any = f"more than {LARGEST} numbers"
     else:
         key = (make, name, signature(examples))
         with lock:

@@ -147,7 +147,7 @@ def test_a_weight_beyond_floating_point_is_named(sign):
     with pytest.raises(ac.StepFailed, match=rf"its weight is {'beyond e.709.8' if sign > 0 else 'below e.-708'} at t = 2600"):
         ac.simulate(weighted, ac.LeftRectangle(), q0=[1.0], v0=[0.0], t0=2600.0, h=1.0, steps=200)
     written = ac.System(lambda t, q, v, k: jnp.exp(sign * k * t) * 0.5 * v[0] ** 2, ac.Euclidean(1), 0.3)
-    reached = rf"its inertia d2L/dv2 is e\^{'-' * (sign < 0)}70\d"
+    reached = r"its inertia d2L/dv2 is e\^70\d" if sign > 0 else r"its inertia d2L/dv2 is (e\^-70\d|below e\^-708)"
     with pytest.raises(ac.StepFailed, match=reached):
         ac.simulate(written, ac.Midpoint(), q0=[1.0], v0=[1.0], t0=2340.0, h=0.1, steps=400)
 

@@ -12,11 +12,12 @@ import numpy as np
 
 from accion import higher, inputs, nodes, windows
 from accion.bands import Band
+from accion.engines.auto import small_map
 from accion.errors import ConnectFailed
 from accion.systems import Entropic, HigherOrderSystem, System
 from accion.systems.rank import regular_or_raise, relative_rank
 from accion.trajectory import Trajectory, rows
-from accion.two_point import Ends, Path, all_windows, derivatives, equations, is_held, order, pieces
+from accion.two_point import Ends, Path, derivatives, equations, is_held, laid_out, order, pieces
 
 ITERATIONS = 100
 HALVINGS = 12
@@ -154,26 +155,21 @@ def newton(system, method, t0, h, steps, path, ends):
 
 def check_regular(system, t0, h, steps, path):
     """Raise ValueError where the system is regular nowhere on the path: its ends then do not determine it."""
-    K = np.asarray(regularities(system, t0, h, steps, path))
+    K = np.asarray(regularity(*laid_out(system, t0, h, steps, path)[:2]))
     finite = K[np.all(np.isfinite(K), axis=(1, 2))]
     if len(finite) and all(relative_rank(each, system.space.dim)[0] < len(each) for each in finite):
         regular_or_raise(system, finite[len(finite) // 2], "between qa and qb")
 
 
-@jax.jit(static_argnames="steps")
-def regularities(system, t0, h, steps, path):
-    """The matrix that is to be regular, on each window: d2L/dv2, of order r by q^(r), bordered by the constraints."""
-    q, x, lam = all_windows(system, path, steps)
-    times = t0 + h * jnp.arange(len(x))
-
-    def one(t, q, x, lam):
-        lam = lam if system.vakonomic is not None else None
-        if isinstance(system, HigherOrderSystem):
-            d = windows.combine(windows.differencing(len(x)), x)
-            return system.regularity(t, q, windows.derivatives(d, 0.0, h), lam)
-        return nodes.bordered(system, t, q, x[0] / h, lam)
-
-    return jax.vmap(one)(times, q, x, lam)
+@small_map
+def regularity(fixed, row):
+    """The matrix that is to be regular, on a window: d2L/dv2, of order r by q^(r), bordered by the constraints."""
+    (system, h), (t, q, x, lam) = fixed, row
+    lam = lam if system.vakonomic is not None else None
+    if isinstance(system, HigherOrderSystem):
+        d = windows.combine(windows.differencing(len(x)), x)
+        return system.regularity(t, q, windows.derivatives(d, 0.0, h), lam)
+    return nodes.bordered(system, t, q, x[0] / h, lam)
 
 
 def size(residual):

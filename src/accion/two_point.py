@@ -1,12 +1,14 @@
 """The equations of a two-point problem: what each window, each node and each end adds to them, and their derivatives."""
 
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from accion import pullback, windows
+from accion.engines.auto import small_map
 from accion.systems import HigherOrderSystem, System
 
 
@@ -69,54 +71,94 @@ def edge(system, h, x, e, c):
 
 def all_windows(system, path, steps):
     """The first configuration of each window, its increments, and its multipliers."""
-    count = steps + 1 - order(system)
-    q, x = jax.tree.map(lambda a: a[:count], path.q), jnp.stack([path.x[i : i + count] for i in range(order(system))], axis=1)
-    return q, x, path.lam if system.vakonomic is not None else jnp.zeros((count, 0))
+    count, x = steps + 1 - order(system), np.asarray(path.x)
+    q, x = jax.tree.map(lambda a: np.asarray(a)[:count], path.q), np.stack([x[i : i + count] for i in range(order(system))], axis=1)
+    return q, x, np.asarray(path.lam) if system.vakonomic is not None else np.zeros((count, 0))
 
 
 def is_held(system):
     return isinstance(system, System) and system.holonomic is not None
 
 
-@jax.jit(static_argnames=("method", "steps"))
+class Parts(NamedTuple):
+    """What windows, nodes and ends add, functions of ((system, h), rows); `by` are the derivatives by displacements and multipliers."""
+
+    window: Any
+    by_window: Any
+    node: Any
+    by_node: Any
+    by_edge: Any
+
+
+@lru_cache(maxsize=64)
+def parts(method):
+    """For all numbers of steps alike: nothing is compiled for another one."""
+
+    def of_window(fixed, row, e=None, lam=None):
+        (system, h), (t, q, x, own) = fixed, row
+        e = jnp.zeros((order(system) + 1, system.space.dim)) if e is None else e
+        return window(system, method, h, t, q, x, e, own if lam is None else lam)
+
+    def of_node(fixed, row, e=None, lam=None):
+        (system, h), (t, q, own) = fixed, row
+        return node(system, h, t, q, jnp.zeros(system.space.dim) if e is None else e, own if lam is None else lam)
+
+    def by_window(fixed, row):
+        zero = jnp.zeros((order(fixed[0]) + 1, fixed[0].space.dim))
+        return jax.jacfwd(partial(of_window, fixed, row), (0, 1))(zero, row[-1])
+
+    def by_node(fixed, row):
+        return jax.jacfwd(partial(of_node, fixed, row), (0, 1))(jnp.zeros(fixed[0].space.dim), row[-1])
+
+    def by_edge(fixed, row):
+        (system, h), (x,) = fixed, row
+        zero = jnp.zeros((order(system) + 1, system.space.dim))
+        return [jax.jacfwd(partial(edge, system, h, x, c=c))(zero) for c in (0, order(system))]
+
+    return Parts(small_map(of_window), small_map(by_window), small_map(of_node), small_map(by_node), small_map(by_edge))
+
+
+def laid_out(system, t0, h, steps, path):
+    """What is the same for all windows, and their rows; the rows of the nodes."""
+    q, x, lam = all_windows(system, path, steps)
+    times = float(t0) + float(h) * np.arange(steps + 1)
+    fixed = (system, np.float64(h))
+    return fixed, (times[: len(lam)], q, x, lam), (times, path.q, path.lam)
+
+
 def equations(system, method, t0, h, steps, path, ends):
     """What is left of the equations: at each node, shape (steps + 1, dim), and of the constraints, one row for each window or node."""
     r, n = order(system), system.space.dim
-    q, x, lam = all_windows(system, path, steps)
-    times, zero = t0 + h * jnp.arange(steps + 1), jnp.zeros((r + 1, n))
-    G, closed = jax.vmap(lambda t, q, x, lam: window(system, method, h, t, q, x, zero, lam))(times[: len(lam)], q, x, lam)
-    balance = jnp.zeros((steps + 1, n))
+    fixed, of_windows, of_nodes = laid_out(system, t0, h, steps, path)
+    G, closed = map(np.asarray, parts(method).window(fixed, of_windows))
+    balance = np.zeros((steps + 1, n))
     for i in range(r + 1):
-        balance = balance.at[i : i + len(G)].add(G[:, i])
+        balance[i : i + len(G)] += G[:, i]
     if is_held(system):
-        force, closed = jax.vmap(lambda t, q, lam: node(system, h, t, q, zero[0], lam))(times, path.q, path.lam)
-        balance, closed = balance + force, closed.at[0].set(0.0).at[-1].set(0.0)
-    balance = balance.at[:r].set(0.0).at[steps + 1 - r :].set(0.0)
+        force, closed = map(np.array, parts(method).node(fixed, of_nodes))
+        balance += force
+        closed[0] = closed[-1] = 0.0
+    balance[:r] = balance[steps + 1 - r :] = 0.0
     if ends.va is not None:
-        balance = balance.at[1:r].set(edge(system, h, x[0], zero, 0) - ends.va)
-        balance = balance.at[steps + 1 - r : steps].set((edge(system, h, x[-1], zero, r) - ends.vb)[::-1])
+        x, zero = of_windows[2], np.zeros((r + 1, n))
+        balance[1:r] = edge(system, h, x[0], zero, 0) - ends.va
+        balance[steps + 1 - r : steps] = (edge(system, h, x[-1], zero, r) - ends.vb)[::-1]
     return balance, closed
 
 
-@jax.jit(static_argnames=("method", "steps"))
 def derivatives(system, method, t0, h, steps, path, ends):
     """The derivatives of what windows, nodes and ends add, by displacements and multipliers."""
-    r, n = order(system), system.space.dim
-    q, x, lam = all_windows(system, path, steps)
-    times, zero = t0 + h * jnp.arange(steps + 1), jnp.zeros((r + 1, n))
-    jacobian = lambda t, q, x, lam: jax.jacfwd(partial(window, system, method, h, t, q, x), (0, 1))(zero, lam)  # noqa: E731
-    of_windows, of_nodes, of_ends = jax.vmap(jacobian)(times[: len(lam)], q, x, lam), None, None
+    fixed, of_windows, of_nodes = laid_out(system, t0, h, steps, path)
+    by_nodes, by_ends = None, None
     if is_held(system):
-        one = lambda t, q, lam: jax.jacfwd(partial(node, system, h, t, q), (0, 1))(zero[0], lam)  # noqa: E731
-        of_nodes = jax.vmap(one)(times, path.q, path.lam)
+        by_nodes = parts(method).by_node(fixed, of_nodes)
     if ends.va is not None:
-        of_ends = [jax.jacfwd(lambda e, x=x, c=c: edge(system, h, x, e, c))(zero) for x, c in ((x[0], 0), (x[-1], r))]
-    return of_windows, of_nodes, of_ends
+        first, last = parts(method).by_edge(fixed, (of_windows[2][[0, -1]],))
+        by_ends = [np.asarray(first)[0], np.asarray(last)[1]]
+    return parts(method).by_window(fixed, of_windows), by_nodes, by_ends
 
 
-@jax.jit(static_argnames=("method", "steps"))
 def pieces(system, method, t0, h, steps, path):
     """D_j Ld of all windows."""
-    q, x, lam = all_windows(system, path, steps)
-    times, zero = t0 + h * jnp.arange(len(lam)), jnp.zeros((order(system) + 1, system.space.dim))
-    return jax.vmap(lambda t, q, x, lam: window(system, method, h, t, q, x, zero, lam)[0])(times, q, x, lam)
+    fixed, of_windows, _ = laid_out(system, t0, h, steps, path)
+    return jnp.asarray(parts(method).window(fixed, of_windows)[0])

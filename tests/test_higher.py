@@ -500,7 +500,7 @@ def test_campaigns_keep_what_a_trajectory_shows(tmp_path):
     asked = [campaign.final("q", "p", "v", "energy", "jets"), campaign.extrema("energy", "E"), bent]
     plan = campaign.grid({"v0[0][1]": [2.0, 1.0]}, q0=START[0], v0=START[1:])
     found = campaign.run(TENSION, MID, plan, h=0.1, steps=20, reductions=asked, progress=False, store=tmp_path / "runs")
-    one = ac.simulate(TENSION, MID, q0=START[0], v0=START[1:], h=0.1, steps=20)
+    one = ac.simulate(TENSION, MID, q0=START[0], v0=START[1:], h=0.1, steps=20, engine="xla")  # as campaigns are run
     for name, value in (("q", one.q), ("p", one.p), ("v", one.v), ("jets", one.jets), ("energy", one.energy())):
         np.testing.assert_allclose(found[name][0], value[-1], rtol=1e-12)
     np.testing.assert_allclose([found["E_min"][0], found["E_max"][0]], [one.energy().min(), one.energy().max()], rtol=1e-12)
@@ -518,7 +518,7 @@ def test_campaigns_of_a_held_system():
     found = campaign.run(CURVE, MID, plan, h=1 / 20, steps=20, reductions=campaign.final("q", "p", "lam"), progress=False)
     run = held_run()
     for name, value in (("q", run.q), ("p", run.p), ("lam", run.lam)):
-        np.testing.assert_allclose(found[name][0], value[-1], rtol=1e-11)
+        np.testing.assert_allclose(found[name][0], value[-1], rtol=1e-11, atol=1e-14)  # by two engines
     assert found["failure"].values.tolist() == [0, 1]
     assert "v0 is off the constraint of held: Phi = " in found["reason"].values[1]
 

@@ -124,7 +124,7 @@ def room_for(saves, state):
     return max(few, -(-saves // grain) * grain)
 
 
-def collect(system, method, first, last, saved, t0, h, save_every, steps, axis, np):
+def collect(system, method, first, last, saved, t0, h, save_every, steps, axis, np, engine):
     """The numbers of a trajectory: the start and what was saved, joined along the time `axis` by `np`, NumPy or its counterpart in JAX."""
     scheme, t0, h = scheme_of(system, method), np.asarray(t0), np.asarray(h)
     first, last = jax.tree.map(np.asarray, (first, last))
@@ -136,16 +136,16 @@ def collect(system, method, first, last, saved, t0, h, save_every, steps, axis, 
     if S is not None:
         numbers |= {"S": S, "supplied": kept, "laws": scheme.laws(last)}
     if isinstance(system, HigherOrderSystem):
-        numbers |= shown(system, numbers, kept, h, axis, np)
+        numbers |= shown(system, numbers, kept, h, axis, np, engine)
     put = jnp.asarray if np is jnp else jax.device_put  # without a compilation for each shape
     return jax.tree.map(put, numbers | {"success": last.completed == steps, "steps_completed": last.completed})
 
 
-def shown(system, numbers, kept, h, axis, np):
+def shown(system, numbers, kept, h, axis, np, engine):
     """What a trajectory shows of a system of higher order: momenta, derivatives and multipliers at each row."""
     P = numbers["p"]
     every, none = np.broadcast_to(h, P.shape[: axis + 1]), np.zeros(P.shape[: axis + 1])
-    p, jets, lam = rows(higher.seen, axis == 1, system, numbers["t"], numbers["q"], P, *kept, every, none)
+    p, jets, lam = rows(higher.seen, axis == 1, system, numbers["t"], numbers["q"], P, *kept, every, none, engine=engine)
     nodal = higher.Nodal(P, kept[0], none)
     return {"p": p, "jets": jets, "lam": lam if system.multipliers else None, "guess": None, "nodal": nodal}
 
@@ -305,14 +305,15 @@ def run(loop, system, method, start, t0, h, steps, save_every, throw, progress, 
         member.space.check_increment(first.x if loop is ONE else first.x[0])
     march = native_march(loop, system, method, first, t0, h, engine)
     engine = "xla" if march is None else "native"
+    of_rows = "xla" if march is None else "auto"
     if march is None:
         march = partial(loop.fixed_march if traced else loop.march, system, method, t0=t0, h=h, every_step=save_every == 1)
     march = partial(march, save_every=save_every)
     last, saved = in_parts(march, first, steps, save_every, progress and not traced, traced, loop.time_axis)
-    numbers = collect(system, method, first, last, saved, t0, h, save_every, steps, loop.time_axis, jnp if traced else np)
+    numbers = collect(system, method, first, last, saved, t0, h, save_every, steps, loop.time_axis, jnp if traced else np, of_rows)
     if member.constraint is not None:
         at_rows = (numbers["t"], numbers["q"], numbers["p"], numbers["guess"])
-        v, p, lam = rows(nodes.node, loop is MANY, system, *at_rows, engine="xla" if engine == "xla" else "auto")
+        v, p, lam = rows(nodes.node, loop is MANY, system, *at_rows, engine=of_rows)
         numbers |= {"p": p, "lam": lam, "guess": v}
     trajectory = Trajectory(**numbers, h=h, system=system, method=method, engine=engine)
     if throw and not traced and not bool(jnp.all(trajectory.success)):

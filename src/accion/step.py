@@ -232,10 +232,11 @@ def stepper(scheme):
         if not space.flat:
             within = space.within(scheme.moved(unknowns, state, h))
             ok, left = ok & within, left | (ok & ~within)
-        # NaN goes on by itself: into q and p, into the next guess, where Newton stops at once.
+        # NaN goes on by itself: into p and into the next guess, where Newton stops at once; into a q that was known before the step it does not.
         unknowns = unknowns.at[: space.dim].set(jnp.where(ok, unknowns[: space.dim], jnp.nan))
         end = written_out(scheme.end)(unknowns, state, t, h)
         q, c = space.accumulate(state.q, state.c, end.x)
+        q = jax.tree.map(lambda a: jnp.where(ok, a, jnp.nan), q)
         return State(q, end.p, c, end.x, end.guess, state.completed + ok, end.rates, left, state.changes), iterations
 
     return step

@@ -14,6 +14,7 @@ from accion.analysis.regularity import Regularity, regularity
 from accion.analysis.symmetries import AffineSymmetry, symmetries
 from accion.analysis.symplectic import symplecticity_along
 from accion.discrete import discrete
+from accion.engines.auto import small_jit
 from accion.inputs import check_mechanical
 from accion.methods import Adjoint
 from accion.plot import new_figure
@@ -131,11 +132,11 @@ def audit(system, method, *, q0, v0, t0=0.0, h, steps=1000) -> Card:
 def reversal(system, method, trajectory):
     """How far from its start a trajectory ends that is run back: by the same method with -h where it claims to be symmetric, else by its adjoint."""
     back = discrete(system, method if method.symmetric else Adjoint(method)).hamiltonian_flow
-    h, t = trajectory.h, trajectory.t
+    h, last = trajectory.h, trajectory.t[-1]
 
-    @jax.jit
-    def run(q, p):
-        return jax.lax.fori_loop(0, len(t) - 1, lambda k, z: back(t[-1] - k * h, -h, *z), (q, p))
+    @small_jit
+    def run(q, p, steps):
+        return jax.lax.fori_loop(0, steps, lambda k, z: back(last - k * h, -h, *z), (q, p))
 
-    q, p = run(trajectory.q[-1], trajectory.p[-1])
+    q, p = run(trajectory.q[-1], trajectory.p[-1], len(trajectory) - 1)
     return float(jnp.maximum(jnp.max(jnp.abs(q - trajectory.q[0])), jnp.max(jnp.abs(p - trajectory.p[0]))))

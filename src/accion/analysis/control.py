@@ -4,8 +4,10 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from accion.continuous import accelerations
+from accion.engines.auto import native
 
 
 def rk4_step(system, t, h, q, v):
@@ -26,13 +28,16 @@ def rk4_step(system, t, h, q, v):
     return tuple(x + h / 6 * (a + 2 * b + 2 * c + d) for x, a, b, c, d in zip(z, k1, k2, k3, k4, strict=True))
 
 
-@partial(jax.jit, static_argnames=("saves", "save_every"))
-def rk4_loop(system, q, v, t0, h, saves, save_every):
-    def save(z, j):
-        z = jax.lax.fori_loop(0, save_every, lambda k, z: rk4_step(system, t0 + (j * save_every + k) * h, h, *z), z)
-        return z, z
+def save(constants, z, j):
+    """(q, v) after the steps up to the j-th save."""
+    system, t0, h, save_every = constants
+    z = jax.lax.fori_loop(0, save_every, lambda k, z: rk4_step(system, t0 + (j * save_every + k) * h, h, *z), z)
+    return z, z
 
-    return jax.lax.scan(save, (q, v), jnp.arange(saves))[1]
+
+@jax.jit
+def rk4_loop(constants, z, rows):
+    return jax.lax.scan(partial(save, constants), z, rows)
 
 
 def rk4(system, *, q0, v0, t0=0.0, h, steps, save_every=1):
@@ -43,6 +48,8 @@ def rk4(system, *, q0, v0, t0=0.0, h, steps, save_every=1):
     if system.constraint is not None or not system.space.flat or isinstance(system.space.identity(), tuple):
         raise ValueError(f"rk4 is for unconstrained systems on Euclidean or Torus; got {system.name} on {system.space}.")
     q0, v0 = jnp.asarray(q0, dtype=float), jnp.asarray(v0, dtype=float)
-    q, v = rk4_loop(system, q0, v0, float(t0), float(h), steps // save_every, save_every)
+    constants, rows = (system, float(t0), float(h), save_every), np.arange(steps // save_every)
+    program = native("folded", "rk4", save, constants, (q0, v0), 0)
+    _, (q, v) = rk4_loop(constants, (q0, v0), rows) if program is None else program(constants, (q0, v0), rows, len(rows))
     t = t0 + h * save_every * jnp.arange(steps // save_every + 1)
     return t, jnp.concatenate([q0[None], q]), jnp.concatenate([v0[None], v])

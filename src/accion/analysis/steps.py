@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.analysis.symplectic import begin
+from accion.engines.auto import small_jit, small_map
 from accion.inputs import check_mechanical
 
 ASCENTS = 60
@@ -67,8 +68,8 @@ def step_bound(system, *, q0, v0=None, p0=None, t0=0.0, R=1.0, c=1.0, samples=25
 
     slope = jax.grad(lambda d: jnp.linalg.norm(field(z0 + d)))
 
-    @jax.jit
-    def climb(d):
+    @small_map
+    def climb(_, d):
         def up(k, d):
             g = slope(d)
             return inside(d + R / (2 + k) * g / jnp.maximum(jnp.linalg.norm(g), 1e-300))
@@ -79,9 +80,9 @@ def step_bound(system, *, q0, v0=None, p0=None, t0=0.0, R=1.0, c=1.0, samples=25
     rng = np.random.default_rng(seed)
     d = rng.normal(size=(samples, 2 * n))
     d *= 2 * R * rng.uniform(size=(samples, 1)) ** (1 / (2 * n)) / np.linalg.norm(d, axis=1, keepdims=True)
-    values = np.asarray(jax.lax.map(climb, jnp.asarray(d)))
+    values = np.asarray(climb((), d))
     if not np.all(np.isfinite(values)):
         raise ValueError(f"the equations of {system.name} are not finite everywhere in the ball of radius {2 * R:g}; choose a smaller R.")
     M = float(np.max(values))
-    A = np.asarray(jax.jit(jax.jacfwd(field))(z0))
+    A = np.asarray(small_jit(jax.jacfwd(field))(z0))
     return StepBound(R / (c * M), M, float(R), float(c), float(np.max(np.abs(np.linalg.eigvals(A).imag))))

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.discrete import discrete
+from accion.engines.auto import small_jit, small_map
 from accion.inputs import Start, check_mechanical, check_start, check_times
 
 
@@ -26,7 +27,7 @@ def tangent_map(system, method):
     space, n = system.space, system.space.dim
     step = discrete(system, method).hamiltonian_flow
 
-    @jax.jit
+    @small_jit
     def tangent(t, h, q, p):
         q1, p1 = step(t, h, q, p)
 
@@ -106,14 +107,13 @@ def cosymplecticity(system, method, *, q0, v0=None, p0=None, t0=0.0, h) -> Cosym
     t0, h, q0, p0 = begin(system, q0, v0, p0, t0, h)
     space, n = system.space, system.space.dim
     step = discrete(system, method).hamiltonian_flow
-    end, p1 = jax.jit(step)(t0, h, q0, p0)
+    end, p1 = small_jit(step)(t0, h, q0, p0)
 
-    @jax.jit
     def extended(z):
         q, p = step(t0 + z[0], h, space.retract(q0, z[1 : n + 1]), p0 + z[n + 1 :])
         return jnp.concatenate([z[:1] + t0 + h, space.displacement(end, q), p])
 
-    T = np.asarray(jax.jacfwd(extended)(jnp.zeros(2 * n + 1)))
+    T = np.asarray(small_jit(jax.jacfwd(extended))(jnp.zeros(2 * n + 1)))
     J = canonical(space, p0)
     pulled = T[1:].T @ canonical(space, p1) @ T[1:]  # of dq ^ dp, on (t, q, p)
     time = np.max(np.abs(T[0] - np.eye(2 * n + 1)[0]))
@@ -128,11 +128,11 @@ def poincare_invariant(system, method, loop, *, t0=0.0, h, steps, points=64):
     step = discrete(system, method).hamiltonian_flow
     q, p = jax.vmap(loop)(jnp.arange(points) / points)
 
-    @jax.jit
-    def end(q, p):
-        return jax.lax.fori_loop(0, steps, lambda k, z: step(t0 + k * h, h, *z), (q, p))
+    @small_map
+    def end(count, z):
+        return jax.lax.fori_loop(0, count, lambda k, z: step(t0 + k * h, h, *z), z)
 
-    return area(q, p), area(*jax.lax.map(lambda z: end(*z), (q, p)))
+    return area(q, p), area(*end(steps, (q, p)))
 
 
 def area(q, p):

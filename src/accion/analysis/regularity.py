@@ -9,6 +9,7 @@ import numpy as np
 
 from accion import nodes
 from accion.discrete import discrete
+from accion.engines.auto import small_map
 from accion.simulate import simulate
 from accion.step import balance, increments
 from accion.systems import MechanicalLagrangian, System
@@ -104,11 +105,12 @@ def random_points(system, rng, samples):
         _, v = nodes.project_at(system, t, q, v)
         return nodes.bordered(system, t, q, v, lam if system.vakonomic is not None else None)
 
-    def both(t, x, v, w, lam, mu):
+    def both(_, point):
+        t, x, v, w, lam, mu = point
         q, _ = nodes.project_at(system, t, space.retract(space.identity(), x), v)
         return at(t, q, v, lam), at(t, q, w, mu)
 
-    return [np.asarray(K) for K in jax.jit(jax.vmap(both))(t, x, v, w, *lam)]
+    return [np.asarray(K) for K in small_map(both)((), (t, x, v, w, *lam))]
 
 
 def along_trajectory(system, method, q0, v0, lam0, t0, h, steps):
@@ -118,14 +120,15 @@ def along_trajectory(system, method, q0, v0, lam0, t0, h, steps):
     traj = simulate(system, method, q0=q0, v0=v0, lam0=lam0, t0=t0, h=h, steps=steps)
     n, m, first = system.space.dim, system.multipliers, jax.tree.map(lambda a: a[:-1], traj.q)
 
-    def one(t, q, q1, p):
+    def one(h, step):
+        t, q, q1, p = step
         x = system.space.local(q, q1)
         guess = jnp.concatenate([x, jnp.zeros(m)])
         # Once more, for the multipliers of the step, which a trajectory does not keep.
         unknowns = increments(system, method)(t, h, q, p, x, guess).x
         return jax.jacfwd(lambda u: balance(method, u, (system, t, h, q, p, x)))(unknowns)
 
-    J = jax.jit(jax.vmap(one))(traj.t[:-1], first, jax.tree.map(lambda a: a[1:], traj.q), traj.p[:-1])
+    J = small_map(one)(traj.h, (traj.t[:-1], first, jax.tree.map(lambda a: a[1:], traj.q), traj.p[:-1]))
     return max(condition(each, n) for each in np.asarray(J))
 
 

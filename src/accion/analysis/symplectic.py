@@ -1,6 +1,7 @@
 """Symplecticity, by tangent maps: of one step, along a trajectory, of time-dependent systems, and of loops."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import jax
 import jax.numpy as jnp
@@ -17,9 +18,15 @@ def canonical(space, p):
     On a group it is J((e1, p1), (e2, p2)) = e1.p2 - e2.p1 + p.[e1, e2]; the last term is zero on a flat space.
     """
     n = space.dim
-    one = jnp.eye(n)
-    brackets = jax.vmap(lambda a: jax.vmap(lambda b: jnp.asarray(p) @ space.ad(a, b))(one))(one)
-    return np.block([[np.asarray(brackets), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
+    brackets = np.zeros((n, n)) if space.flat else structure_constants(space) @ np.asarray(p)
+    return np.block([[brackets, np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
+
+
+@lru_cache(maxsize=64)
+def structure_constants(space):
+    """[e_i, e_j]_k, shape (n, n, n)."""
+    one = jnp.eye(space.dim)
+    return np.asarray(jax.vmap(lambda a: jax.vmap(lambda b: space.ad(a, b))(one))(one))
 
 
 def tangent_map(system, method):
@@ -80,7 +87,7 @@ def symplecticity_along(trajectory) -> Along:
         raise ValueError("symplecticity along a trajectory needs every step of it: save_every=1.")
     tangent = tangent_map(system, trajectory.method)
     starts = jax.tree.map(lambda a: a[:-1], (trajectory.t, trajectory.q, trajectory.p))
-    maps = np.asarray(jax.lax.map(lambda z: tangent(z[0], h, z[1], z[2])[1], starts))
+    maps = np.asarray(small_map(lambda h, z: tangent(z[0], h, z[1], z[2])[1])(h, starts))
     space, p = system.space, trajectory.p
     total, together, steps = np.eye(maps.shape[1]), [], []
     for i, T in enumerate(maps):

@@ -1,5 +1,7 @@
 """Shared by all tests: seeded randomness, and systems that are compiled once in each worker."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,9 @@ import pytest
 from hypothesis import settings
 
 import accion as ac
+
+# Where a test says nothing, NumPy allows a relative 1e-7. Here it is 1e-9; a test that needs more says how much, and why.
+np.testing.assert_allclose = partial(np.testing.assert_allclose, rtol=1e-9)
 
 settings.register_profile("accion", derandomize=True, deadline=None, max_examples=25, print_blob=True)
 settings.load_profile("accion")

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 import accion as ac
 from accion.engines import auto, native
-from accion.engines.interpreter import Unsupported
+from accion.engines.errors import Unsupported
 from accion.methods import GeneralizedAlpha
 from accion.newton import solve
 from tests.conftest import PENDULUM
@@ -126,6 +126,15 @@ def test_what_is_not_known_is_named():
         native.compiled(jnp.sin, X.astype(np.float32))
     with pytest.raises(Unsupported, match="entries"):
         native.compiled(lambda x: jnp.outer(x, jnp.arange(1e5)).sum(), X)
+
+
+def test_what_the_c_library_lacks_is_named(monkeypatch):
+    from accion.engines import llvm
+
+    monkeypatch.setattr(llvm, "library", lambda: {"sin"})
+    native.compiled(jnp.sin, X)
+    with pytest.raises(Unsupported, match="cbrt, which the C library lacks"):
+        native.compiled(jnp.cbrt, X)
 
 
 # ---------------------------------------------------------------- simulations

@@ -126,7 +126,7 @@ def all_increments(space, q):
 def newton(system, method, t0, h, steps, path, ends):
     """The path that solves all equations, and how many iterations it took."""
     problem = (system, method, t0, h, steps)
-    error, how = size(equations(*problem, path, ends)), f"in {ITERATIONS} iterations"
+    error, how = off(problem, path, ends), f"in {ITERATIONS} iterations"
     for i in range(ITERATIONS):
         extent = 1 + max(float(jnp.max(jnp.abs(leaf))) for leaf in jax.tree.leaves(path.q))
         step = linear_step(system, equations(*problem, path, ends), derivatives(*problem, path, ends), steps, extent)
@@ -176,6 +176,12 @@ def size(residual):
     return max(float(np.max(np.abs(np.asarray(part)), initial=0.0)) for part in residual)
 
 
+def off(problem, path, ends):
+    """How far a path is from solving the equations."""
+    system, method, t0, h, steps = problem
+    return size(equations(system, method, t0, h, steps, path, ends))
+
+
 def improved(problem, path, ends, step, error):
     """What `damped` returns, and the change: that of the step or, where it does not help, without its weakest directions if that does.
 
@@ -188,7 +194,7 @@ def improved(problem, path, ends, step, error):
         for k in range(1, step.weak.shape[1] + 1):
             less = parted(system, steps, step.without(k))
             other = moved(system.space, path, *less)
-            if (rest := size(equations(*problem, other, ends))) < 0.1 * min(left, error):
+            if (rest := off(problem, other, ends)) < 0.1 * min(left, error):
                 return other, rest, 1.0, less
     return new, left, scale, change
 
@@ -206,7 +212,7 @@ def damped(problem, path, ends, change, error):
     for _ in range(HALVINGS):
         e, dlam = change
         new = moved(system.space, path, scale * e, scale * dlam)
-        left = size(equations(*problem, new, ends))
+        left = off(problem, new, ends)
         # Far from a solution a full step may pass through larger residuals; near it, rounding lets them grow a little.
         if np.isfinite(left) and left <= max(2.0 * error, 1e-9):
             return new, left, scale

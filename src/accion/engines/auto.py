@@ -48,7 +48,7 @@ def native(make, name, f, *examples, engine="auto") -> Any:
     if engine == "xla" or not AVAILABLE:
         return None
     from accion.engines import native as engine_of  # llvmlite is imported where it is wanted
-    from accion.engines.interpreter import Unsupported
+    from accion.engines.errors import Unsupported
 
     if size(examples) > LARGEST:
         found: Any = f"more than {LARGEST} numbers"

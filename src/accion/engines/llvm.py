@@ -5,9 +5,12 @@ LLVM's own passes over the text are left out: they take as long as code generati
 
 import ctypes
 import struct
+import sys
+from functools import cache
 
 import llvmlite.binding as binding
 
+from accion.engines.errors import Unsupported
 from accion.engines.graph import Branches, DenseSolve, Graph, Loop, Value
 from accion.engines.solver import elimination
 
@@ -16,6 +19,8 @@ INTRINSICS = {"sqrt": "sqrt", "sin": "sin", "cos": "cos", "exp": "exp", "log": "
               "round": "roundeven", "round_away": "round", "exp2": "exp2", "pow": "pow"}  # fmt: skip
 LIBRARY = {"tan", "tanh", "sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "log1p", "expm1", "cbrt", "erf", "erfc",
            "atan2"}  # fmt: skip
+PERHAPS = {"fmod", "floor", "ceil", "round", "roundeven"}  # and of those that some processors do themselves
+FROM_LIBRARY = {"sin", "cos", "exp", "log", "exp2", "pow"}  # LLVM's own names of functions that it calls there
 FLOATS = {"add": "fadd contract", "sub": "fsub contract", "mul": "fmul contract", "div": "fdiv", "rem": "frem"}
 INTEGERS = {"add": "add", "sub": "sub", "mul": "mul", "div": "sdiv", "rem": "srem", "and": "and", "or": "or", "xor": "xor"}
 FLOAT_TESTS = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "above_or_nan": "ugt"}
@@ -244,7 +249,28 @@ def program(graph: Graph, buffers, integers=()):
         solver = Function(elimination(n), f"solve{n}", ["A"])
         parts.append(solver.text)
         declarations |= solver.declarations
+    if lacking := missing(declarations):
+        raise Unsupported(f"{', '.join(lacking)}, which the C library lacks")
     return "\n".join([*declarations.values(), *parts]), len(main.lines)
+
+
+@cache
+def library():
+    """The functions of the C library that a program may call, told to LLVM by their addresses; their names.
+
+    LLVM ends the process for a function that it does not find.
+    """
+    found = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
+    names = {name for name in LIBRARY | FROM_LIBRARY | PERHAPS if hasattr(found, name)}
+    for name in names:
+        binding.add_symbol(name, ctypes.cast(getattr(found, name), ctypes.c_void_p).value)
+    return names
+
+
+def missing(declarations):
+    """The functions that a program calls and that the C library lacks."""
+    called = {name.removeprefix("llvm.").removesuffix(".f64") for name in declarations}
+    return sorted(called & (LIBRARY | FROM_LIBRARY) - library())
 
 
 class Machine:

@@ -14,8 +14,9 @@ from jax.extend.core import jaxprs_in_params
 
 from accion.engines import llvm
 from accion.engines.arrays import entries, of_shape, unpack
+from accion.engines.errors import Unsupported
 from accion.engines.graph import INTEGER, Graph
-from accion.engines.interpreter import Interpreter, Unsupported, kind_of
+from accion.engines.interpreter import Interpreter, kind_of
 
 MOST = 20_000  # lines of LLVM's language; beyond, its time grows faster than the program (half a second for 4000)
 

@@ -248,6 +248,7 @@ def test_ctrl_c_leaves_a_page_and_no_process(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "program.py"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": os.pathsep.join([*sys.path, root])},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests that run in the background ignore it, and so would this
     )  # fmt: skip
     assert process.stdout is not None
     line = process.stdout.readline()  # as it ends, while the other still runs

@@ -9,9 +9,12 @@ import pytest
 from hypothesis import settings
 
 import accion as ac
+from accion.engines import auto
 
 # Where a test says nothing, NumPy allows a relative 1e-7. Here it is 1e-9; a test that needs more says how much, and why.
 np.testing.assert_allclose = partial(np.testing.assert_allclose, rtol=1e-9)
+
+auto.STRICT = True
 
 settings.register_profile("accion", derandomize=True, deadline=None, max_examples=25, print_blob=True)
 settings.load_profile("accion")

@@ -119,7 +119,56 @@ def well(x, a):
 GRADIENT = native.compiled(jax.grad(well), X, 1.0)
 
 
+def test_truth_values_have_an_order():
+    b, c = np.array([False, False, True, True]), np.array([False, True, False, True])
+    assert_same(lambda b, c: [b < c, b > c, b <= c, b >= c, b == c, jnp.maximum(b, c), jnp.minimum(b, c), jnp.max(b), jnp.min(c), b @ c], b, c)
+    assert_same(lambda b, i: [b.at[i].max(True), b.at[i].min(False)], b, 1)
+
+
+def test_integers_of_32_bits_stay_such():
+    n = np.array([-3, 2**31 - 1, 7], np.int32)
+    assert_same(lambda n: [n + 5, n * 2000000000, (n + 1).astype(float), (n + 5) > 0, n.sum(), -n, n.astype(jnp.int64) * 3], n)
+    assert_same(lambda x: x.astype(jnp.int32), np.array([1e300, -1e300, 3e9, np.nan, -2.7]))
+    assert_same(lambda n: n.astype(jnp.int32).astype(float), np.array([2**40 + 5, -(2**31), 2**31]))
+    assert_same(lambda n: [jnp.argmin(n), jnp.argmax(n)], np.array([5, -(2**63), 3]))
+
+
+def test_a_batch_of_loops():
+    """Each ends at its own time, and those that are done stay."""
+    assert_same(jax.vmap(lambda a: jax.lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + jnp.abs(a) + 0.1, s[1] + 1), (a, 0))), X)
+
+
+def test_derivatives_of_the_dense_solver():
+    """What is left of it after differentiation is not taken for it, nor is a function of the user's with such a name."""
+    rng = np.random.default_rng(5)
+    M, b, c = rng.normal(size=(5, 5)), rng.normal(size=5), rng.normal(size=5)
+    assert_same(lambda M, b, c: jax.grad(lambda M, b: solve(M, b) @ c, (0, 1))(M, b), M, b, c, rtol=1e-9)
+    assert_same(lambda M, b: [jax.jacfwd(solve)(M, b), jax.jacrev(solve, 1)(M, b)], M, b, rtol=1e-9)
+
+    @jax.jit
+    def dense_solve(M, b):
+        return M @ b
+
+    assert_same(lambda M, b: dense_solve(M, b), M, b)
+
+
+def test_signs_of_zero_and_rounding():
+    assert_same(lambda y: [jnp.arctan2(0.0 - y, -1.0), jnp.arctan2(y + 0.0, -1.0)], 0.0)
+    halves = np.array([0.49999999999999994, 0.5, -0.5, 2.5, 2.0**52 + 1])
+    assert_same(lambda x: jax.lax.round(x, jax.lax.RoundingMethod.AWAY_FROM_ZERO), halves)
+    assert_same(lambda: jax.lax.round(jnp.asarray(halves), jax.lax.RoundingMethod.AWAY_FROM_ZERO))
+    assert_same(lambda a: [a.sum(1), a.max(1, initial=0.0)], np.zeros((0, 3)))
+
+
+def test_rows_of_which_there_are_none_and_numbers_that_are_traced():
+    assert auto.small_map(lambda c, x: c * x)(2.0, np.zeros((0, 3))).shape == (0, 3)
+    slope = jax.grad(lambda k: auto.small_jit(lambda x: jnp.sum(x * k))(np.ones(2)))(3.0)
+    assert float(slope) == 2.0
+
+
 def test_what_is_not_known_is_named():
+    with pytest.raises(Unsupported, match="a function of its own"):
+        native.compiled(lambda x, i: x.at[i].apply(jnp.sin), X, 1)
     with pytest.raises(Unsupported, match="sort"):
         native.compiled(jnp.sort, X)
     with pytest.raises(Unsupported, match="float32"):
@@ -214,6 +263,23 @@ def test_engine_is_checked(monkeypatch):
     monkeypatch.setattr(auto, "AVAILABLE", False)
     with pytest.raises(ValueError, match="needs llvmlite"):
         ac.simulate(PENDULUM, ac.Midpoint(), **start, engine="native")
+
+
+def test_an_error_of_the_engine_is_not_in_the_way(monkeypatch):
+    """XLA serves; here, and where the engine is asked for by its name, it is raised."""
+
+    def broken(*args):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(native, "machine", broken)
+    start = {"q0": [0.1, 0.2], "v0": [0.0, 0.0], "h": 0.1, "steps": 1}
+    fresh = ac.System(lambda t, q, v, p: 0.5 * v @ v, ac.Euclidean(2))
+    with pytest.raises(ZeroDivisionError):
+        ac.simulate(fresh, ac.Midpoint(), **start)
+    monkeypatch.setattr(auto, "STRICT", False)
+    with pytest.raises(ZeroDivisionError):
+        ac.simulate(fresh, ac.Midpoint(), **start, engine="native")
+    assert ac.simulate(fresh, ac.Midpoint(), **start).engine == "xla"
 
 
 def test_programs_are_bounded(monkeypatch):

@@ -45,11 +45,11 @@ def failure(again, system, method, first, t0, h, steps, trajectory, engine):
     elif math.isfinite(residual):
         what = (
             f"Newton's method did not converge in {newton.ITERATIONS} iterations; the momentum balance is off by {residual:.3g}, "
-            f"where |p| = {float(jnp.max(jnp.abs(state.p))):.3g}{least_squares(scheme, state, t, h)}"
+            f"where |p| = {float(jnp.max(jnp.abs(state.p))):.3g}{least_squares(scheme, state, t, h, engine)}"
         )
     else:
         what = "the derivatives of the Lagrangian or the force are not finite on the way to a solution, or D12 Ld is singular there"
-        what += least_squares(scheme, state, t, h)
+        what += least_squares(scheme, state, t, h, engine)
     if isinstance(system, ThermalSystem):
         what += f"; before it, T = {np.asarray(system.temperature(t, state.q, state.x[: system.space.dim] / h)).tolist()}"
     advice = f"Try a smaller h (such as {float(h) / 4:.3g}), look at the last good state (error.trajectory), or pass throw=False to go on with NaN."
@@ -69,7 +69,7 @@ def outside(scheme, unknowns, state, h):
     return scheme.system.step_space.beyond(moved) if np.all(np.isfinite(moved)) else None
 
 
-def least_squares(scheme, state, t, h):
+def least_squares(scheme, state, t, h, engine):
     """What least squares finds where Newton's method found nothing: whether the equations of the step have a solution at all, in words."""
     from scipy import optimize
 
@@ -77,8 +77,8 @@ def least_squares(scheme, state, t, h):
         return scheme_of(system, scheme.method).residual(unknowns, state, t, h)
 
     examples = (scheme.system, state.guess, state)
-    value = callable_of(("remaining", scheme.method, t, float(h)), remaining, *examples)
-    slope = callable_of(("slopes", scheme.method, t, float(h)), jax.jacfwd(remaining, argnums=1), *examples)
+    value = callable_of(("remaining", scheme.method, t, float(h)), remaining, *examples, engine=engine)
+    slope = callable_of(("slopes", scheme.method, t, float(h)), jax.jacfwd(remaining, argnums=1), *examples, engine=engine)
     residual, slopes = (lambda x, f=f: f(scheme.system, x, state) for f in (value, slope))
     first, J = np.asarray(residual(state.guess)), np.asarray(slopes(state.guess))
     if not (np.all(np.isfinite(first)) and np.all(np.isfinite(J))):

@@ -35,11 +35,11 @@ class Root(NamedTuple):
 
 def solve(A, b):
     """x with A x = b, shape (n,): Gaussian elimination with row pivoting; linear, and so transposable, in `b`."""
-    return dense_solve(A, b)
+    return accion_dense_solve(A, b)
 
 
 @jax.jit  # The native engine knows it by its name, and makes it a function of its own.
-def dense_solve(A, b):
+def accion_dense_solve(A, b):
     n = b.shape[0]
     if n > SMALL:
         return jnp.linalg.solve(A, b)

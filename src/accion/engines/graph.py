@@ -2,7 +2,8 @@
 
 Values are simplified and shared while they are made: constants are folded, terms with a factor of zero vanish (so that derivatives are
 as sparse as they are on paper), equal terms are computed once, and a term that does not change in a loop is computed before it.
-A constant zero times anything is zero here, infinity and NaN included.
+A constant zero times anything, or divided by anything, is zero here, infinity and NaN included: derivatives are full of such terms, and where they
+would be NaN the function itself is not finite, which is looked at.
 """
 
 import math
@@ -12,7 +13,21 @@ from typing import Any
 
 import numpy as np
 
+from accion.engines.errors import Unsupported
+
 FLOAT, INTEGER, BOOLEAN = "f", "i", "b"
+
+
+def kind_of(dtype):
+    """The kind of numbers of a type of NumPy's."""
+    dtype = np.dtype(dtype)
+    if dtype == np.float64:
+        return FLOAT
+    if dtype == np.bool_:
+        return BOOLEAN
+    if dtype in (np.int32, np.int64):
+        return INTEGER
+    raise Unsupported(f"numbers of type {dtype}")
 
 
 class Value:
@@ -74,9 +89,15 @@ class DenseSolve:
     results: list = field(default_factory=list)
 
 
+def round_away(a):
+    """The nearest integer, of two the larger in size."""
+    whole = np.trunc(a)
+    return np.copysign(whole + (np.abs(a - whole) >= 0.5) * np.sign(a), a) if np.isfinite(a) else a
+
+
 UNARY = {
     "neg": lambda a: -a, "abs": abs, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos, "tan": np.tan, "exp": np.exp, "log": np.log,
-    "floor": np.floor, "ceil": np.ceil, "round": np.rint, "round_away": lambda a: np.copysign(np.floor(np.abs(a) + 0.5), a),
+    "floor": np.floor, "ceil": np.ceil, "round": np.rint, "round_away": round_away,
     "tanh": np.tanh, "sinh": np.sinh, "cosh": np.cosh, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
     "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "log1p": np.log1p, "expm1": np.expm1, "cbrt": np.cbrt,
     "erf": lambda a: math.erf(a), "erfc": lambda a: math.erfc(a), "exp2": np.exp2,
@@ -108,7 +129,7 @@ class Graph:
         return Value(op, args, kind, region, self.count, lo, hi)
 
     def constant(self, number, kind):
-        number = float(number) if kind == FLOAT else bool(number) if kind == BOOLEAN else int(number)
+        number = float(number) if kind == FLOAT else bool(number) if kind == BOOLEAN else (int(number) + 2**63) % 2**64 - 2**63
         key = (kind, struct.pack("d", number) if kind == FLOAT else number)
         if key not in self.constants:
             bounds = (number, number) if kind == INTEGER else (None, None)
@@ -171,6 +192,8 @@ class Graph:
         return self.value(op, (a,), a.kind)
 
     def binary(self, op, a, b):
+        if a.kind == BOOLEAN:
+            op = {"max": "or", "add": "or", "min": "and", "mul": "and"}.get(op, op)
         if a.is_constant and b.is_constant:
             return self.constant(self.folded(op, a, b), a.kind)
         if a.kind == BOOLEAN:
@@ -204,6 +227,8 @@ class Graph:
         if zero(b):
             return a
         if zero(a):
+            if op == "sub" and a.kind == FLOAT:
+                return self.value(op, (a, b), FLOAT)  # 0 - 0 is 0, and -0 is not, on which side of a cut a function is
             return b if op == "add" else self.unary("neg", b)
         if b.op == "neg":
             return self.binary("sub" if op == "add" else "add", a, b.args[0])
@@ -265,6 +290,9 @@ class Graph:
     def compare(self, op, a, b):
         if a.is_constant and b.is_constant:
             return self.constant(COMPARE[op](a.args[0], b.args[0]), BOOLEAN)
+        if a.kind == BOOLEAN and op not in ("eq", "ne"):  # False < True; the truth values of LLVM have a sign
+            a, b = (b, a) if op in ("gt", "ge") else (a, b)
+            return self.binary("and" if op in ("lt", "gt") else "or", self.negation(a), b)
         if a.kind == INTEGER and None not in (a.lo, a.hi, b.lo, b.hi):
             if op in ("lt", "ge") and (a.hi < b.lo or a.lo >= b.hi):
                 return self.constant((a.hi < b.lo) == (op == "lt"), BOOLEAN)
@@ -297,13 +325,25 @@ class Graph:
     def convert(self, a, kind):
         if a.kind == kind:
             return a
-        if a.is_constant and not (kind == INTEGER and not math.isfinite(a.args[0])):
-            return self.constant(a.args[0], kind)
+        if a.is_constant and math.isfinite(a.args[0]):
+            number = a.args[0]
+            return self.constant(min(max(int(number), -(2**63)), 2**63 - 1) if kind == INTEGER else number, kind)
         if kind == BOOLEAN:
             return self.compare("ne", a, self.constant(0, a.kind))
         found = self.value(f"{a.kind}_to_{kind}", (a,), kind)
         if a.kind == BOOLEAN and kind == INTEGER:
             found.lo, found.hi = 0, 1
+        return found
+
+    def narrow(self, a):
+        """The integer `a` as one of 32 bits."""
+        half = 2**31
+        if a.is_constant:
+            return self.constant((a.args[0] + half) % (2 * half) - half, INTEGER)
+        if a.lo is not None and a.hi is not None and -half <= a.lo and a.hi < half:
+            return a
+        found = self.value("narrow", (a,), INTEGER)
+        found.lo, found.hi = -half, half - 1
         return found
 
     def is_finite(self, a):

@@ -11,9 +11,9 @@ from jax.extend.core import ClosedJaxpr, Literal
 from accion.engines import moves
 from accion.engines.arrays import entries, of_shape, unpack
 from accion.engines.errors import Unsupported
-from accion.engines.graph import BOOLEAN, FLOAT, INTEGER, Graph
+from accion.engines.graph import BOOLEAN, FLOAT, INTEGER, Graph, kind_of
 
-DENSE_SOLVE = "dense_solve"  # the name of the function that solves A x = b
+DENSE_SOLVE = "accion_dense_solve"  # the name of the function that solves A x = b
 WRITTEN_OUT = 4  # unknowns of a dense solver; beyond, it is a function of its own
 UNROLLED = 64  # turns of a loop of fixed length that are written out
 UNARY = {"neg", "abs", "sqrt", "sin", "cos", "tan", "exp", "log", "floor", "ceil", "tanh", "sinh", "cosh", "asin", "acos", "atan",
@@ -27,18 +27,8 @@ CUMULATIVE = {"cumsum": "add", "cumprod": "mul", "cummax": "max", "cummin": "min
 # Primitives that are a call of another jaxpr, which is the parameter named.
 CALLS = {"pjit": "jaxpr", "jit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr", "custom_jvp_call": "call_jaxpr",
          "custom_vjp_call": "call_jaxpr", "custom_vjp_call_jaxpr": "fun_jaxpr", "remat": "jaxpr", "checkpoint": "jaxpr"}  # fmt: skip
+CONTROL = {"cond", "while", "scan"}
 SAME = {"copy", "copy_p", "stop_gradient", "optimization_barrier"}
-
-
-def kind_of(dtype):
-    dtype = np.dtype(dtype)
-    if dtype == np.float64:
-        return FLOAT
-    if dtype == np.bool_:
-        return BOOLEAN
-    if dtype in (np.int32, np.int64):
-        return INTEGER
-    raise Unsupported(f"numbers of type {dtype}")
 
 
 class Interpreter:
@@ -74,10 +64,20 @@ class Interpreter:
         return of_shape(shape, [f(*row) for row in zip(*lists, strict=True)])
 
     def carry_out(self, equation, x):
-        """The results of one equation of a jaxpr on the arrays x."""
+        """The results of one equation of a jaxpr on the arrays x; integers of 32 bits stay such."""
+        results = self.results(equation, x)
+        if equation.primitive.name in CALLS or equation.primitive.name in CONTROL:
+            return results
+        pairs = zip(equation.outvars, results, strict=True)
+        return [self.each(self.graph.narrow, a) if v.aval.dtype == np.int32 else a for v, a in pairs]
+
+    def results(self, equation, x):
         name, P, g = equation.primitive.name, equation.params, self.graph
         if name in CALLS:
-            return self.called(P[CALLS[name]], P.get("name"), x)
+            # What is left of a solver after differentiation has its name, and other results.
+            shapes = [v.aval.shape for v in equation.outvars]
+            solver = P.get("name") == DENSE_SOLVE and shapes == [v.aval.shape for v in equation.invars[1:2]]
+            return self.called(P[CALLS[name]], solver, x)
         if name in BINARY:
             return [self.each(lambda a, b: self.checked(BINARY[name], a, b), *x)]
         if name in UNARY:
@@ -93,9 +93,9 @@ class Interpreter:
             raise Unsupported(f"the primitive {name}")
         return rule(self, equation, x)
 
-    def called(self, closed, name, x):
+    def called(self, closed, solver, x):
         """A call: written out where it stands, but a dense solver of several unknowns, which is one function of the program."""
-        solver = name == DENSE_SOLVE and len(x) == 2 and x[1].ndim == 1 and x[0].shape == 2 * x[1].shape
+        solver = solver and len(x) == 2 and x[1].ndim == 1 and x[0].shape == 2 * x[1].shape
         if solver and x[1].size > WRITTEN_OUT and not all(v.is_constant for v in entries(x)):
             return [of_shape(x[1].shape, self.graph.dense_solve(entries(x), x[1].size))]
         return self.call(closed, x)
@@ -162,8 +162,11 @@ def negation(self, equation, x):
 
 
 def converted(self, equation, x):
-    kind = kind_of(equation.params["new_dtype"])
-    return [self.each(lambda a: self.graph.convert(a, kind), x[0])]
+    g, kind = self.graph, kind_of(equation.params["new_dtype"])
+    result = self.each(lambda a: g.convert(a, kind), x[0])
+    if equation.params["new_dtype"] == np.int32 and x[0].size and x[0].ravel()[0].kind == FLOAT:
+        result = self.each(lambda a: g.clamp(a, -(2**31), 2**31 - 1), result)
+    return [result]
 
 
 def chosen(self, equation, x):
@@ -174,7 +177,7 @@ def chosen(self, equation, x):
     result = cases[-1]
     for i in reversed(range(len(cases) - 1)):
         number = g.constant(i, INTEGER)
-        result = self.each(lambda w, a, b, n=number: g.select(g.compare("eq", w, n), a, b), which, cases[i], result)
+        result = self.each(lambda w, a, b, n=number: g.select(g.compare("le", w, n), a, b), which, cases[i], result)
     return [result]
 
 
@@ -196,8 +199,11 @@ def reduction(self, equation, x):
     g, (a,), out = self.graph, x, equation.outvars[0].aval
     op, axes = REDUCE[equation.primitive.name], equation.params["axes"]
     kept = [i for i in range(a.ndim) if i not in axes]
-    rows = a.transpose([*kept, *axes]).reshape(int(np.prod(out.shape, dtype=int)), -1).tolist()
+    terms = int(np.prod([a.shape[i] for i in axes], dtype=int))
+    rows = a.transpose([*kept, *axes]).reshape(int(np.prod(out.shape, dtype=int)), terms).tolist()
     kind = kind_of(out.dtype)
+    if not terms and op in ("max", "min") and kind != FLOAT:
+        raise Unsupported("the largest of no integers")
     return [of_shape(out.shape, [reduce(lambda u, v: g.binary(op, u, v), row) if row else g.constant(EMPTY[op], kind) for row in rows])]
 
 
@@ -238,12 +244,12 @@ def extremum(self, equation, x):
 
     def first(values):
         values = [g.convert(v, INTEGER) if v.kind == BOOLEAN else v for v in values]
-        values = [g.unary("neg", v) for v in values] if least else values
         best, at = values[0], g.constant(0, INTEGER)
         for i, v in enumerate(values[1:], start=1):
-            better = g.compare("gt", v, best)
+            one, other = (best, v) if least else (v, best)
+            better = g.compare("gt", one, other)
             if v.kind == FLOAT:  # a NaN takes the place of a number, and keeps it
-                better = g.binary("and", g.compare("above_or_nan", v, best), g.compare("eq", best, best))
+                better = g.binary("and", g.compare("above_or_nan", one, other), g.compare("eq", best, best))
             best, at = g.select(better, v, best), g.select(better, g.constant(i, INTEGER), at)
         return at
 
@@ -282,11 +288,24 @@ def while_loop(self, equation, x):
         changed = iter(unpack(values, shapes))
         return [next(changed) if m else s for s, m in zip(starts, moving, strict=True)]
 
-    ends = self.graph.loop(
-        entries([s for s, m in zip(starts, moving, strict=True) if m]),
-        lambda values: self.call(P["cond_jaxpr"], [*for_test, *whole(values)])[0][()],
-        lambda values: entries([e for e, m in zip(self.call(P["body_jaxpr"], [*for_body, *whole(values)]), moving, strict=True) if m]),
-    )
+    g = self.graph
+
+    def going(values):
+        return self.call(P["cond_jaxpr"], [*for_test, *whole(values)])[0]
+
+    def test(values):  # of a batch: while one goes on
+        return reduce(lambda u, v: g.binary("or", u, v), entries([going(values)]), g.constant(False, BOOLEAN))
+
+    def body(values):
+        after = self.call(P["body_jaxpr"], [*for_body, *whole(values)])
+        new = [e for e, m in zip(after, moving, strict=True) if m]
+        if P["cond_jaxpr"].out_avals[0].shape:  # those of a batch that are done stay
+            which, old = going(values), unpack(values, shapes)
+            chosen = [which.reshape(which.shape + (1,) * (o.ndim - which.ndim)) for o in old]
+            new = [self.each(g.select, c, e, o) for c, e, o in zip(chosen, new, old, strict=True)]
+        return entries(new)
+
+    ends = g.loop(entries([s for s, m in zip(starts, moving, strict=True) if m]), test, body)
     return whole(ends)
 
 

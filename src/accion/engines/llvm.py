@@ -111,6 +111,8 @@ class Function:
                 return self.function("llvm.fabs.f64", "f", args)
             self.declarations["llvm.abs.i64"] = "declare i64 @llvm.abs.i64(i64, i1)"
             return f"call i64 @llvm.abs.i64(i64 {r[0]}, i1 false)"
+        if op == "narrow":
+            return f"ashr i64 {self.temporary(f'shl i64 {r[0]}, 32')}, 32"
         if op == "select":
             return f"select i1 {r[0]}, {t} {r[1]}, {t} {r[2]}"
         if op == "not":
@@ -281,7 +283,9 @@ class Machine:
         binding.initialize_native_asmprinter()
         target = binding.Target.from_default_triple()
         machine = target.create_target_machine(opt=2, cpu=binding.get_host_cpu_name(), features=binding.get_host_cpu_features().flatten())
-        self.engine = binding.create_mcjit_compiler(binding.parse_assembly(text), machine)
+        module = binding.parse_assembly(text)
+        module.verify()
+        self.engine = binding.create_mcjit_compiler(module, machine)
         self.engine.finalize_object()
         types = [*[ctypes.c_void_p] * pointers, *[ctypes.c_int64] * integers]
         self.run = ctypes.CFUNCTYPE(None, *types)(self.engine.get_function_address("run"))

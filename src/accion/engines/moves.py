@@ -5,7 +5,8 @@ from functools import reduce
 import numpy as np
 
 from accion.engines.arrays import of_shape
-from accion.engines.graph import FLOAT, INTEGER
+from accion.engines.errors import Unsupported
+from accion.engines.graph import FLOAT, INTEGER, kind_of
 
 
 def constant_index(i):
@@ -78,7 +79,7 @@ def reverse(g, equation, x):
 
 def iota(g, equation, x):
     shape, axis = equation.params["shape"], equation.params["dimension"]
-    kind = FLOAT if np.issubdtype(equation.params["dtype"], np.floating) else INTEGER
+    kind = kind_of(equation.params["dtype"])
     numbers = np.broadcast_to(np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))]), shape)
     return of_shape(shape, [g.constant(i, kind) for i in numbers.ravel().tolist()])
 
@@ -154,6 +155,8 @@ def scatter(g, equation, x):
     (a, indices, updates), P = x, equation.params
     d, name = P["dimension_numbers"], equation.primitive.name.replace("_", "-")
     combine = {"scatter": None, "scatter-add": "add", "scatter-mul": "mul", "scatter-min": "min", "scatter-max": "max"}[name]
+    if name == "scatter" and P["update_jaxpr"] is not None:
+        raise Unsupported("a scatter with a function of its own")
     clip = "CLIP" in str(P["mode"])
     within = [i for i in range(a.ndim) if i not in d.inserted_window_dims and i not in d.operand_batching_dims]
     window = {axis: updates.shape[j] for axis, j in zip(within, d.update_window_dims, strict=True)}

@@ -10,13 +10,14 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.core import Tracer
 from jax.extend.core import jaxprs_in_params
 
 from accion.engines import llvm
 from accion.engines.arrays import entries, of_shape, unpack
-from accion.engines.errors import Unsupported
-from accion.engines.graph import INTEGER, Graph
-from accion.engines.interpreter import Interpreter, kind_of
+from accion.engines.errors import Traced, Unsupported
+from accion.engines.graph import INTEGER, Graph, kind_of
+from accion.engines.interpreter import Interpreter
 
 MOST = 20_000  # lines of LLVM's language; beyond, its time grows faster than the program (half a second for 4000)
 
@@ -25,13 +26,15 @@ def slots(avals):
     return [int(np.prod(a.shape, dtype=int)) for a in avals]
 
 
-def packed(leaves):
-    """The numbers of arrays one after the other, 64 bits each."""
-    parts = []
-    for leaf in leaves:
-        a = np.asarray(leaf)
-        parts.append(np.ravel(a if a.dtype == np.float64 else a.astype(np.int64).view(np.float64)))
-    return np.concatenate([np.zeros(0), *parts])
+def packed(leaves, avals):
+    """The numbers of arrays of these types one after the other, 64 bits each."""
+    return np.concatenate([np.zeros(0), *(np.ravel(bits(leaf, aval)) for leaf, aval in zip(leaves, avals, strict=True))])
+
+
+def bits(leaf, aval):
+    """An array of the type of `aval` as 64 bits for each number."""
+    a = np.asarray(leaf, dtype=aval.dtype)
+    return a if a.dtype == np.float64 else a.astype(np.int64).view(np.float64)
 
 
 def unpacked(buffer, avals, rows=None):
@@ -72,6 +75,8 @@ def entries_of(jaxpr):
 def traced(f, *examples):
     """The jaxpr of `f` and the shapes of its results."""
     closed, shape = jax.make_jaxpr(f, return_shape=True)(*examples)
+    if any(isinstance(c, Tracer) for c in closed.consts):
+        raise Traced
     if entries_of(closed.jaxpr) > 4 * MOST:
         raise Unsupported(f"functions of more than {4 * MOST} entries")
     return closed, shape
@@ -95,7 +100,7 @@ def compiled(f, *examples):
     size = sum(slots(avals))
 
     def call(*args):
-        inputs, outputs = packed(jax.tree.leaves(args)), np.empty(size)
+        inputs, outputs = packed(jax.tree.leaves(args), closed.in_avals), np.empty(size)
         code.run(inputs.ctypes.data, outputs.ctypes.data)
         return jax.tree.unflatten(tree, unpacked(outputs, avals))
 
@@ -136,9 +141,9 @@ def folded(f, constants, carry, row):
     width = sum(slots(out_avals))
 
     def call(constants, carry, rows, count):
-        state, given = packed(jax.tree.leaves(carry)), packed(jax.tree.leaves(constants))
-        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(rows)]
-        flat: Any = [packed([leaf]).reshape(count, -1) for leaf in leaves]
+        state, given = packed(jax.tree.leaves(carry), state_avals), packed(jax.tree.leaves(constants), avals)
+        pairs = zip(jax.tree.leaves(rows), row_avals, slots(row_avals), strict=True)
+        flat: Any = [bits(leaf, aval).reshape(count, size) for leaf, aval, size in pairs]
         inputs = np.ascontiguousarray(np.concatenate(flat, axis=1)) if flat else np.empty(0)
         outputs = np.empty((count, width))
         code.run(*[a.ctypes.data for a in (given, state, inputs, outputs)], count)

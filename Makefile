@@ -3,13 +3,17 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 
-.PHONY: run test lint types fresh audit benchmark figures clean
+.PHONY: run test quick lint types fresh audit benchmark figures clean
 
 run: .venv/installed
 	$(BIN)/accion reproduce
 
 test: .venv/installed-dev
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+# A part of the tests that touches every room (tests/quick.txt).
+quick: .venv/installed-dev
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m quick
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

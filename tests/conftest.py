@@ -1,6 +1,7 @@
 """Shared by all tests: seeded randomness, and systems that are compiled once in each worker."""
 
 from functools import partial
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +19,21 @@ auto.STRICT = True
 
 settings.register_profile("accion", derandomize=True, deadline=None, max_examples=25, print_blob=True)
 settings.load_profile("accion")
+
+
+def quick():
+    """(room, file or test) of tests/quick.txt."""
+    lines = (Path(__file__).parent / "quick.txt").read_text().splitlines()
+    return [tuple(line.split()) for line in lines if line and not line.startswith("#")]
+
+
+def pytest_collection_modifyitems(items):
+    """The tests of tests/quick.txt are marked: pytest -m quick."""
+    chosen = {name for _, name in quick()}
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        if name in chosen or name.partition("::")[0] in chosen:
+            item.add_marker("quick")
 
 
 @pytest.fixture

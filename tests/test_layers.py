@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import accion
+from tests.conftest import quick
 
 # Each may import from those before it only.
 ORDER = [
@@ -87,6 +88,15 @@ def test_what_is_missing_is_named(monkeypatch):
         ipopt.load()
     with pytest.raises(ImportError, match=r"needs dask: pip install 'accion\[cluster\]'"):
         next(on_cluster(None, None, [], None))
+
+
+def test_the_quick_tests_are_there_and_touch_every_room():
+    chosen = quick()
+    assert {room for room, _ in chosen} == set(ORDER)
+    root = Path(__file__).parents[1]
+    for _, name in chosen:
+        path, _, test = name.partition("::")
+        assert not test or f"def {test}(" in (root / path).read_text(), name
 
 
 def test_files_are_short():

@@ -11,7 +11,8 @@ from jax.extend.core import ClosedJaxpr, Literal
 from accion.engines import moves
 from accion.engines.arrays import entries, of_shape, unpack
 from accion.engines.errors import Unsupported
-from accion.engines.graph import BOOLEAN, FLOAT, INTEGER, Graph, kind_of
+from accion.engines.graph import Graph
+from accion.engines.kinds import BOOLEAN, FLOAT, INTEGER, kind_of
 
 DENSE_SOLVE = "accion_dense_solve"  # the name of the function that solves A x = b
 WRITTEN_OUT = 4  # unknowns of a dense solver; beyond, it is a function of its own

@@ -6,7 +6,7 @@ import numpy as np
 
 from accion.engines.arrays import of_shape
 from accion.engines.errors import Unsupported
-from accion.engines.graph import FLOAT, INTEGER, kind_of
+from accion.engines.kinds import FLOAT, INTEGER, kind_of
 
 
 def constant_index(i):

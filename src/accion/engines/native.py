@@ -16,8 +16,9 @@ from jax.extend.core import jaxprs_in_params
 from accion.engines import llvm
 from accion.engines.arrays import entries, of_shape, unpack
 from accion.engines.errors import Traced, Unsupported
-from accion.engines.graph import INTEGER, Graph, kind_of
+from accion.engines.graph import Graph
 from accion.engines.interpreter import Interpreter
+from accion.engines.kinds import INTEGER, kind_of
 
 MOST = 20_000  # lines of LLVM's language; beyond, its time grows faster than the program (half a second for 4000)
 

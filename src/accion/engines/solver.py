@@ -1,6 +1,7 @@
 """Gaussian elimination with row pivoting as a program of its own, over the memory of one matrix with its right-hand side."""
 
-from accion.engines.graph import FLOAT, INTEGER, Graph
+from accion.engines.graph import Graph
+from accion.engines.kinds import FLOAT, INTEGER
 
 
 def elimination(n):

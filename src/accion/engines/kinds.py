@@ -1,0 +1,19 @@
+"""Kinds of numbers."""
+
+import numpy as np
+
+from accion.engines.errors import Unsupported
+
+FLOAT, INTEGER, BOOLEAN = "f", "i", "b"
+
+
+def kind_of(dtype):
+    """The kind of numbers of a type of NumPy's."""
+    dtype = np.dtype(dtype)
+    if dtype == np.float64:
+        return FLOAT
+    if dtype == np.bool_:
+        return BOOLEAN
+    if dtype in (np.int32, np.int64):
+        return INTEGER
+    raise Unsupported(f"numbers of type {dtype}")

@@ -15,6 +15,7 @@ from sympy.simplify.fu import TR5, TR10i
 TRIGONOMETRIC = (sp.sin, sp.cos, sp.tan, sp.sinh, sp.cosh, sp.tanh)
 UNFACTORED = (sp.Piecewise, sp.Abs, sp.Max, sp.Min)  # what sp.factor cannot look into
 LARGE = 300  # operations beyond which it takes too long
+MANY = 8  # letters: in more of them SymPy factors for seconds, and finds nothing that is not seen at once
 AGAIN = 0.5  # seconds after which a deadline that did not arrive is sent again
 
 
@@ -122,7 +123,8 @@ def coefficient(c, search=True) -> Any:
     best = c
     if c.has(*TRIGONOMETRIC):
         best = joined(best, search)
-    return shorter(best, sp.factor_terms(best) if best.has(*UNFACTORED) or sp.count_ops(best) > LARGE else sp.factor(best))
+    large = sp.count_ops(best) > LARGE or len(best.free_symbols) > MANY
+    return shorter(best, sp.factor_terms(best) if best.has(*UNFACTORED) or large else sp.factor(best))
 
 
 def joined(c, search):

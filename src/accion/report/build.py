@@ -10,7 +10,7 @@ from accion.report.page import page
 from accion.report.workers import MOST, side_by_side
 
 # Those that take longest start first, so that no process is left alone with one at the end.
-LONGEST = ("acrobot", "two_link_arm", "satellite_attitude", "cart_pole", "kelly_cart_pole", "skate_parking", "double_pendulum", "free_top")
+LONGEST = ("quadrotor", "cart_pole", "acrobot", "satellite_attitude", "two_link_arm", "adiabatic_piston", "rolling_disk_se2", "splines")
 
 
 def reproduce(names, out, *, jobs=None, find=gallery.find, tell=lambda name, result=None: None):

@@ -240,6 +240,8 @@ def is_left(group):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are of POSIX")
 def test_ctrl_c_leaves_a_page_and_no_process(tmp_path):
     code = (
+        # Tests that run in the background ignore Ctrl-C, and what they start would too.
+        "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from accion import cli, gallery\nfrom tests.test_report import doctored\n"
         "if __name__ == '__main__':\n    gallery.find = doctored\n    cli.app(['reproduce', 'andrews', 'skate', '--jobs', '2', '--out', 'report'])\n"
     )
@@ -248,7 +250,6 @@ def test_ctrl_c_leaves_a_page_and_no_process(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "program.py"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": os.pathsep.join([*sys.path, root])},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests that run in the background ignore it, and so would this
     )  # fmt: skip
     assert process.stdout is not None
     line = process.stdout.readline()  # as it ends, while the other still runs

@@ -1,6 +1,8 @@
-"""Regions of attraction: 3,000 runs of six agents against NumPy, a million runs, and formations of many agents.
+"""Regions of attraction: 3,000 runs of six agents against NumPy, a million runs, and formations of
+many agents.
 
-    python benchmarks/attraction.py [--repeats 7] [--loop 100] [--runs 1000000] [--agents 1000 10000] [--json PATH] [--strict]
+    python benchmarks/attraction.py [--repeats 7] [--loop 100] [--runs 1000000] [--agents 1000
+    10000] [--json PATH] [--strict]
 """  # fmt: skip
 
 import argparse
@@ -95,13 +97,18 @@ def memory():
 def three_thousand(args):
     grid = [np.linspace(-REACH, REACH, 60), np.linspace(-REACH, REACH, 50)]
     rows = starts(grid)
-    only = lambda space=None: run_all(FORMATION, SHAPE, rows, ac.Trapezoid(), H, STEPS, Rule(), None, False, space)  # noqa: E731
+
+    def only(space=None):
+        return run_all(FORMATION, SHAPE, rows, ac.Trapezoid(), H, STEPS, Rule(), None, False, space)
+
     calls = {
         "accion, attraction()": lambda: attraction(FORMATION, 0, grid, h=H, steps=STEPS),
         "accion, the runs and their classes": only,
         "accion, with compensated summation": lambda: only(ac.Euclidean(12)),
         "NumPy, all runs at once, no classes": lambda: numpy_together(rows),
-        f"NumPy, run after run, {args.loop} of them": lambda: numpy_loop(rows[:: len(rows) // args.loop][: args.loop]),
+        f"NumPy, run after run, {args.loop} of them": lambda: numpy_loop(
+            rows[:: len(rows) // args.loop][: args.loop]
+        ),
     }
     begun = time.perf_counter()
     ds = attraction(FORMATION, 0, grid, h=H, steps=STEPS)
@@ -110,17 +117,28 @@ def three_thousand(args):
     ends = numpy_together(rows)
     np.testing.assert_allclose(ends[:30], numpy_loop(rows[:30]), atol=1e-8)
     there = np.array([FORMATION.classify(q) in ("same", "mirrored") for q in ends])
-    odd = int(np.sum(there & (ds.outcome.values.ravel() != 0))) + int(np.sum(~there & (ds.outcome.values.ravel() == 0)))
+    odd = int(np.sum(there & (ds.outcome.values.ravel() != 0))) + int(
+        np.sum(~there & (ds.outcome.values.ravel() == 0))
+    )
     found = measure(calls, args.repeats)
     scale = {name: 3000 / args.loop if "after" in name else 1.0 for name in calls}
-    print(f"3,000 runs, 6 agents, 9 edges, {STEPS} steps of {H} s; {args.repeats} rounds; the first call of attraction takes {first:.1f} s.\n")
+    print(
+        f"3,000 runs, 6 agents, 9 edges, {STEPS} steps of {H} s; {args.repeats} rounds; the first"
+        f" call of attraction takes {first:.1f} s.\n"
+    )
     print("| candidate | s for 3,000 runs | min..max | processor s |\n| --- | --- | --- | --- |")
     for name, times in found.items():
         walls, cpus = ([scale[name] * t for t in column] for column in zip(*times, strict=True))
         print(f"| {name} | {median(walls):.3f} | {spread(walls, 3)} | {median(cpus):.3f} |")
-    print(f"\nOutcomes of 3,000 runs that differ from those of NumPy's last positions (which know no speeds): {odd}")
+    print(
+        "\nOutcomes of 3,000 runs that differ from those of NumPy's last positions (which know no"
+        f" speeds): {odd}"
+    )
     wall = median(t for t, _ in found["accion, attraction()"])
-    return found, [verdict("attraction, 3,000 runs, s", wall, 0.3), verdict("runs whose outcome differs", odd, 15)]
+    return found, [
+        verdict("attraction, 3,000 runs, s", wall, 0.3),
+        verdict("runs whose outcome differs", odd, 15),
+    ]
 
 
 def a_million(args):
@@ -131,15 +149,22 @@ def a_million(args):
     seconds, cpu = time.perf_counter() - begun, time.process_time() - cpu
     shares = np.bincount(ds.outcome.values.ravel(), minlength=4) / ds.outcome.size
     print(
-        f"\n{side**2:,} runs: {seconds:.1f} s, {side**2 / seconds:,.0f} runs/s ({side**2 * STEPS / seconds:.3g} steps/s), processor {cpu:.1f} s, ",
+        f"\n{side**2:,} runs: {seconds:.1f} s, {side**2 / seconds:,.0f} runs/s"
+        f" ({side**2 * STEPS / seconds:.3g} steps/s), processor {cpu:.1f} s, ",
         end="",
     )
-    print(f"memory {memory():.0f} MB ({before:.0f} before); congruent {shares[0]:.1%}, other shapes {shares[1]:.1%} ({ds.sizes['number']} of them)")
+    print(
+        f"memory {memory():.0f} MB ({before:.0f} before); congruent {shares[0]:.1%}, other shapes"
+        f" {shares[1]:.1%} ({ds.sizes['number']} of them)"
+    )
     return {"runs": side**2, "seconds": seconds, "processor": cpu, "memory": memory()}
 
 
 def many_agents(args):
-    print("\n| agents | edges | s to grow the graph | s to compile | ms/step | ns/step/edge | processor ns | error |\n" + "| --- " * 8 + "|")
+    print(
+        "\n| agents | edges | s to grow the graph | s to compile | ms/step | ns/step/edge |"
+        " processor ns | error |\n" + "| --- " * 8 + "|"
+    )
     found = []
     for n in args.agents:
         begun = time.perf_counter()
@@ -147,26 +172,45 @@ def many_agents(args):
         grown = time.perf_counter() - begun
         f = Formation.from_shape(edges, shape, 3.0)
         q0 = (shape + 0.05 * np.random.default_rng(0).normal(size=shape.shape)).ravel()
-        run = lambda f=f, q0=q0: ac.simulate(f.system(), ac.Trapezoid(), q0=q0, v0=0 * q0, h=0.005, steps=200, save_every=200)  # noqa: E731
+
+        def run(f=f, q0=q0):
+            return ac.simulate(
+                f.system(), ac.Trapezoid(), q0=q0, v0=0 * q0, h=0.005, steps=200, save_every=200
+            )
+
         begun = time.perf_counter()
         jax.block_until_ready(run().q)
         compiling = time.perf_counter() - begun
         times = measure({"": lambda run=run: jax.block_until_ready(run().q)}, 3)[""]
         wall, cpu = (median(column) / 200 for column in zip(*times, strict=True))
         m = f.graph.m
-        error = np.sqrt(np.mean(f.errors(np.asarray(run().q[-1])) ** 2) / np.mean(f.errors(q0) ** 2))
+        error = np.sqrt(
+            np.mean(f.errors(np.asarray(run().q[-1])) ** 2) / np.mean(f.errors(q0) ** 2)
+        )
         print(
-            f"| {n} | {m} | {grown:.2f} | {compiling:.1f} | {1e3 * wall:.2f} | {1e9 * wall / m:.0f} | {1e9 * cpu / m:.0f} | {error:.2f} |", flush=True
+            f"| {n} | {m} | {grown:.2f} | {compiling:.1f} | {1e3 * wall:.2f} | {1e9 * wall / m:.0f}"
+            f" | {1e9 * cpu / m:.0f} | {error:.2f} |",
+            flush=True,
         )
         found.append({"agents": n, "edges": m, "seconds": wall, "processor": cpu})
-    print(f"\nmemory {memory():.0f} MB; `error` is the mean distance error after 1 s over that at the start")
+    print(
+        f"\nmemory {memory():.0f} MB; `error` is the mean distance error after 1 s over that at the"
+        " start"
+    )
     return found
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--loop", type=int, default=100, help="runs of the NumPy loop, whose time is scaled to 3,000")
+    parser.add_argument(
+        "--loop",
+        type=int,
+        default=100,
+        help="runs of the NumPy loop, whose time is scaled to 3,000",
+    )
     parser.add_argument("--runs", type=int, default=1_000_000)
     parser.add_argument("--agents", type=int, nargs="*", default=[100, 1000, 10_000])
     parser.add_argument("--json")

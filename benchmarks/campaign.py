@@ -1,11 +1,13 @@
-"""Campaigns: 100,000 pendulums of which one in a hundred fails, on the threads of this machine; weak scaling on one and two Dask workers.
+"""Campaigns: 100,000 pendulums of which one in a hundred fails, on the threads of this machine;
+weak scaling on one and two Dask workers.
 
     python benchmarks/campaign.py [members]
 
-A member is 200 steps of the midpoint rule; what is kept is its end, the extrema of its energy, and when it first hangs straight down. Every
-hundredth has no mass, or a gravity that is not a number, or one that overflows. Weak scaling: as many members for each worker, so that
-the time would stay the same on idle cores; workers compile once, before the clock starts. Beside other load the time of the processor says more:
-it should be the same for each member.
+A member is 200 steps of the midpoint rule; what is kept is its end, the extrema of its energy, and
+when it first hangs straight down. Every hundredth has no mass, or a gravity that is not a number,
+or one that overflows. Weak scaling: as many members for each worker, so that the time would stay
+the same on idle cores; workers compile once, before the clock starts. Beside other load the time of
+the processor says more: it should be the same for each member.
 """
 
 import os
@@ -37,14 +39,28 @@ def lagrangian(t, q, v, params):
     return params["m"] * (0.5 * v[0] ** 2 + params["gravity"] * jnp.cos(q[0]))
 
 
-SYSTEM = ac.System(lagrangian, ac.Torus(1), {"m": 1.0, "gravity": 9.81}, coordinates=("theta [rad]",), name="pendulum")
-REDUCTIONS = [ac.campaign.final(), ac.campaign.extrema("energy", "E"), ac.campaign.event(lambda t, q, v: q[0], "down")]
+SYSTEM = ac.System(
+    lagrangian,
+    ac.Torus(1),
+    {"m": 1.0, "gravity": 9.81},
+    coordinates=("theta [rad]",),
+    name="pendulum",
+)
+REDUCTIONS = [
+    ac.campaign.final(),
+    ac.campaign.extrema("energy", "E"),
+    ac.campaign.event(lambda t, q, v: q[0], "down"),
+]
 
 
 def plan(members, bad):
     """Random angles; with `bad` every hundredth member is made to fail, in one of three ways."""
     rng = np.random.default_rng(20261115)
-    columns = {"q0[0]": rng.uniform(-3, 3, members), "params.m": np.ones(members), "params.gravity": np.full(members, 9.81)}
+    columns = {
+        "q0[0]": rng.uniform(-3, 3, members),
+        "params.m": np.ones(members),
+        "params.gravity": np.full(members, 9.81),
+    }
     if bad:
         columns["params.m"][0::300] = 0.0
         columns["params.gravity"][100::300] = np.nan
@@ -53,22 +69,40 @@ def plan(members, bad):
 
 
 def timed(members, bad=False, client=None):
-    """Seconds of a campaign into a new store, those of the processor in all workers, and its result."""
+    """Seconds of a campaign into a new store, those of the processor in all workers, and its
+    result.
+    """
 
     def spent():
-        return time.process_time() if client is None else sum(client.run(time.process_time).values())
+        return (
+            time.process_time() if client is None else sum(client.run(time.process_time).values())
+        )
 
     with tempfile.TemporaryDirectory() as folder:
         begun, spent_before = time.perf_counter(), spent()
         found = ac.campaign.run(
-            SYSTEM, ac.Midpoint(), plan(members, bad), h=H, steps=STEPS, store=Path(folder, "store"), reductions=REDUCTIONS, chunk=CHUNK,
-            progress=False, client=client,
-        )  # fmt: skip
-        return time.perf_counter() - begun, spent() - spent_before, found[["success", "failure"]].load()
+            SYSTEM,
+            ac.Midpoint(),
+            plan(members, bad),
+            h=H,
+            steps=STEPS,
+            store=Path(folder, "store"),
+            reductions=REDUCTIONS,
+            chunk=CHUNK,
+            progress=False,
+            client=client,
+        )
+        return (
+            time.perf_counter() - begun,
+            spent() - spent_before,
+            found[["success", "failure"]].load(),
+        )
 
 
 def scaling(workers):
-    """Seconds of EACH members for each of `workers` processes of one thread, and those of the processors."""
+    """Seconds of EACH members for each of `workers` processes of one thread, and those of the
+    processors.
+    """
     from distributed import Client, LocalCluster
 
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
@@ -78,8 +112,12 @@ def scaling(workers):
 
 
 def side_by_side(system, method, q0, members=1024):
-    """us for a step of `members` runs, one after the other (`lax.map`, as a campaign does) and side by side (`vmap`), shortest of REPEATS."""
-    start = Start(np.linspace(0.5, 1.0, members)[:, None] * np.ones_like(q0), np.zeros((members, len(q0))))
+    """us for a step of `members` runs, one after the other (`lax.map`, as a campaign does) and side
+    by side (`vmap`), shortest of REPEATS.
+    """
+    start = Start(
+        np.linspace(0.5, 1.0, members)[:, None] * np.ones_like(q0), np.zeros((members, len(q0)))
+    )
 
     def one(start):
         state = begin(system, method, jnp.zeros(()), jnp.array(H), start)[0]
@@ -106,7 +144,13 @@ def compare_loops(console):
         "double pendulum, Midpoint": (double.system, ac.Midpoint(), np.ones(2)),
         "quartic, Trapezoid (explicit)": (quartic, ac.Trapezoid(), np.ones(2)),
     }
-    table = Table("1024 members", "one after the other [us/step]", "side by side [us/step]", "ratio", title="how members of a chunk are run")
+    table = Table(
+        "1024 members",
+        "one after the other [us/step]",
+        "side by side [us/step]",
+        "ratio",
+        title="how members of a chunk are run",
+    )
     for name, case in cases.items():
         after, beside = side_by_side(*case)
         table.add_row(name, f"{after:.3f}", f"{beside:.3f}", f"{beside / after:.1f}")
@@ -116,28 +160,60 @@ def compare_loops(console):
 def main():
     members = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     console = Console(width=120)
-    console.print(f"{os.cpu_count()} cores, load before {os.getloadavg()[0]:.1f}: figures below were measured beside that other load")
+    console.print(
+        f"{os.cpu_count()} cores, load before {os.getloadavg()[0]:.1f}: figures below were measured"
+        " beside that other load"
+    )
     compare_loops(console)
     first, *_ = timed(CHUNK)
     runs = [timed(members, bad=True) for _ in range(REPEATS)]
-    (seconds, spent, found), longest = min(runs, key=lambda run: run[0]), max(run[0] for run in runs)
+    (seconds, spent, found), longest = (
+        min(runs, key=lambda run: run[0]),
+        max(run[0] for run in runs),
+    )
     failed = np.bincount(found["failure"].values, minlength=4)
-    table = Table("threads of this machine", "", title=f"{members} pendulums, {STEPS} steps each, chunks of {CHUNK}, every hundredth made to fail")
-    table.add_row("time after compilation (shortest and longest of 3)", f"{seconds:.2f}..{longest:.2f} s")
+    table = Table(
+        "threads of this machine",
+        "",
+        title=(
+            f"{members} pendulums, {STEPS} steps each, chunks of {CHUNK}, every hundredth made to"
+            " fail"
+        ),
+    )
+    table.add_row(
+        "time after compilation (shortest and longest of 3)", f"{seconds:.2f}..{longest:.2f} s"
+    )
     table.add_row("time of the processor for a thousand members", f"{spent / members * 1e6:.1f} ms")
     table.add_row("the first chunk, nearly all compilation", f"{first:.2f} s")
     table.add_row("members in a second", f"{members / seconds:.0f}")
     table.add_row("steps in a second", f"{members * STEPS / seconds:.3g}")
     table.add_row("failed: bad start, no convergence, not finite", ", ".join(map(str, failed[1:])))
-    table.add_row("largest memory of the process", f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
+    table.add_row(
+        "largest memory of the process",
+        f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB",
+    )
     console.print(table)
-    columns = ("workers", "members", "time (shortest..longest of 3)", "members in a second", "efficiency", "processor, for 1000 members")
+    columns = (
+        "workers",
+        "members",
+        "time (shortest..longest of 3)",
+        "members in a second",
+        "efficiency",
+        "processor, for 1000 members",
+    )
     table = Table(*columns, title="weak scaling on a local Dask cluster")
     times = {workers: scaling(workers) for workers in (1, 2)}
     for workers, runs in times.items():
         count, (wall, spent) = EACH * workers, map(sorted, zip(*runs, strict=True))
         efficiency = min(run[0] for run in times[1]) / wall[0]
-        row = (workers, count, f"{wall[0]:.2f}..{wall[-1]:.2f} s", f"{count / wall[0]:.0f}", f"{efficiency:.2f}", f"{spent[0] / count * 1e6:.1f} ms")
+        row = (
+            workers,
+            count,
+            f"{wall[0]:.2f}..{wall[-1]:.2f} s",
+            f"{count / wall[0]:.0f}",
+            f"{efficiency:.2f}",
+            f"{spent[0] / count * 1e6:.1f} ms",
+        )
         table.add_row(*map(str, row))
     console.print(table)
 

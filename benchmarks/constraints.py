@@ -1,8 +1,11 @@
-"""What constraints cost: pendulum chains on rods (Cartesian, holonomic) beside the same chains in angles, and Andrews' mechanism.
+"""What constraints cost: pendulum chains on rods (Cartesian, holonomic) beside the same chains in
+angles, and Andrews' mechanism.
 
-    python benchmarks/constraints.py [--links 2 5 10] [--steps 20000] [--repeats 7] [--json PATH] [--strict]
+    python benchmarks/constraints.py [--links 2 5 10] [--steps 20000] [--repeats 7] [--json PATH]
+    [--strict]
 
-Rods and angles take turns in each round; medians over the rounds are compared. That both compute the same motion is measured, too.
+Rods and angles take turns in each round; medians over the rounds are compared. That both compute
+the same motion is measured, too.
 """
 
 import argparse
@@ -61,13 +64,21 @@ def measure_chains(links, steps, repeats):
     """One `Row` for each length and form, all of them in every round."""
     cases = [(n, form) for n in links for form in FORMS]
     compiling = first_calls([FORMS[form](n, SHORT) for n, form in cases], min(3, repeats))
-    runs: list[Any] = [(FORMS[form](n, steps), FORMS[form](n, steps, save_every=steps)) for n, form in cases]
+    runs: list[Any] = [
+        (FORMS[form](n, steps), FORMS[form](n, steps, save_every=steps)) for n, form in cases
+    ]
     iterations = [float(np.mean(every().iterations[1:])) for every, _ in runs]
     for _, last in runs:
         last()
-    rounds = [[[sample(timed(run), steps) for run in pair] for pair in runs] for _ in progress(range(repeats), "chains")]
+    rounds = [
+        [[sample(timed(run), steps) for run in pair] for pair in runs]
+        for _ in progress(range(repeats), "chains")
+    ]
     times = np.array(rounds).transpose(1, 2, 0).tolist()
-    return [Row(n, form, unknowns(n, form), i, *t, c) for (n, form), i, t, c in zip(cases, iterations, times, compiling, strict=True)]
+    return [
+        Row(n, form, unknowns(n, form), i, *t, c)
+        for (n, form), i, t, c in zip(cases, iterations, times, compiling, strict=True)
+    ]
 
 
 def unknowns(n, form):
@@ -76,35 +87,70 @@ def unknowns(n, form):
 
 
 def agreement(n):
-    """How far the positions of the two forms are from each other, for three step sizes, at the same times."""
+    """How far the positions of the two forms are from each other, for three step sizes, at the same
+    times.
+    """
     differences = []
     for h in COMPARED_H:
         steps = round(COMPARED / h)
         angles, rods = (run(n, steps, steps // COMPARED_TIMES, h)() for run in FORMS.values())
-        differences.append(float(np.max(np.abs(chain.cartesian(np.asarray(angles.q)) - np.asarray(rods.q)))))
+        differences.append(
+            float(np.max(np.abs(chain.cartesian(np.asarray(angles.q)) - np.asarray(rods.q))))
+        )
     return Agreement(n, list(COMPARED_H), differences)
 
 
 def squeeze(steps):
     """The function () -> Trajectory of Andrews' mechanism to its end, only the end kept."""
     h = andrews.DURATION / steps
-    return lambda: ac.simulate(andrews.system, ac.Midpoint(), q0=andrews.Q0, v0=np.zeros(7), h=h, steps=steps, save_every=steps)
+    return lambda: ac.simulate(
+        andrews.system,
+        ac.Midpoint(),
+        q0=andrews.Q0,
+        v0=np.zeros(7),
+        h=h,
+        steps=steps,
+        save_every=steps,
+    )
 
 
 def measure_andrews(repeats):
-    """A `Squeeze` for each number of steps, and the seconds of compilation, which all of them share."""
+    """A `Squeeze` for each number of steps, and the seconds of compilation, which all of them
+    share.
+    """
     (compiling,) = first_calls([squeeze(ANDREWS_STEPS[0])], min(3, repeats))
     ends = [squeeze(n)() for n in ANDREWS_STEPS]
-    rounds = [[timed(squeeze(n))() for n in ANDREWS_STEPS] for _ in progress(range(repeats), "Andrews' mechanism")]
+    rounds = [
+        [timed(squeeze(n))() for n in ANDREWS_STEPS]
+        for _ in progress(range(repeats), "Andrews' mechanism")
+    ]
     rows = []
     for n, end, times in zip(ANDREWS_STEPS, ends, zip(*rounds, strict=True), strict=True):
-        rows.append(Squeeze(n, float(np.max(np.abs(end.q[-1] - andrews.END))), int(end.iterations[-1]), list(times)))
+        rows.append(
+            Squeeze(
+                n,
+                float(np.max(np.abs(end.q[-1] - andrews.END))),
+                int(end.iterations[-1]),
+                list(times),
+            )
+        )
     return rows, compiling
 
 
 def chain_table(rows):
     title = f"a step of the pendulum chain, in angles and on rods, h = {chain.H}"
-    heads = ("links", "form", "unknowns", "iterations", "us/step", "min..max", "/ angles", "us/step, last kept", "min..max", "/ angles")
+    heads = (
+        "links",
+        "form",
+        "unknowns",
+        "iterations",
+        "us/step",
+        "min..max",
+        "/ angles",
+        "us/step, last kept",
+        "min..max",
+        "/ angles",
+    )
     out = Table(*heads, "compiling, s", "min..max", "/ angles", title=title)
     angles = {row.links: row for row in rows if row.form == "angles"}
     for row in rows:
@@ -116,29 +162,67 @@ def chain_table(rows):
 
 
 def agreement_table(rows):
-    out = Table("links", *(f"h = {h:g}" for h in rows[0].h), "order", title=f"largest distance between the two forms within {COMPARED} s, m")
+    out = Table(
+        "links",
+        *(f"h = {h:g}" for h in rows[0].h),
+        "order",
+        title=f"largest distance between the two forms within {COMPARED} s, m",
+    )
     for row in rows:
-        out.add_row(str(row.links), *(f"{d:.2e}" for d in row.differences), ", ".join(f"{order:.2f}" for order in row.orders))
+        out.add_row(
+            str(row.links),
+            *(f"{d:.2e}" for d in row.differences),
+            ", ".join(f"{order:.2f}" for order in row.orders),
+        )
     return out
 
 
 def andrews_table(rows):
     heads = ("steps", "largest error, rad", "order", "most iterations", "s", "min..max", "us/step")
-    out = Table(*heads, title=f"Andrews' mechanism to t = {andrews.DURATION} s, Midpoint, against the angles of the literature")
+    out = Table(
+        *heads,
+        title=(
+            f"Andrews' mechanism to t = {andrews.DURATION} s, Midpoint, against the angles of the"
+            " literature"
+        ),
+    )
     before = None
     for row in rows:
-        order = "" if before is None else f"{np.log(before.error / row.error) / np.log(row.steps / before.steps):.3f}"
+        order = (
+            ""
+            if before is None
+            else f"{np.log(before.error / row.error) / np.log(row.steps / before.steps):.3f}"
+        )
         cost = median(row.seconds)
-        cells = (f"{row.error:.2e}", order, str(row.iterations), f"{cost:.3f}", spread(row.seconds, 3), f"{cost / row.steps * 1e6:.1f}")
+        cells = (
+            f"{row.error:.2e}",
+            order,
+            str(row.iterations),
+            f"{cost:.3f}",
+            spread(row.seconds, 3),
+            f"{cost / row.steps * 1e6:.1f}",
+        )
         out.add_row(str(row.steps), *cells)
         before = row
     return out
 
 
 def verdicts(agreements, squeezes):
-    """(what, measured, target) for each target: both forms compute one motion, and the problem of the literature is solved."""
-    found = [(f"order with which rods and angles come together, {a.links} links, off 2 by", abs(2 - a.orders[-1]), 0.1) for a in agreements]
-    return [*found, ("error of Andrews' mechanism, rad", min(row.error for row in squeezes), ANDREWS_ERROR)]
+    """(what, measured, target) for each target: both forms compute one motion, and the problem of
+    the literature is solved.
+    """
+    found = [
+        (
+            f"order with which rods and angles come together, {a.links} links, off 2 by",
+            abs(2 - a.orders[-1]),
+            0.1,
+        )
+        for a in agreements
+    ]
+    return [
+        *found,
+        ("error of Andrews' mechanism, rad", min(row.error for row in squeezes), ANDREWS_ERROR),
+    ]
 
 
 def save(path, rows, agreements, squeezes, compiling, steps, found):
@@ -148,7 +232,10 @@ def save(path, rows, agreements, squeezes, compiling, steps, found):
         "agreement": [a._asdict() | {"orders": a.orders} for a in agreements],
         "andrews": [row._asdict() for row in squeezes],
         "andrews_compiling_s": compiling,
-        "targets": [{"what": what, "measured": value, "target": target, "pass": value <= target} for what, value, target in found],
+        "targets": [
+            {"what": what, "measured": value, "target": target, "pass": value <= target}
+            for what, value, target in found
+        ],
     }
     path.write_text(json.dumps(record, indent=1) + "\n")
 
@@ -156,16 +243,23 @@ def save(path, rows, agreements, squeezes, compiling, steps, found):
 def show(console, rows, agreements, squeezes, compiling, found):
     for table in (chain_table(rows), agreement_table(agreements), andrews_table(squeezes)):
         console.print(table)
-    console.print(f"compiling Andrews' mechanism: {median(compiling):.2f} s ({spread(compiling)}), once for all numbers of steps")
+    console.print(
+        f"compiling Andrews' mechanism: {median(compiling):.2f} s ({spread(compiling)}), once for"
+        " all numbers of steps"
+    )
     for what, value, target in found:
         console.print(verdict(what, value, target))
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--links", type=int, nargs="+", default=[2, 5, 10], help="lengths of the chains")
+    parser.add_argument(
+        "--links", type=int, nargs="+", default=[2, 5, 10], help="lengths of the chains"
+    )
     parser.add_argument("--steps", type=int, default=20_000, help="of each run of a chain")
-    parser.add_argument("--repeats", type=int, default=7, help="rounds, of which the median is taken")
+    parser.add_argument(
+        "--repeats", type=int, default=7, help="rounds, of which the median is taken"
+    )
     parser.add_argument("--json", type=Path, help="where to write everything that was measured")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a target is missed")
     given = parser.parse_args()
@@ -180,7 +274,14 @@ def main():
     agreements = [agreement(n) for n in progress(given.links, "agreement")]
     squeezes, compiling = measure_andrews(given.repeats)
     found = verdicts(agreements, squeezes)
-    show(Console(width=None if sys.stdout.isatty() else 200), rows, agreements, squeezes, compiling, found)
+    show(
+        Console(width=None if sys.stdout.isatty() else 200),
+        rows,
+        agreements,
+        squeezes,
+        compiling,
+        found,
+    )
     if given.json:
         save(given.json, rows, agreements, squeezes, compiling, given.steps, found)
     return int(given.strict and any(not value <= target for _, value, target in found))

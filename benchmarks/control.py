@@ -1,9 +1,12 @@
-"""Swing-up of a cart-pole with the least force: CasADi with IPOPT, in accion's discretisation and by Hermite-Simpson collocation.
+"""Swing-up of a cart-pole with the least force: CasADi with IPOPT, in accion's discretisation and
+by Hermite-Simpson collocation.
 
-    python benchmarks/control.py [--steps 50 100 200 2000] [--repeats 9] [--builds 3] [--json PATH] [--strict]
+    python benchmarks/control.py [--steps 50 100 200 2000] [--repeats 9] [--builds 3] [--json PATH]
+    [--strict]
 
-L = 1/2 (M + m) x'^2 + m l cos(theta) x' theta' + 1/2 m l^2 theta'^2 - m g l cos(theta), a force u on x, cost 1/2 int u^2, from hanging at rest
-(theta = pi) to standing at rest (theta = 0), both at x = 0, in 2 s. All start from the straight line in q with u = 0.
+L = 1/2 (M + m) x'^2 + m l cos(theta) x' theta' + 1/2 m l^2 theta'^2 - m g l cos(theta), a force u
+on x, cost 1/2 int u^2, from hanging at rest (theta = pi) to standing at rest (theta = 0), both at x
+= 0, in 2 s. All start from the straight line in q with u = 0.
 """  # fmt: skip
 
 import argparse
@@ -17,7 +20,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-# Before casadi is loaded: a second thread of its BLAS makes these small blocks no faster and keeps a core busy.
+# Before casadi is loaded: a second thread of its BLAS makes these small blocks no faster and keeps
+# a core busy.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import casadi as ca
@@ -38,15 +42,29 @@ M, m, l, GRAVITY, T = 1.0, 0.3, 0.5, 9.81, 2.0
 START, END = np.array([0.0, math.pi]), np.zeros(2)
 # Of the continuous problem, by indirect shooting to 1e-12; the control at times 0, 0.25, ... 2.
 COST = 33.3771271303983760
-CONTROLS = np.array([3.9865621903133412, 6.127901752500047, -3.750893602709167, -15.099793405087398, 2.074118152320704,
-                     3.591308048413769, 2.6604521389319755, 1.4272622903009684, -3.98656219031307])  # fmt: skip
-NEXT_OPTIMUM = 111.3  # a local one; what comes nearer to it than to COST is not a solution of this problem
+CONTROLS = np.array(
+    [
+        3.9865621903133412,
+        6.127901752500047,
+        -3.750893602709167,
+        -15.099793405087398,
+        2.074118152320704,
+        3.591308048413769,
+        2.6604521389319755,
+        1.4272622903009684,
+        -3.98656219031307,
+    ]
+)
+# a local one; what comes nearer to it than to COST is not a solution of this problem
+NEXT_OPTIMUM = 111.3
 TARGET_STEPS = 200
 OPTIONS = {"ipopt.tol": 1e-8, "ipopt.print_level": 0, "ipopt.sb": "yes", "print_time": False}
 
 
 class Found(NamedTuple):
-    """What a candidate found: the control on each step, one value (constant) or three (quadratic: left end, middle, right end)."""
+    """What a candidate found: the control on each step, one value (constant) or three (quadratic:
+    left end, middle, right end).
+    """
 
     u: np.ndarray
     cost: float
@@ -74,7 +92,12 @@ def straight(t):
 
 def lagrangian(q, v):
     c = ca.cos(q[1])
-    return (M + m) * v[0] ** 2 / 2 + m * l * c * v[0] * v[1] + m * l**2 * v[1] ** 2 / 2 - m * GRAVITY * l * c
+    return (
+        (M + m) * v[0] ** 2 / 2
+        + m * l * c * v[0] * v[1]
+        + m * l**2 * v[1] ** 2 / 2
+        - m * GRAVITY * l * c
+    )
 
 
 def field(y, u, sin, cos):
@@ -85,14 +108,18 @@ def field(y, u, sin, cos):
 
 
 def casadi_variational(N, guess, expand=True):
-    """The function () -> Found in accion's discretisation: Ld = h L(midpoint), u constant on each step, forced discrete Euler-Lagrange equations.
+    """The function () -> Found in accion's discretisation: Ld = h L(midpoint), u constant on each
+    step, forced discrete Euler-Lagrange equations.
 
-    One SX function of a step, mapped over the steps; `expand` writes the map out in SX, which takes longer to build and less to solve.
+    One SX function of a step, mapped over the steps; `expand` writes the map out in SX, which takes
+    longer to build and less to solve.
     """
     h = T / N
     q0, q1, u = ca.SX.sym("q0", 2), ca.SX.sym("q1", 2), ca.SX.sym("u")
     Ld, push = h * lagrangian((q0 + q1) / 2, (q1 - q0) / h), ca.vertcat(h / 2 * u, 0)
-    step = ca.Function("step", [q0, q1, u], [ca.gradient(Ld, q0) + push, ca.gradient(Ld, q1) + push])
+    step = ca.Function(
+        "step", [q0, q1, u], [ca.gradient(Ld, q0) + push, ca.gradient(Ld, q1) + push]
+    )
 
     w = ca.MX.sym("w", 3 * N - 2)  # u_0, q_1, u_1, q_2, ... u_{N-1}
     inner = ca.reshape(w[1:], 3, N - 1)
@@ -100,7 +127,12 @@ def casadi_variational(N, guess, expand=True):
     left, right = step.map(N)(ca.horzcat(START, q), ca.horzcat(q, END), controls)
     # At rest p = dL/dv = 0 at both ends.
     balance = ca.horzcat(left[:, 0], right[:, :-1] + left[:, 1:], right[:, -1])
-    solver = ca.nlpsol("solver", "ipopt", {"x": w, "f": h / 2 * ca.sumsqr(controls), "g": ca.vec(balance)}, OPTIONS | {"expand": expand})
+    solver = ca.nlpsol(
+        "solver",
+        "ipopt",
+        {"x": w, "f": h / 2 * ca.sumsqr(controls), "g": ca.vec(balance)},
+        OPTIONS | {"expand": expand},
+    )
 
     q_guess, u_guess = guess(h * np.arange(N + 1))[0], guess(h * (np.arange(N) + 0.5))[2]
     first = np.concatenate([u_guess[:1], np.column_stack([q_guess[1:-1], u_guess[1:]]).ravel()])
@@ -119,21 +151,37 @@ def casadi_variational_mapped(N, guess):
 
 
 def casadi_hermite_simpson(N, guess):
-    """The function () -> Found by compressed Hermite-Simpson collocation of (q, v), controls at the nodes and at the midpoints; written out in SX."""
+    """The function () -> Found by compressed Hermite-Simpson collocation of (q, v), controls at the
+    nodes and at the midpoints; written out in SX.
+    """
     h = T / N
     y0, y1, u = ca.SX.sym("y0", 4), ca.SX.sym("y1", 4), ca.SX.sym("u", 3)
-    f = lambda y, u: ca.vertcat(*field(y, u, ca.sin, ca.cos))  # noqa: E731
+
+    def f(y, u):
+        return ca.vertcat(*field(y, u, ca.sin, ca.cos))
+
     f0, f1 = f(y0, u[0]), f(y1, u[2])
     defect = y1 - y0 - h / 6 * (f0 + 4 * f((y0 + y1) / 2 + h / 8 * (f0 - f1), u[1]) + f1)
-    step = ca.Function("step", [y0, y1, u], [defect, h / 12 * (u[0] ** 2 + 4 * u[1] ** 2 + u[2] ** 2)])
+    step = ca.Function(
+        "step", [y0, y1, u], [defect, h / 12 * (u[0] ** 2 + 4 * u[1] ** 2 + u[2] ** 2)]
+    )
 
     w = ca.MX.sym("w", 6 * N - 3)  # u_0, u_{1/2}, y_1, u_1, u_{3/2}, y_2, ... u_N
     inner = ca.reshape(w[2:-1], 6, N - 1)
     y = inner[:4, :]
     nodes, middles = ca.horzcat(w[0], inner[4, :], w[-1]), ca.horzcat(w[1], inner[5, :])
     ends = (np.concatenate([q, np.zeros(2)]) for q in (START, END))
-    defects, costs = step.map(N)(ca.horzcat(next(ends), y), ca.horzcat(y, next(ends)), ca.vertcat(nodes[:-1], middles, nodes[1:]))
-    solver = ca.nlpsol("solver", "ipopt", {"x": w, "f": ca.sum2(costs), "g": ca.vec(defects)}, OPTIONS | {"expand": True})
+    defects, costs = step.map(N)(
+        ca.horzcat(next(ends), y),
+        ca.horzcat(y, next(ends)),
+        ca.vertcat(nodes[:-1], middles, nodes[1:]),
+    )
+    solver = ca.nlpsol(
+        "solver",
+        "ipopt",
+        {"x": w, "f": ca.sum2(costs), "g": ca.vec(defects)},
+        OPTIONS | {"expand": True},
+    )
 
     q_guess, v_guess, u_guess = guess(h * np.arange(N + 1))
     u_middle = guess(h * (np.arange(N) + 0.5))[2]
@@ -144,16 +192,30 @@ def casadi_hermite_simpson(N, guess):
         found = solver(x0=first, lbg=0, ubg=0)
         stats, w = solver.stats(), np.asarray(found["x"]).ravel()
         inner = w[2:-1].reshape(-1, 6)
-        nodes, middles = np.concatenate([w[:1], inner[:, 4], w[-1:]]), np.concatenate([w[1:2], inner[:, 5]])
-        return Found(np.column_stack([nodes[:-1], middles, nodes[1:]]), float(found["f"]), stats["iter_count"], stats["success"])
+        nodes, middles = (
+            np.concatenate([w[:1], inner[:, 4], w[-1:]]),
+            np.concatenate([w[1:2], inner[:, 5]]),
+        )
+        return Found(
+            np.column_stack([nodes[:-1], middles, nodes[1:]]),
+            float(found["f"]),
+            stats["iter_count"],
+            stats["success"],
+        )
 
     return solve
 
 
-# (steps, guess) -> (() -> Found): the first call builds, and compiles, all that can be built before the problem is solved; the second solves it.
+# (steps, guess) -> (() -> Found): the first call builds, and compiles, all that can be built before
+# the problem is solved; the second solves it.
 def cart_pole(t, q, v, params):
     c = jnp.cos(q[1])
-    return (M + m) * v[0] ** 2 / 2 + m * l * c * v[0] * v[1] + m * l**2 * v[1] ** 2 / 2 - m * GRAVITY * l * c
+    return (
+        (M + m) * v[0] ** 2 / 2
+        + m * l * c * v[0] * v[1]
+        + m * l**2 * v[1] ** 2 / 2
+        - m * GRAVITY * l * c
+    )
 
 
 def half_square(t, q, v, u, params):
@@ -162,12 +224,18 @@ def half_square(t, q, v, u, params):
 
 PROBLEM = ac.ControlProblem(
     ac.System(cart_pole, ac.Euclidean(2), coordinates=("x [m]", "theta [rad]"), name="cart-pole"),
-    half_square, actuated=["x"], start=(START, np.zeros(2)), end=(END, np.zeros(2)), duration=T,
-)  # fmt: skip
+    half_square,
+    actuated=["x"],
+    start=(START, np.zeros(2)),
+    end=(END, np.zeros(2)),
+    duration=T,
+)
 
 
 def accion_direct(N, guess):
-    """The function () -> Found by the direct formulation of `accion.optimize`: set up and compiled first, as the others are."""
+    """The function () -> Found by the direct formulation of `accion.optimize`: set up and compiled
+    first, as the others are.
+    """
     q, u = guess(np.linspace(0, T, N + 1))[0], np.zeros((N, 1))
     program, layout, _ = direct.transcribe(PROBLEM, ac.Midpoint(), N, q)
     x = first_unknowns(PROBLEM, layout, Guess(q, u, T))
@@ -181,7 +249,9 @@ def accion_direct(N, guess):
 
 
 def accion_whole(N, guess):
-    """The function () -> Found by `accion.optimize` as a user calls it, set-up included each time."""
+    """The function () -> Found by `accion.optimize` as a user calls it, set-up included each
+    time.
+    """
     q, u = guess(np.linspace(0, T, N + 1))[0], np.zeros((N, 1))
 
     def solve():
@@ -204,7 +274,9 @@ CANDIDATES: dict[str, Callable[[int, Callable], Callable[[], Found]]] = {
 
 
 def control_error(u):
-    """The largest error at the times of CONTROLS; constant controls stand for the middles of their steps, with a spline through them."""
+    """The largest error at the times of CONTROLS; constant controls stand for the middles of their
+    steps, with a spline through them.
+    """
     N, t = len(u), np.linspace(0, T, len(CONTROLS))
     if u.shape[1] == 1:
         found = CubicSpline(T / N * (np.arange(N) + 0.5), u[:, 0])(t)
@@ -220,19 +292,33 @@ def quadratic(u, s):
 
 
 def replay_error(u):
-    """How far from END at rest the continuous equations arrive with the control as it is parametrised."""
+    """How far from END at rest the continuous equations arrive with the control as it is
+    parametrised.
+    """
     h, y = T / len(u), np.concatenate([START, np.zeros(2)])
     for row in u:
         # A step at a time: the control is not smooth across nodes.
-        force = (lambda t, row=row: row[0]) if len(row) == 1 else (lambda t, row=row: quadratic(row, t / h))
-        y = solve_ivp(lambda t, y, force=force: field(y, force(t), math.sin, math.cos), (0, h), y, method="DOP853", rtol=1e-11, atol=1e-13).y[:, -1]
+        force = (
+            (lambda t, row=row: row[0])
+            if len(row) == 1
+            else (lambda t, row=row: quadratic(row, t / h))
+        )
+        y = solve_ivp(
+            lambda t, y, force=force: field(y, force(t), math.sin, math.cos),
+            (0, h),
+            y,
+            method="DOP853",
+            rtol=1e-11,
+            atol=1e-13,
+        ).y[:, -1]
     return float(np.max(np.abs(y - np.concatenate([END, np.zeros(2)]))))
 
 
 def check(name, N, found):
     if not found.converged or abs(found.cost - COST) > abs(found.cost - NEXT_OPTIMUM):
         raise RuntimeError(
-            f"{name}, {N} steps, ends with cost {found.cost:.6g} (converged: {found.converged}), not near {COST:.6g}; give another guess."
+            f"{name}, {N} steps, ends with cost {found.cost:.6g} (converged: {found.converged}),"
+            f" not near {COST:.6g}; give another guess."
         )
 
 
@@ -255,37 +341,87 @@ def measure(N, repeats, builds):
     for name, f in found.items():
         check(name, N, f)
         walls, cpus = (list(column) for column in zip(*times[name], strict=True))
-        rows.append(Row(name, N, building[name], walls, cpus, f.iterations, f.cost, control_error(f.u), replay_error(f.u)))
+        rows.append(
+            Row(
+                name,
+                N,
+                building[name],
+                walls,
+                cpus,
+                f.iterations,
+                f.cost,
+                control_error(f.u),
+                replay_error(f.u),
+            )
+        )
     return rows
 
 
 def table(rows):
-    heads = ("steps", "candidate", "set-up, s", "min..max", "solve, ms", "best", "min..max", "processor, ms", "iterations", "cost - exact")
-    out = Table(*heads, "control error", "replay error", title="swing-up of a cart-pole, least force")
+    heads = (
+        "steps",
+        "candidate",
+        "set-up, s",
+        "min..max",
+        "solve, ms",
+        "best",
+        "min..max",
+        "processor, ms",
+        "iterations",
+        "cost - exact",
+    )
+    out = Table(
+        *heads, "control error", "replay error", title="swing-up of a cart-pole, least force"
+    )
     for i, row in enumerate(rows):
         ms, cpu = [1e3 * s for s in row.solving], [1e3 * s for s in row.processor]
-        times = (f"{median(row.building):.3f}", spread(row.building, 3), f"{median(ms):.1f}", f"{min(ms):.1f}", spread(ms, 1), f"{median(cpu):.1f}")
+        times = (
+            f"{median(row.building):.3f}",
+            spread(row.building, 3),
+            f"{median(ms):.1f}",
+            f"{min(ms):.1f}",
+            spread(ms, 1),
+            f"{median(cpu):.1f}",
+        )
         errors = (f"{row.cost - COST:.2e}", f"{row.control_error:.2e}", f"{row.replay_error:.2e}")
         last = i + 1 == len(rows) or rows[i + 1].steps != row.steps
-        out.add_row(str(row.steps), row.candidate, *times, str(row.iterations), *errors, end_section=last)
+        out.add_row(
+            str(row.steps), row.candidate, *times, str(row.iterations), *errors, end_section=last
+        )
     return out
 
 
 def verdicts(rows):
-    """(what, measured, target): accion takes no longer than CasADi with IPOPT, in the faster of its forms, on the same equations."""
+    """(what, measured, target): accion takes no longer than CasADi with IPOPT, in the faster of its
+    forms, on the same equations.
+    """
     solving = {(row.steps, row.candidate): row.solving for row in rows}
     found = []
-    for N in sorted({row.steps for row in rows if row.steps >= TARGET_STEPS and (row.steps, ACCION) in solving}):
+    for N in sorted(
+        {row.steps for row in rows if row.steps >= TARGET_STEPS and (row.steps, ACCION) in solving}
+    ):
         peer = min((solving[N, name] for name in SAME_DISCRETISATION), key=median)
-        found.append((f"solve time, accion / CasADi + IPOPT, same discretisation, {N} steps", ratio(solving[N, ACCION], peer), 1.0))
+        found.append(
+            (
+                f"solve time, accion / CasADi + IPOPT, same discretisation, {N} steps",
+                ratio(solving[N, ACCION], peer),
+                1.0,
+            )
+        )
     return found
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--steps", type=int, nargs="+", default=[50, 100, 200, 2000])
-    parser.add_argument("--repeats", type=int, default=9, help="rounds in which every candidate solves once")
-    parser.add_argument("--builds", type=int, default=3, help="times that every candidate is set up")
+    parser.add_argument(
+        "--repeats", type=int, default=9, help="rounds in which every candidate solves once"
+    )
+    parser.add_argument(
+        "--builds", type=int, default=3, help="times that every candidate is set up"
+    )
     parser.add_argument("--json", type=Path, help="where to write everything that was measured")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a target is missed")
     given = parser.parse_args()
@@ -303,8 +439,14 @@ def main():
     for what, value, target in found:
         console.print(verdict(what, value, target))
     if given.json:
-        targets = [{"what": what, "measured": value, "target": target, "pass": value <= target} for what, value, target in found]
-        record = machine(("casadi", "numpy", "scipy")) | {"rows": [row._asdict() for row in rows], "targets": targets}
+        targets = [
+            {"what": what, "measured": value, "target": target, "pass": value <= target}
+            for what, value, target in found
+        ]
+        record = machine(("casadi", "numpy", "scipy")) | {
+            "rows": [row._asdict() for row in rows],
+            "targets": targets,
+        }
         given.json.write_text(json.dumps(record, indent=1) + "\n")
     return int(given.strict and any(not value <= target for _, value, target in found))
 

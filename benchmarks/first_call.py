@@ -1,4 +1,5 @@
-"""How long a short program waits for its first results, by engine: with nothing kept, and when it is run again.
+"""How long a short program waits for its first results, by engine: with nothing kept, and when it
+is run again.
 
 A top on SO(3) is simulated for 1000 steps and its energy is read, in a new process each time, the
 cache of compiled programs in a folder of its own. Counted is the processor time of the whole
@@ -36,10 +37,20 @@ print(imported, time.process_time(), hashlib.sha256(bits).hexdigest())
 
 def once(cache, engine):
     """Seconds of the processor (imports, all), of the clock, and the fingerprint of the results."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "ACCION_"))}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("JAX_", "ACCION_"))
+    }
     begin = time.perf_counter()
     command = [sys.executable, "-c", PROGRAM, engine]
-    done = subprocess.run(command, env=environment | {"ACCION_CACHE": cache}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command,
+        env=environment | {"ACCION_CACHE": cache},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode or done.stderr:
         sys.exit(f"the program said:\n{done.stderr}")
     imported, total, bits = done.stdout.split()
@@ -48,7 +59,9 @@ def once(cache, engine):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=3, help="second runs that are measured; the median counts")
+    parser.add_argument(
+        "--repeats", type=int, default=3, help="second runs that are measured; the median counts"
+    )
     repeats = parser.parse_args().repeats
     print("| engine, run | processor [s] | of it imports | clock [s] |\n| --- | --- | --- | --- |")
     said = []

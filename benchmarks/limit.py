@@ -1,4 +1,6 @@
-"""The practical limit for two links: the discrete equations written out as scalars by SymPy and compiled by numba."""
+"""The practical limit for two links: the discrete equations written out as scalars by SymPy and
+compiled by numba.
+"""
 
 import numba
 import numpy as np
@@ -11,7 +13,9 @@ QUADRATIC = EPS**0.5
 
 
 def equations():
-    """The momentum balance r = p + D1 Ld, its Jacobian dr/dx by rows, and D2 Ld, as compiled functions of scalars."""
+    """The momentum balance r = p + D1 Ld, its Jacobian dr/dx by rows, and D2 Ld, as compiled
+    functions of scalars.
+    """
     q, p, x, at, v = (sp.Matrix(sp.symbols(f"{letter}a {letter}b")) for letter in "qpxsv")
     across = [v[0] * sp.cos(at[0]), v[0] * sp.cos(at[0]) + v[1] * sp.cos(at[1])]
     down = [v[0] * sp.sin(at[0]), v[0] * sp.sin(at[0]) + v[1] * sp.sin(at[1])]
@@ -27,7 +31,9 @@ def equations():
 
 
 def limit():
-    """The function (steps) -> (q, p), shapes (steps + 1, 2): the stopping rule and the guess are those of accion."""
+    """The function (steps) -> (q, p), shapes (steps + 1, 2): the stopping rule and the guess are
+    those of accion.
+    """
     balance, momentum = equations()
 
     @numba.njit

@@ -1,4 +1,5 @@
-"""A Lagrangian with products of small matrices, as people write it, with them written out (as `simulate` does it) and left to XLA.
+"""A Lagrangian with products of small matrices, as people write it, with them written out (as
+`simulate` does it) and left to XLA.
 
 python benchmarks/products.py
 """
@@ -24,12 +25,21 @@ def flat_lagrangian(t, q, v, params):
     return 0.5 * v @ (params["M"] @ v) - q @ (params["M"] @ q) * (q @ q)
 
 
-SYSTEMS = {"R^6": (ac.Euclidean(6), flat_lagrangian), "SE(3), cayley": (ac.SE3("cayley"), lagrangian)}
+SYSTEMS = {
+    "R^6": (ac.Euclidean(6), flat_lagrangian),
+    "SE(3), cayley": (ac.SE3("cayley"), lagrangian),
+}
 
 
 def run(space, L):
     system = ac.System(L, space, {"M": M, "X": X})
-    start = {"q0": space.identity(), "v0": np.linspace(0.1, 0.5, 6), "h": 0.01, "steps": STEPS, "save_every": STEPS}
+    start = {
+        "q0": space.identity(),
+        "v0": np.linspace(0.1, 0.5, 6),
+        "h": 0.01,
+        "steps": STEPS,
+        "save_every": STEPS,
+    }
     return timed(lambda: ac.simulate(system, ac.Midpoint(), **start).p)
 
 

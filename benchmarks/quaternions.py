@@ -53,12 +53,18 @@ def field(t, y, args):
 
 @cache
 def compiled(solver, saves, duration):
-    """The function (setting) -> (q, omega, number of steps), at `saves` equal times after the start."""
+    """The function (setting) -> (q, omega, number of steps), at `saves` equal times after the
+    start.
+    """
     ts = jnp.linspace(0, duration, saves + 1)[1:]
 
     @jax.jit
     def run(setting):
-        control = diffrax.PIDController(rtol=setting, atol=setting) if solver.adaptive else diffrax.ConstantStepSize()
+        control = (
+            diffrax.PIDController(rtol=setting, atol=setting)
+            if solver.adaptive
+            else diffrax.ConstantStepSize()
+        )
         solution = diffrax.diffeqsolve(
             diffrax.ODETerm(field),
             getattr(diffrax, solver.name)(),

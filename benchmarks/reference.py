@@ -1,6 +1,8 @@
-"""How long a reference trajectory takes, the first with what has to be compiled and the next: by `reference`, and by diffrax compiled as a whole.
+"""How long a reference trajectory takes, the first with what has to be compiled and the next: by
+`reference`, and by diffrax compiled as a whole.
 
-`python benchmarks/reference.py` prints a table; times of the processor, which other work on the machine changes less than those of the clock.
+`python benchmarks/reference.py` prints a table; times of the processor, which other work on the
+machine changes less than those of the clock.
 """
 
 import resource
@@ -34,7 +36,9 @@ def whole(system, q0, v0, ts):
             None,
             y,
             saveat=diffrax.SaveAt(ts=ts),
-            stepsize_controller=diffrax.ClipStepSizeController(diffrax.PIDController(rtol=TOLERANCE, atol=TOLERANCE), step_ts=ts),
+            stepsize_controller=diffrax.ClipStepSizeController(
+                diffrax.PIDController(rtol=TOLERANCE, atol=TOLERANCE), step_ts=ts
+            ),
             max_steps=100_000,
             adjoint=diffrax.ForwardMode(),
         ).ys
@@ -49,17 +53,31 @@ def timed(f):
 
 
 def main():
-    print("| system | first, reference | next, reference | first, diffrax | next, diffrax | they differ by |")
+    print(
+        "| system | first, reference | next, reference | first, diffrax | next, diffrax | they"
+        " differ by |"
+    )
     print("| --- | --- | --- | --- | --- | --- |")
     for name in NAMES:
         entry = ENTRIES[name]
         start = {key: jnp.array(value) for key, value in entry.start.items()}
         ts = jnp.linspace(0, 5, 6)
-        ours = lambda start=start, entry=entry, ts=ts: ac.reference(entry.system, **start, ts=ts)  # noqa: E731
+
+        def ours(start=start, entry=entry, ts=ts):
+            return ac.reference(entry.system, **start, ts=ts)
+
         theirs = whole(entry.system, start["q0"], start["v0"], ts)
-        (first, a), (second, _), (other, b), (again, _) = timed(ours), timed(ours), timed(theirs), timed(theirs)
+        (first, a), (second, _), (other, b), (again, _) = (
+            timed(ours),
+            timed(ours),
+            timed(theirs),
+            timed(theirs),
+        )
         difference = float(jnp.max(jnp.abs(a[0] - b[0])))
-        print(f"| {name} | {first:.2f} s | {second:.3f} s | {other:.2f} s | {again:.4f} s | {difference:.1e} |")
+        print(
+            f"| {name} | {first:.2f} s | {second:.3f} s | {other:.2f} s | {again:.4f} s |"
+            f" {difference:.1e} |"
+        )
 
 
 if __name__ == "__main__":

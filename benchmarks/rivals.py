@@ -1,4 +1,6 @@
-"""What accion is measured against: a library's root finder, a library's implicit solver, and a step-controlled Runge-Kutta method."""
+"""What accion is measured against: a library's root finder, a library's implicit solver, and a
+step-controlled Runge-Kutta method.
+"""
 
 import diffrax
 import jax
@@ -12,7 +14,8 @@ import accion as ac
 
 # The last correction is below sqrt(eps), as in accion, so both make the same number of iterations.
 SQRT_EPS = 1e-8
-# diffrax's own default, VeryChord, gives up at this h ("nonlinear solve diverged"); Newton does not.
+# diffrax's own default, VeryChord, gives up at this h ("nonlinear solve diverged"); Newton does
+# not.
 STAGE_TOLERANCE = 1e-6
 
 
@@ -28,7 +31,9 @@ def ends(q, x):
 
 
 def optimistix_newton(n, steps):
-    """The function () -> (q, iterations) that solves accion's equations, from accion's guess, by optimistix's Newton."""
+    """The function () -> (q, iterations) that solves accion's equations, from accion's guess, by
+    optimistix's Newton.
+    """
     solver = optx.Newton(rtol=SQRT_EPS, atol=SQRT_EPS)
 
     def balance(x, args):
@@ -51,7 +56,9 @@ def optimistix_newton(n, steps):
 
 
 def diffrax_kvaerno3(n, steps):
-    """The function () -> (q, v) by Kvaerno3 (order 3, implicit, three stages of 2n unknowns to solve) with the step of accion."""
+    """The function () -> (q, v) by Kvaerno3 (order 3, implicit, three stages of 2n unknowns to
+    solve) with the step of accion.
+    """
     a = ac.accelerations(system(n))
     solver = diffrax.Kvaerno3(root_finder=optx.Newton(rtol=STAGE_TOLERANCE, atol=STAGE_TOLERANCE))
 
@@ -75,7 +82,9 @@ def diffrax_kvaerno3(n, steps):
 
 
 def scipy_dop853(n, steps, rtol):
-    """The function () -> (q, v) by DOP853 with step control, atol = rtol; it keeps the steps that it makes, not every h."""
+    """The function () -> (q, v) by DOP853 with step control, atol = rtol; it keeps the steps that
+    it makes, not every h.
+    """
     weight = n - np.maximum.outer(np.arange(n), np.arange(n)).astype(float)
     load = GRAVITY * np.arange(n, 0, -1)
 
@@ -103,9 +112,13 @@ def energy_error(q, v):
 
 
 def loosest_dop853(n, steps, error):
-    """(run, rtol) for the loosest power of ten with which DOP853 has at most the energy `error` over the same time."""
+    """(run, rtol) for the loosest power of ten with which DOP853 has at most the energy `error`
+    over the same time.
+    """
     for rtol in 10.0 ** -np.arange(3, 13):
         run = scipy_dop853(n, steps, rtol)
         if energy_error(*run()) <= error:
             return run, rtol
-    raise RuntimeError(f"DOP853 does not reach an energy error of {error:.3g} with any rtol down to 1e-12.")
+    raise RuntimeError(
+        f"DOP853 does not reach an energy error of {error:.3g} with any rtol down to 1e-12."
+    )

@@ -1,8 +1,11 @@
-"""What a step costs: accion's midpoint step of pendulum chains beside the alternatives, and beside the practical limit.
+"""What a step costs: accion's midpoint step of pendulum chains beside the alternatives, and beside
+the practical limit.
 
-    python benchmarks/step_cost.py [--links 2 5 10] [--steps 20000] [--repeats 7] [--json PATH] [--strict]
+    python benchmarks/step_cost.py [--links 2 5 10] [--steps 20000] [--repeats 7] [--json PATH]
+    [--strict]
 
-Every candidate has its turn in each round, so that a slow spell of the machine falls on all of them; medians over the rounds are compared.
+Every candidate has its turn in each round, so that a slow spell of the machine falls on all of
+them; medians over the rounds are compared.
 """
 
 import argparse
@@ -28,7 +31,8 @@ WORKER = Path(__file__).with_name("worker.py")
 DEFAULT_LOOPS = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1024"
 ACCION, OPTIMISTIX, LIMIT = "accion", "optimistix Newton", "generated scalars, numba"
 BY_DEFAULT = ", XLA's default loop limit"
-COMPARED = 200  # steps, over which trajectories must agree; later they part, because the chains are chaotic
+# steps, over which trajectories must agree; later they part, because the chains are chaotic
+COMPARED = 200
 
 OPTIMISTIX_SHARE = 0.35
 LIMIT_FACTOR = 5.0
@@ -58,22 +62,35 @@ class Row(NamedTuple):
 
 
 def check_agreement(name, q, expected, tolerance):
-    """Raise RuntimeError unless `q` and `expected`, one row for each step, agree over the first steps."""
+    """Raise RuntimeError unless `q` and `expected`, one row for each step, agree over the first
+    steps.
+    """
     difference = float(np.max(np.abs(np.asarray(q)[:COMPARED] - np.asarray(expected)[:COMPARED])))
     if not difference <= tolerance:
-        raise RuntimeError(f"{name} and accion differ by {difference:.3g} within {COMPARED} steps; at most {tolerance:g} was expected.")
+        raise RuntimeError(
+            f"{name} and accion differ by {difference:.3g} within {COMPARED} steps; at most"
+            f" {tolerance:g} was expected."
+        )
 
 
 def start_worker(steps, links):
     """A process in which XLA has its default loop limit; it compiles while this one does."""
     command = [sys.executable, WORKER, "serve", str(steps), *map(str, links)]
-    return subprocess.Popen(command, env=os.environ | {"XLA_FLAGS": DEFAULT_LOOPS}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command,
+        env=os.environ | {"XLA_FLAGS": DEFAULT_LOOPS},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
 
 
 def reply(worker):
     line = worker.stdout.readline()
     if not line:
-        raise RuntimeError("the process with XLA's default loop limit ended early; its own error is above.")
+        raise RuntimeError(
+            "the process with XLA's default loop limit ended early; its own error is above."
+        )
     return json.loads(line)
 
 
@@ -94,12 +111,20 @@ def candidates_here(n, steps):
     trajectory = run()
     error = energy_error(np.asarray(trajectory.q), np.asarray(trajectory.v))
     iterations = float(np.mean(trajectory.iterations[1:]))
-    found = [Candidate(n, ACCION, steps, timed(run), f"{iterations:.2f} iterations, energy error {error:.1e}")]
+    found = [
+        Candidate(
+            n, ACCION, steps, timed(run), f"{iterations:.2f} iterations, energy error {error:.1e}"
+        )
+    ]
 
     newton = optimistix_newton(n, steps)
     q, iterations = newton()
     check_agreement(OPTIMISTIX, q, trajectory.q[1:], 1e-9)
-    found.append(Candidate(n, OPTIMISTIX, steps, timed(newton), f"{float(np.mean(iterations)):.2f} iterations"))
+    found.append(
+        Candidate(
+            n, OPTIMISTIX, steps, timed(newton), f"{float(np.mean(iterations)):.2f} iterations"
+        )
+    )
 
     dop853, rtol = loosest_dop853(n, steps, error)
     note = f"rtol {rtol:.0e}, energy error {energy_error(*dop853()):.1e}"
@@ -118,35 +143,51 @@ def candidates_there(worker, n, steps, error):
     few = steps // DIFFRAX_SHARE
     note = f"order 3; energy error {error:.1e} over {few} steps"
     return [
-        Candidate(n, ACCION + BY_DEFAULT, steps, ask(worker, "accion", n), "same equations and code"),
-        Candidate(n, OPTIMISTIX + BY_DEFAULT, steps, ask(worker, "optimistix", n), "same equations"),
+        Candidate(
+            n, ACCION + BY_DEFAULT, steps, ask(worker, "accion", n), "same equations and code"
+        ),
+        Candidate(
+            n, OPTIMISTIX + BY_DEFAULT, steps, ask(worker, "optimistix", n), "same equations"
+        ),
         Candidate(n, "diffrax Kvaerno3" + BY_DEFAULT, few, ask(worker, "diffrax", n), note),
     ]
 
 
 def measure(links, steps, repeats):
-    """One `Row` for each candidate, and the fixed cost of a call of `simulate` in ms by number of links."""
+    """One `Row` for each candidate, and the fixed cost of a call of `simulate` in ms by number of
+    links.
+    """
     with start_worker(steps, links) as worker:
         here = {n: candidates_here(n, steps) for n in progress(links, "compiling")}
         single = {n: timed(simulation(n, 1)) for n in links}
         for seconds in single.values():
             seconds()
         errors = reply(worker)
-        candidates = [c for n in links for c in here[n] + candidates_there(worker, n, steps, errors[str(n)])]
+        candidates = [
+            c for n in links for c in here[n] + candidates_there(worker, n, steps, errors[str(n)])
+        ]
         rounds, calls = [], []
         for _ in progress(range(repeats), "measuring"):
             rounds.append([sample(c.seconds, c.steps) for c in candidates])
             calls.append([seconds() * 1e3 for seconds in single.values()])
         worker.stdin.close()
-    rows = [Row(c.links, c.name, c.steps, c.note, list(times)) for c, times in zip(candidates, zip(*rounds, strict=True), strict=True)]
+    rows = [
+        Row(c.links, c.name, c.steps, c.note, list(times))
+        for c, times in zip(candidates, zip(*rounds, strict=True), strict=True)
+    ]
     return rows, dict(zip(links, map(median, zip(*calls, strict=True)), strict=True))
 
 
 def first_results(repeats):
     """(import, first result): the seconds of each, lists with one entry for each fresh process."""
     command = [sys.executable, WORKER, "first", str(FIRST_STEPS)]
-    outputs = [subprocess.run(command, check=True, capture_output=True, text=True).stdout for _ in progress(range(repeats), "first result")]
-    return [list(times) for times in zip(*(map(float, out.split()) for out in outputs), strict=True)]
+    outputs = [
+        subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        for _ in progress(range(repeats), "first result")
+    ]
+    return [
+        list(times) for times in zip(*(map(float, out.split()) for out in outputs), strict=True)
+    ]
 
 
 def verdicts(rows, first):
@@ -156,28 +197,59 @@ def verdicts(rows, first):
     if (2, ACCION) in times:
         mine = times[2, ACCION]
         rival = min(times[2, OPTIMISTIX], times[2, OPTIMISTIX + BY_DEFAULT])
-        found.append(("accion / optimistix (the faster of its two), 2 links", mine / rival, OPTIMISTIX_SHARE))
-        found.append(("accion / the practical limit, 2 links", mine / times[2, LIMIT], LIMIT_FACTOR))
+        found.append(
+            ("accion / optimistix (the faster of its two), 2 links", mine / rival, OPTIMISTIX_SHARE)
+        )
+        found.append(
+            ("accion / the practical limit, 2 links", mine / times[2, LIMIT], LIMIT_FACTOR)
+        )
     for n, trep in TREP.items():
         if (n, ACCION) in times:
-            found.append((f"accion, {n} links, us (a tenth of trep's C core)", times[n, ACCION], TREP_SHARE * trep))
-    found.append((f"first result after import, 2 links, {FIRST_STEPS} steps, s", median(first), FIRST_RESULT))
+            found.append(
+                (
+                    f"accion, {n} links, us (a tenth of trep's C core)",
+                    times[n, ACCION],
+                    TREP_SHARE * trep,
+                )
+            )
+    found.append(
+        (f"first result after import, 2 links, {FIRST_STEPS} steps, s", median(first), FIRST_RESULT)
+    )
     return found
 
 
 def table(rows):
     mine = {row.links: row.median for row in rows if row.name == ACCION}
-    out = Table("links", "candidate", "us/step", "min..max", "/ accion", "note", title="a step of the pendulum chain, h = 0.01")
+    out = Table(
+        "links",
+        "candidate",
+        "us/step",
+        "min..max",
+        "/ accion",
+        "note",
+        title="a step of the pendulum chain, h = 0.01",
+    )
     for row in sorted(rows, key=lambda row: (row.links, row.median)):
         ratio = f"{row.median / mine[row.links]:.2f}"
-        out.add_row(str(row.links), row.name, f"{row.median:.2f}", spread(row.times), ratio, row.note, style="bold" if row.name == ACCION else None)
+        out.add_row(
+            str(row.links),
+            row.name,
+            f"{row.median:.2f}",
+            spread(row.times),
+            ratio,
+            row.note,
+            style="bold" if row.name == ACCION else None,
+        )
     return out
 
 
 def show(console, rows, calls, imports, first, found):
     console.print(table(rows))
     fixed = ", ".join(f"{ms:.1f} ({n} links)" for n, ms in calls.items())
-    console.print(f"A call of simulate for one step takes, in ms: {fixed}. The times of accion above contain it.")
+    console.print(
+        f"A call of simulate for one step takes, in ms: {fixed}. The times of accion above"
+        " contain it."
+    )
     for what, times in (("import accion", imports), ("from there to the first result", first)):
         console.print(f"{what}: {median(times):.2f} s ({spread(times)})")
     for what, value, target in found:
@@ -185,23 +257,40 @@ def show(console, rows, calls, imports, first, found):
 
 
 def save(path, rows, calls, imports, first, found, steps):
-    packages = ("accion", "jax", "jaxlib", "optimistix", "diffrax", "scipy", "numba", "sympy", "numpy")
+    packages = (
+        "accion",
+        "jax",
+        "jaxlib",
+        "optimistix",
+        "diffrax",
+        "scipy",
+        "numba",
+        "sympy",
+        "numpy",
+    )
     record = machine(packages) | {
         "steps": steps,
         "rows": [row._asdict() | {"median": row.median} for row in rows],
         "call_ms": calls,
         "import_s": imports,
         "first_result_s": first,
-        "targets": [{"what": what, "measured": value, "target": target, "pass": value <= target} for what, value, target in found],
+        "targets": [
+            {"what": what, "measured": value, "target": target, "pass": value <= target}
+            for what, value, target in found
+        ],
     }
     path.write_text(json.dumps(record, indent=1) + "\n")
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--links", type=int, nargs="+", default=[2, 5, 10], help="lengths of the chains")
+    parser.add_argument(
+        "--links", type=int, nargs="+", default=[2, 5, 10], help="lengths of the chains"
+    )
     parser.add_argument("--steps", type=int, default=20_000, help="of each run")
-    parser.add_argument("--repeats", type=int, default=7, help="rounds, of which the median is taken")
+    parser.add_argument(
+        "--repeats", type=int, default=7, help="rounds, of which the median is taken"
+    )
     parser.add_argument("--json", type=Path, help="where to write everything that was measured")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a target is missed")
     given = parser.parse_args()

@@ -2,10 +2,12 @@
 
     python benchmarks/symbolic.py [--links 2 3 5] [--repeats 3] [--json PATH] [--strict]
 
-Both start from the same chain: n masses m_i on n rods l_i, in angles, all parameters symbols. accion is given the JAX function that it
-simulates; LagrangesMethod the Lagrangian in SymPy, as its manual has it. Times are of fresh processes' second call (SymPy and JAX warm,
-SymPy's cache cleared). `terms` counts the operations in the equations: LagrangesMethod does not simplify, so its time with
-sympy.trigsimp, for equations as a person would write them, stands beside it (2 and 3 links; at 5 it takes minutes).
+Both start from the same chain: n masses m_i on n rods l_i, in angles, all parameters symbols.
+accion is given the JAX function that it simulates; LagrangesMethod the Lagrangian in SymPy, as its
+manual has it. Times are of fresh processes' second call (SymPy and JAX warm, SymPy's cache
+cleared). `terms` counts the operations in the equations: LagrangesMethod does not simplify, so its
+time with sympy.trigsimp, for equations as a person would write them, stands beside it (2 and 3
+links; at 5 it takes minutes).
 """
 
 import argparse
@@ -32,17 +34,23 @@ SIMPLIFIED = 3  # links up to which SymPy's result is simplified, too
 
 
 def positions(q, params):
-    return jnp.stack([jnp.cumsum(params["l"] * jnp.sin(q)), -jnp.cumsum(params["l"] * jnp.cos(q))], axis=1)
+    return jnp.stack(
+        [jnp.cumsum(params["l"] * jnp.sin(q)), -jnp.cumsum(params["l"] * jnp.cos(q))], axis=1
+    )
 
 
 def lagrangian(t, q, v, params):
     r, u = jax.jvp(lambda q: positions(q, params), (q,), (v,))
-    return 0.5 * jnp.sum(params["m"] * jnp.sum(u**2, axis=1)) - params["g"] * jnp.sum(params["m"] * r[:, 1])
+    return 0.5 * jnp.sum(params["m"] * jnp.sum(u**2, axis=1)) - params["g"] * jnp.sum(
+        params["m"] * r[:, 1]
+    )
 
 
 def ours(n):
     params = {"l": jnp.ones(n), "m": jnp.ones(n), "g": 9.81}
-    system = ac.System(lagrangian, ac.Torus(n), params, coordinates=tuple(f"theta_{i + 1}" for i in range(n)))
+    system = ac.System(
+        lagrangian, ac.Torus(n), params, coordinates=tuple(f"theta_{i + 1}" for i in range(n))
+    )
     eqs = ac.symbolic(system, seconds=60)
     return [e.lhs for e in eqs.equations]
 
@@ -72,7 +80,9 @@ def measure(links, repeats):
                 clear_cache()
                 begun = time.perf_counter()
                 equations = f(n)
-                found.setdefault((n, name), ([], sum(map(sp.count_ops, equations))))[0].append(time.perf_counter() - begun)
+                found.setdefault((n, name), ([], sum(map(sp.count_ops, equations))))[0].append(
+                    time.perf_counter() - begun
+                )
     return found
 
 
@@ -81,14 +91,22 @@ def same(n):
     a, b = ours(n), sympys(n)
     t = sp.Symbol("t")
     q = [sp.Function(f"theta_{i + 1}")(t) for i in range(n)]
-    table = {x.diff(t, k) if k else x: sp.Rational(7 * i + 3 * k + 1, 11) for i, x in enumerate(q) for k in (2, 1, 0)}
+    table = {
+        x.diff(t, k) if k else x: sp.Rational(7 * i + 3 * k + 1, 11)
+        for i, x in enumerate(q)
+        for k in (2, 1, 0)
+    }
     symbols = sorted({s for e in b for s in e.free_symbols} - {t}, key=str)
     values = {s: sp.Rational(i + 2, 7) for i, s in enumerate(symbols)}
-    return max(abs(float((x - y).xreplace(table).xreplace(values))) for x, y in zip(a, b, strict=True))
+    return max(
+        abs(float((x - y).xreplace(table).xreplace(values))) for x, y in zip(a, b, strict=True)
+    )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--links", type=int, nargs="+", default=[2, 3, 5])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", type=Path)
@@ -98,15 +116,31 @@ def main():
     table = Table("links", "candidate", "s", "min..max", "/ accion", "operations")
     for (n, name), (times, size) in found.items():
         base = median(found[n, "accion"][0])
-        table.add_row(str(n), name, f"{median(times):.2f}", spread(times), f"{median(times) / base:.2f}", str(size))
+        table.add_row(
+            str(n),
+            name,
+            f"{median(times):.2f}",
+            spread(times),
+            f"{median(times) / base:.2f}",
+            str(size),
+        )
     console = Console()
     console.print(table)
     difference = max(same(n) for n in arguments.links)
-    lines = [verdict("largest difference of the two sets of equations at a point", difference, 1e-10)]
-    lines += [verdict(f"equations of {n} links, s", median(found[n, "accion"][0]), TARGETS[n]) for n in arguments.links if n in TARGETS]
+    lines = [
+        verdict("largest difference of the two sets of equations at a point", difference, 1e-10)
+    ]
+    lines += [
+        verdict(f"equations of {n} links, s", median(found[n, "accion"][0]), TARGETS[n])
+        for n in arguments.links
+        if n in TARGETS
+    ]
     console.print("\n".join(lines), highlight=False)
     if arguments.json:
-        rows = [{"links": n, "candidate": name, "seconds": times, "operations": size} for (n, name), (times, size) in found.items()]
+        rows = [
+            {"links": n, "candidate": name, "seconds": times, "operations": size}
+            for (n, name), (times, size) in found.items()
+        ]
         arguments.json.write_text(json.dumps(machine(("jax", "sympy")) | {"rows": rows}, indent=1))
     if arguments.strict and any(line.startswith("MISS") for line in lines):
         sys.exit(1)

@@ -1,4 +1,6 @@
-"""How runs are timed: candidates take turns in each round, so that a slow spell of the machine falls on all of them."""
+"""How runs are timed: candidates take turns in each round, so that a slow spell of the machine
+falls on all of them.
+"""
 
 import os
 import platform
@@ -10,7 +12,9 @@ import jax
 from rich.console import Console
 from rich.progress import track
 
-SPAN = 0.2  # s in each round, filled by as many runs as it takes: one run of the fast ones is too short to time well
+# s in each round, filled by as many runs as it takes: one run of the fast ones is too short to time
+# well
+SPAN = 0.2
 
 
 def progress(items, what):
@@ -43,7 +47,9 @@ def spread(times, digits=2):
 
 
 def first_calls(runs, repeats):
-    """For each of `runs` the seconds by which its first call exceeds its second, with nothing compiled before it; one list for each."""
+    """For each of `runs` the seconds by which its first call exceeds its second, with nothing
+    compiled before it; one list for each.
+    """
     found = []
     for _ in progress(range(repeats), "compiling"):
         row = []

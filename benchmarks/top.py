@@ -1,4 +1,6 @@
-"""The heavy top of Bruels, Cardona and Arnold by accion: on SO(3), and in SE(3) held at a point; and what is kept of its motion."""
+"""The heavy top of Bruels, Cardona and Arnold by accion: on SO(3), and in SE(3) held at a point;
+and what is kept of its motion.
+"""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -21,7 +23,10 @@ class Case(NamedTuple):
 
     @property
     def name(self):
-        return f"{type(self.method).__name__}{f'({self.method.rho:g})' if isinstance(self.method, GeneralizedAlpha) else ''}, {self.retraction}"
+        return (
+            f"{type(self.method).__name__}{f'({self.method.rho:g})' if isinstance(self.method, GeneralizedAlpha) else ''},"
+            f" {self.retraction}"
+        )
 
     @property
     def system(self):
@@ -34,17 +39,33 @@ SYSTEMS = {("SO(3)", name): system for name, system in heavy_top.SYSTEMS.items()
 }
 STARTS = {"SO(3)": (R0, W0), "SE(3)": (G0, XI0)}
 
-MIDPOINT, MIDPOINT_CAYLEY = (Case("SO(3)", retraction, ac.Midpoint()) for retraction in ("exp", "cayley"))
-ALPHA, ALPHA_CAYLEY = (Case("SO(3)", retraction, GeneralizedAlpha(0.8)) for retraction in ("exp", "cayley"))
+MIDPOINT, MIDPOINT_CAYLEY = (
+    Case("SO(3)", retraction, ac.Midpoint()) for retraction in ("exp", "cayley")
+)
+ALPHA, ALPHA_CAYLEY = (
+    Case("SO(3)", retraction, GeneralizedAlpha(0.8)) for retraction in ("exp", "cayley")
+)
 ALPHA_ONE = Case("SO(3)", "exp", GeneralizedAlpha(1.0))
 TRAPEZOID = Case("SO(3)", "exp", ac.Trapezoid())
-IN_SPACE = [Case("SE(3)", retraction, method) for method in (ac.Midpoint(), GeneralizedAlpha(0.8)) for retraction in ("cayley", "exp")]
+IN_SPACE = [
+    Case("SE(3)", retraction, method)
+    for method in (ac.Midpoint(), GeneralizedAlpha(0.8))
+    for retraction in ("cayley", "exp")
+]
 
 
 def motion(case, steps, duration=1.0):
     """The function () -> Trajectory over `duration`; `steps` is a multiple of SAVES."""
     q0, v0 = STARTS[case.space]
-    return lambda: ac.simulate(case.system, case.method, q0=q0, v0=v0, h=duration / steps, steps=steps, save_every=steps // SAVES)
+    return lambda: ac.simulate(
+        case.system,
+        case.method,
+        q0=q0,
+        v0=v0,
+        h=duration / steps,
+        steps=steps,
+        save_every=steps // SAVES,
+    )
 
 
 def attitude(traj):
@@ -62,7 +83,9 @@ def energy(R, w):
 
 
 def vertical(R, w):
-    """The momentum about the vertical; that about the axis is kept by every method, because Euler's equation for it is omega_2' = 0."""
+    """The momentum about the vertical; that about the axis is kept by every method, because Euler's
+    equation for it is omega_2' = 0.
+    """
     return np.sum(R[..., 2, :] * INERTIA * w, axis=-1)
 
 

@@ -1,8 +1,8 @@
 """Runs in a process of its own: JAX reads its options once, and a first result can be had once.
 
-`worker.py serve STEPS LINKS...` compiles the JAX candidates, prints the energy error of diffrax for each chain, then answers each
-line "candidate links" with the seconds of one run. `worker.py first STEPS` prints the seconds of importing accion and those from
-there to a first result.
+`worker.py serve STEPS LINKS...` compiles the JAX candidates, prints the energy error of diffrax for
+each chain, then answers each line "candidate links" with the seconds of one run. `worker.py first
+STEPS` prints the seconds of importing accion and those from there to a first result.
 """
 
 import json
@@ -37,7 +37,6 @@ def serve(steps, links):
 
 def first(steps):
     begun = time.perf_counter()
-    import accion  # noqa: F401
 
     imported = time.perf_counter()
     from chain import simulation

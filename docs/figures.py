@@ -40,10 +40,22 @@ def readme():
 
 METHODS = {  # the midpoint rule with wide lines, because others lie on it
     "Midpoint, exp": ("exp", ac.Midpoint(), {"ls": "-", "marker": "o", "ms": 7, "lw": 2.6}),
-    "GeneralizedAlpha(0.8), exp": ("exp", GeneralizedAlpha(0.8), {"ls": "-", "marker": "s", "ms": 4, "lw": 1.3}),
+    "GeneralizedAlpha(0.8), exp": (
+        "exp",
+        GeneralizedAlpha(0.8),
+        {"ls": "-", "marker": "s", "ms": 4, "lw": 1.3},
+    ),
     "Midpoint, cayley": ("cayley", ac.Midpoint(), {"ls": "-", "marker": "o", "ms": 7, "lw": 2.6}),
-    "GeneralizedAlpha(0.8), cayley": ("cayley", GeneralizedAlpha(0.8), {"ls": "-", "marker": "s", "ms": 4, "lw": 1.3}),
-    "GeneralizedAlpha(1), exp": ("exp", GeneralizedAlpha(1.0), {"ls": ":", "marker": "^", "ms": 4, "lw": 1.6, "color": "k"}),
+    "GeneralizedAlpha(0.8), cayley": (
+        "cayley",
+        GeneralizedAlpha(0.8),
+        {"ls": "-", "marker": "s", "ms": 4, "lw": 1.3},
+    ),
+    "GeneralizedAlpha(1), exp": (
+        "exp",
+        GeneralizedAlpha(1.0),
+        {"ls": ":", "marker": "^", "ms": 4, "lw": 1.6, "color": "k"},
+    ),
 }
 TOP_STEPS, TOP_SAVES = (
     np.array([500, 1000, 2000, 4000, 8000, 16000, 32000]),
@@ -56,30 +68,64 @@ def top_run(name, h, steps):
     retraction, method, _ = METHODS[name]
     begun = time.perf_counter()
     start = {"q0": heavy_top.R0, "v0": heavy_top.W0}
-    traj = ac.simulate(heavy_top.SYSTEMS[retraction], method, **start, h=h, steps=steps, save_every=steps // TOP_SAVES)
+    traj = ac.simulate(
+        heavy_top.SYSTEMS[retraction],
+        method,
+        **start,
+        h=h,
+        steps=steps,
+        save_every=steps // TOP_SAVES,
+    )
     return jax.block_until_ready(traj), time.perf_counter() - begun
 
 
 def top():
-    """The heavy top on SO(3) by the midpoint rule and by generalized alpha: error, energy, and what the error costs."""
+    """The heavy top on SO(3) by the midpoint rule and by generalized alpha: error, energy, and what
+    the error costs.
+    """
     figure, axes = new_figure(1, 3, (13, 4.6))
     left, middle, right = axes[0]
     long = {name: top_run(name, 1e-3, 100_000)[0] for name in METHODS}
-    ends = {name: np.array([heavy_top.centre(top_run(name, 1 / n, n)[0].q[-1]) for n in TOP_STEPS]) for name in METHODS}
+    ends = {
+        name: np.array([heavy_top.centre(top_run(name, 1 / n, n)[0].q[-1]) for n in TOP_STEPS])
+        for name in METHODS
+    }
     # By turns, and the shortest of each: other work on the machine only adds.
-    rounds = [{name: [top_run(name, 1 / n, n)[1] for n in TOP_STEPS] for name in METHODS} for _ in range(15)]
+    rounds = [
+        {name: [top_run(name, 1 / n, n)[1] for n in TOP_STEPS] for name in METHODS}
+        for _ in range(15)
+    ]
     for name, (_, _, style) in METHODS.items():
         errors = np.linalg.norm(ends[name] - heavy_top.numbers("x")[1], axis=1)
         left.plot(1e3 / TOP_STEPS, errors, label=name, **style)
         E = np.asarray(long[name].energy())
-        middle.plot(np.asarray(long[name].t)[1:], np.maximum.accumulate(np.abs(E - E[0]))[1:], **{**style, "marker": ""})
+        middle.plot(
+            np.asarray(long[name].t)[1:],
+            np.maximum.accumulate(np.abs(E - E[0]))[1:],
+            **{**style, "marker": ""},
+        )
         right.plot(1e3 * np.min([each[name] for each in rounds], axis=0), errors, **style)
     step_axis(left, np.round(1e3 / TOP_STEPS, 4))
-    left.set(yscale="log", xlabel="h [ms]", ylabel="error of the centre of mass at 1 s [m]", title="error")
+    left.set(
+        yscale="log",
+        xlabel="h [ms]",
+        ylabel="error of the centre of mass at 1 s [m]",
+        title="error",
+    )
     left.tick_params(axis="x", labelsize=9)
-    middle.set(yscale="log", xlabel="t [s]", ylabel="largest energy error so far [J]", title="energy, h = 1 ms")
+    middle.set(
+        yscale="log",
+        xlabel="t [s]",
+        ylabel="largest energy error so far [J]",
+        title="energy, h = 1 ms",
+    )
     step_axis(right, [5, 10, 20, 50, 100, 200])
-    right.set(yscale="log", xlabel="time of a call of simulate [ms]", ylabel="error of the centre of mass at 1 s [m]", title="what the error costs")
+    right.set(
+        yscale="log",
+        xlabel="time of a call of simulate [ms]",
+        ylabel="error of the centre of mass at 1 s [m]",
+        title="what the error costs",
+    )
     figure.legend(loc="outside lower center", ncols=5, fontsize=9, frameon=False)
     save_figure(figure, IMAGES / "heavy_top.png")
 

@@ -12,12 +12,15 @@ from hypothesis import settings
 import accion as ac
 from accion.engines import auto
 
-# Where a test says nothing, NumPy allows a relative 1e-7. Here it is 1e-9; a test that needs more says how much, and why.
+# Where a test says nothing, NumPy allows a relative 1e-7. Here it is 1e-9; a test that needs more
+# says how much, and why.
 np.testing.assert_allclose = partial(np.testing.assert_allclose, rtol=1e-9)
 
 auto.STRICT = True
 
-settings.register_profile("accion", derandomize=True, deadline=None, max_examples=25, print_blob=True)
+settings.register_profile(
+    "accion", derandomize=True, deadline=None, max_examples=25, print_blob=True
+)
 settings.load_profile("accion")
 
 
@@ -42,10 +45,18 @@ def rng():
 
 
 def pendulum_lagrangian(t, q, v, params):
-    return 0.5 * params["m"] * params["l"] ** 2 * v[0] ** 2 + params["m"] * params["gravity"] * params["l"] * jnp.cos(q[0])
+    return 0.5 * params["m"] * params["l"] ** 2 * v[0] ** 2 + params["m"] * params[
+        "gravity"
+    ] * params["l"] * jnp.cos(q[0])
 
 
-PENDULUM = ac.System(pendulum_lagrangian, ac.Torus(1), {"m": 1.3, "l": 0.7, "gravity": 9.81}, coordinates=("theta [rad]",), name="pendulum")
+PENDULUM = ac.System(
+    pendulum_lagrangian,
+    ac.Torus(1),
+    {"m": 1.3, "l": 0.7, "gravity": 9.81},
+    coordinates=("theta [rad]",),
+    name="pendulum",
+)
 
 
 @pytest.fixture(scope="session")
@@ -55,9 +66,14 @@ def pendulum():
 
 def central_difference(f, x, e=1e-5):
     """The derivative of f at the vector x, column by column."""
-    columns = [(np.asarray(f(x + e * d)) - np.asarray(f(x - e * d))) / (2 * e) for d in np.eye(len(x))]
+    columns = [
+        (np.asarray(f(x + e * d)) - np.asarray(f(x - e * d))) / (2 * e) for d in np.eye(len(x))
+    ]
     return np.stack(columns, axis=-1)
 
 
 def leaves_close(a, b, tolerance):
-    return all(np.allclose(x, y, rtol=tolerance, atol=tolerance) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
+    return all(
+        np.allclose(x, y, rtol=tolerance, atol=tolerance)
+        for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)
+    )

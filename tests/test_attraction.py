@@ -8,7 +8,9 @@ from accion.formation import OUTCOMES, Formation, attraction, plot_attraction, r
 from accion.plot import save_figure
 
 CONGRUENT, ANOTHER, NOT_CONVERGED, DIVERGED = range(4)
-TRIANGLE = Formation.from_shape([(0, 1), (1, 2), (2, 0)], np.array([[-2.0, 0.0], [2.0, 0.0], [0.0, 3.0]]), 5.0)
+TRIANGLE = Formation.from_shape(
+    [(0, 1), (1, 2), (2, 0)], np.array([[-2.0, 0.0], [2.0, 0.0], [0.0, 3.0]]), 5.0
+)
 SQUARE = Formation.from_shape(*shapes.square(4.0), 8.0)
 GRID = [np.linspace(-4, 4, 9), np.linspace(-4, 4, 9)]
 
@@ -19,7 +21,9 @@ def triangle():
 
 
 def test_a_triangle_closes_from_either_side(triangle):
-    """Off the line through the other two it becomes the triangle, mirrored from below; on the line it stays there, which no small push survives."""
+    """Off the line through the other two it becomes the triangle, mirrored from below; on the line
+    it stays there, which no small push survives.
+    """
     below, line, above = GRID[1] < 0, GRID[1] == 0, GRID[1] > 0
     assert set(triangle.attrs) >= {"edges", "distances", "gains", "agent", "h", "steps", "rule"}
     assert triangle["outcome"].attrs["outcomes"] == list(OUTCOMES)
@@ -31,21 +35,33 @@ def test_a_triangle_closes_from_either_side(triangle):
     assert not np.any(triangle.stable.values)
     for q in triangle.other.values:
         assert np.linalg.matrix_rank(q - q.mean(axis=0), tol=1e-9) == 1
-        np.testing.assert_allclose(ac.accelerations(TRIANGLE.system())(0.0, q.ravel(), np.zeros(6)), 0, atol=1e-9)
+        np.testing.assert_allclose(
+            ac.accelerations(TRIANGLE.system())(0.0, q.ravel(), np.zeros(6)), 0, atol=1e-9
+        )
     assert np.all(triangle["shape"].values[:, line] > 0)
     # The mirror image of a start takes as long.
-    np.testing.assert_allclose(triangle.time.values[:, below], triangle.time.values[:, above][:, ::-1], atol=1e-12)
-    np.testing.assert_allclose(triangle.time.values[:, above], triangle.time.values[::-1, above], atol=1e-12)
+    np.testing.assert_allclose(
+        triangle.time.values[:, below], triangle.time.values[:, above][:, ::-1], atol=1e-12
+    )
+    np.testing.assert_allclose(
+        triangle.time.values[:, above], triangle.time.values[::-1, above], atol=1e-12
+    )
     assert np.all(np.isnan(triangle.time.values[:, line]))
 
 
 @pytest.mark.parametrize("point", [(0, 8), (3, 1)])
 def test_each_run_is_that_of_simulate(triangle, point):
-    """The time, from a trajectory with every step: the first look, every 10 steps, from which all distances are within 1 % and speeds below 0.1."""
+    """The time, from a trajectory with every step: the first look, every 10 steps, from which all
+    distances are within 1 % and speeds below 0.1.
+    """
     q0 = np.array([-2.0, 0.0, 2.0, 0.0, GRID[0][point[0]], GRID[1][point[1]]])
-    q = np.asarray(ac.simulate(TRIANGLE.system(), ac.Trapezoid(), q0=q0, v0=np.zeros(6), h=0.02, steps=500).q)
+    q = np.asarray(
+        ac.simulate(TRIANGLE.system(), ac.Trapezoid(), q0=q0, v0=np.zeros(6), h=0.02, steps=500).q
+    )
     speed = np.max(np.linalg.norm(np.diff(q, axis=0).reshape(-1, 3, 2), axis=2), axis=1) / 0.02
-    good = np.all(np.abs(TRIANGLE.errors(q[1:])) <= 0.01 * TRIANGLE.distances, axis=1) & (speed < 0.1)
+    good = np.all(np.abs(TRIANGLE.errors(q[1:])) <= 0.01 * TRIANGLE.distances, axis=1) & (
+        speed < 0.1
+    )
     looks = good[9::10]
     last_bad = np.flatnonzero(~looks)[-1]
     assert looks[-1]
@@ -54,9 +70,12 @@ def test_each_run_is_that_of_simulate(triangle, point):
 
 
 def test_a_square_can_fold():
-    """Agent 2 on the wrong side of the diagonal ends on top of agent 4: all five distances, another shape."""
+    """Agent 2 on the wrong side of the diagonal ends on top of agent 4: all five distances, another
+    shape.
+    """
     ds = attraction(SQUARE, 1, [np.array([0.5, 3.5]), np.array([0.5, 3.5])], h=0.014, steps=500)
-    right = np.array([[False, False], [True, False]])  # (3.5, 0.5); the diagonal itself is a line of symmetry
+    # (3.5, 0.5); the diagonal itself is a line of symmetry
+    right = np.array([[False, False], [True, False]])
     assert np.all(ds.outcome.values[right] == CONGRUENT)
     assert ds.outcome.values[0, 1] == ANOTHER
     number = int(ds["shape"].values[0, 1])
@@ -95,7 +114,13 @@ def test_the_map(tmp_path, triangle):
     save_figure(plot_attraction(triangle), tmp_path / "map.png")
     assert (tmp_path / "map.png").stat().st_size > 10000
     f = Formation.from_shape(*shapes.pyramid(3.0), 8.0)
-    space = attraction(f, 3, [np.array([-1.0, 1.0]), np.array([-1.0, 1.5]), np.array([0.3, 2.0])], h=0.014, steps=200)
+    space = attraction(
+        f,
+        3,
+        [np.array([-1.0, 1.0]), np.array([-1.0, 1.5]), np.array([0.3, 2.0])],
+        h=0.014,
+        steps=200,
+    )
     with pytest.raises(ValueError, match="two axes"):
         plot_attraction(space)
     assert plot_attraction(space.isel(z=0)) is not None

@@ -1,4 +1,6 @@
-"""What `import accion` asks of JAX: compiled programs are kept, safely, and only where the user wants it."""
+"""What `import accion` asks of JAX: compiled programs are kept, safely, and only where the user
+wants it.
+"""
 
 import os
 import subprocess
@@ -26,12 +28,21 @@ print(traj.q.tobytes().hex(), traj.v.tobytes().hex(), len(loaded))
 
 
 def program(home, *, before="", **more):
-    """The program in a process whose home is `home`, without a word about caches in its environment, and with warnings as errors."""
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "ACCION_", "XDG_", "LOCALAPPDATA"))}
+    """The program in a process whose home is `home`, without a word about caches in its
+    environment, and with warnings as errors.
+    """
+    clean = {
+        k: v
+        for k, v in os.environ.items()
+        if not k.startswith(("JAX_", "ACCION_", "XDG_", "LOCALAPPDATA"))
+    }
     return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", before + PROGRAM], env=clean | {"HOME": str(home), "USERPROFILE": str(home)} | more,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [sys.executable, "-W", "error", "-c", before + PROGRAM],
+        env=clean | {"HOME": str(home), "USERPROFILE": str(home)} | more,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def finished(process):
@@ -42,7 +53,9 @@ def finished(process):
 
 
 def test_a_second_program_loads_what_the_first_compiled_to_the_same_bits(tmp_path):
-    """Two at once with nothing kept, then one more; then one that cannot write a byte, and one that has no place at all."""
+    """Two at once with nothing kept, then one more; then one that cannot write a byte, and one that
+    has no place at all.
+    """
     first, beside = (finished(process) for process in [program(tmp_path), program(tmp_path)])
     (folder,) = (tmp_path / ".cache" / "accion" / "compiled").iterdir()
     assert folder.stat().st_mode & 0o077 == 0  # what is loaded is run: nobody else may write it
@@ -53,7 +66,12 @@ def test_a_second_program_loads_what_the_first_compiled_to_the_same_bits(tmp_pat
     kept[3].write_bytes(b"")
     no_space = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
     second, full, homeless = (
-        finished(process) for process in [program(tmp_path), program(tmp_path, before=no_space), program(tmp_path, HOME=str(kept[5]))]
+        finished(process)
+        for process in [
+            program(tmp_path),
+            program(tmp_path, before=no_space),
+            program(tmp_path, HOME=str(kept[5])),
+        ]
     )
     assert first[:2] == beside[:2] == second[:2] == full[:2] == homeless[:2]
     assert second[2] >= len(kept) - 4
@@ -64,7 +82,11 @@ def test_the_users_choice_stands(tmp_path, monkeypatch):
     options = {"jax_compilation_cache_dir": None, "jax_enable_compilation_cache": True}
 
     def root(**changed):
-        monkeypatch.setattr(_config, "jax", type("jax", (), {"config": type("config", (), {"values": options | changed})}))
+        monkeypatch.setattr(
+            _config,
+            "jax",
+            type("jax", (), {"config": type("config", (), {"values": options | changed})}),
+        )
         return _config.cache_root()
 
     monkeypatch.setattr(sys, "platform", "linux")
@@ -107,7 +129,12 @@ def test_what_is_kept_is_bounded(tmp_path):
     _config.make_room(tmp_path, 10_000)
     assert len(list(tmp_path.glob("*/*-cache"))) == 10
     _config.make_room(tmp_path, 350)
-    assert sorted(path.name for path in tmp_path.glob("*/*")) == ["0-cache", "1-cache", "2-cache", "mine.txt"]
+    assert sorted(path.name for path in tmp_path.glob("*/*")) == [
+        "0-cache",
+        "1-cache",
+        "2-cache",
+        "mine.txt",
+    ]
     assert not list(old.glob("*-cache"))
 
 

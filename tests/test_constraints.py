@@ -1,4 +1,6 @@
-"""Holonomic, nonholonomic and vakonomic systems against closed forms, each other and what they must keep."""
+"""Holonomic, nonholonomic and vakonomic systems against closed forms, each other and what they must
+keep.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -45,9 +47,15 @@ def test_multipliers_are_the_tension(swing):
     np.testing.assert_allclose(swing.lam[7], lam, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("system", "start"), [(PENDULUM, START), (rolling_disk.system, rolling_disk.entry.start)], ids=["holonomic", "nonholonomic"])
+@pytest.mark.parametrize(
+    ("system", "start"),
+    [(PENDULUM, START), (rolling_disk.system, rolling_disk.entry.start)],
+    ids=["holonomic", "nonholonomic"],
+)
 def test_discrete_equations_and_multipliers(system, start):
-    """D2 Ld + D1 Ld + h A^T lam_k = 0 to roundoff, and the discrete lam_k is that of the motion to O(h^2)."""
+    """D2 Ld + D1 Ld + h A^T lam_k = 0 to roundoff, and the discrete lam_k is that of the motion to
+    O(h^2).
+    """
     h = 0.01
     traj = ac.simulate(system, ac.Midpoint(), **start, h=h, steps=60)
     d = ac.discrete(system, ac.Midpoint())
@@ -55,14 +63,20 @@ def test_discrete_equations_and_multipliers(system, start):
         triple = traj.q[k - 1], traj.q[k], traj.q[k + 1]
         lam = d.multipliers(traj.t[k - 1], h, *triple)
         force = system.constraint.reaction(system, traj.t[k], traj.q[k], traj.v[k], lam)
-        np.testing.assert_allclose(d.euler_lagrange(traj.t[k - 1], h, *triple) + h * force, 0, atol=1e-12)
+        np.testing.assert_allclose(
+            d.euler_lagrange(traj.t[k - 1], h, *triple) + h * force, 0, atol=1e-12
+        )
         np.testing.assert_allclose(lam, traj.lam[k], atol=30 * h**2)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
 @pytest.mark.parametrize(
     ("system", "start"),
-    [(PENDULUM, START), (rods.system, rods.entry.start), (skate.system, {"q0": [0.0, 0.0, 0.3], "v0": [np.cos(0.3), np.sin(0.3), 0.7]})],
+    [
+        (PENDULUM, START),
+        (rods.system, rods.entry.start),
+        (skate.system, {"q0": [0.0, 0.0, 0.3], "v0": [np.cos(0.3), np.sin(0.3), 0.7]}),
+    ],
     ids=["string", "rods", "skate"],
 )
 def test_order(system, start, method):
@@ -72,8 +86,13 @@ def test_order(system, start, method):
 
 def test_affine_constraint_that_depends_on_time():
     """003 eq 48: v1 = sin t drives the first coordinate, a spring pulls the second after it."""
-    L = lambda t, q, v, params: 0.5 * v @ v - 0.5 * (q[0] - q[1]) ** 2  # noqa: E731
-    system = ac.System(L, ac.Euclidean(2), nonholonomic=lambda t, q, v, params: jnp.array([v[0] - jnp.sin(t)]))
+
+    def L(t, q, v, params):
+        return 0.5 * v @ v - 0.5 * (q[0] - q[1]) ** 2
+
+    system = ac.System(
+        L, ac.Euclidean(2), nonholonomic=lambda t, q, v, params: jnp.array([v[0] - jnp.sin(t)])
+    )
     q, _ = ac.reference(system, q0=[0.0, 0.0], v0=[0.0, 0.0], ts=[0.0, 1.0, 2.0])
     np.testing.assert_allclose(q[:, 0], 1 - np.cos([0.0, 1.0, 2.0]), atol=1e-10)
     # y'' + y = 1 - cos t: y = 1 - cos t - t sin(t)/2
@@ -81,17 +100,23 @@ def test_affine_constraint_that_depends_on_time():
     np.testing.assert_allclose(q[:, 1], 1 - np.cos(ts) - ts * np.sin(ts) / 2, atol=1e-10)
     errors = []
     for h in (0.02, 0.01):
-        run = ac.simulate(system, ac.Midpoint(), q0=[0.0, 0.0], v0=[0.0, 0.0], h=h, steps=round(2 / h))
+        run = ac.simulate(
+            system, ac.Midpoint(), q0=[0.0, 0.0], v0=[0.0, 0.0], h=h, steps=round(2 / h)
+        )
         errors.append(np.max(np.abs(run.q[-1] - q[-1])))
         np.testing.assert_allclose(run.v[:, 0], np.sin(run.t), atol=1e-12)
     assert abs(np.log2(errors[0] / errors[1]) - 2) < 0.1
 
 
 def test_nonlinear_constraint():
-    """Constant speed in a constant field (Chetaev's forces): the heading b obeys b' = -(g/c) cos b, solved in closed form."""
+    """Constant speed in a constant field (Chetaev's forces): the heading b obeys b' = -(g/c) cos b,
+    solved in closed form.
+    """
     c, g = 2.0, 9.81
     system = ac.System(
-        lambda t, q, v, params: 0.5 * v @ v - g * q[1], ac.Euclidean(2), nonholonomic=lambda t, q, v, params: jnp.array([0.5 * (v @ v - c**2)])
+        lambda t, q, v, params: 0.5 * v @ v - g * q[1],
+        ac.Euclidean(2),
+        nonholonomic=lambda t, q, v, params: jnp.array([0.5 * (v @ v - c**2)]),
     )
     T = 0.4
     # With u = tan(b/2 + pi/4): u' = -(g/c) u.
@@ -99,14 +124,18 @@ def test_nonlinear_constraint():
     _, v = ac.reference(system, q0=[0.0, 0.0], v0=[c, 0.0], ts=[0.0, T])
     np.testing.assert_allclose(v[-1], [c * np.cos(heading), c * np.sin(heading)], atol=1e-10)
     for method in (ac.Midpoint(), ac.Trapezoid()):
-        measured = ac.analysis.order(system, method, q0=[0.0, 0.0], v0=[c, 0.0], duration=T, h=[0.02, 0.01, 0.005])
+        measured = ac.analysis.order(
+            system, method, q0=[0.0, 0.0], v0=[c, 0.0], duration=T, h=[0.02, 0.01, 0.005]
+        )
         assert abs(measured.slope - 2) < 0.1
     run = ac.simulate(system, ac.Midpoint(), q0=[0.0, 0.0], v0=[c, 0.0], h=0.01, steps=40)
     np.testing.assert_allclose(np.linalg.norm(run.v, axis=1), c, rtol=1e-13)
 
 
 def test_virtual_displacements_of_the_users_own():
-    """001 Def 2.23: velocities satisfy v1 = 1 (kinematic), the force acts along another covector, (1, 1)."""
+    """001 Def 2.23: velocities satisfy v1 = 1 (kinematic), the force acts along another covector,
+    (1, 1).
+    """
     system = ac.System(
         lambda t, q, v, params: 0.5 * v @ v - 0.5 * q @ q,
         ac.Euclidean(2),
@@ -125,16 +154,22 @@ def test_virtual_displacements_of_the_users_own():
 
 
 def test_holonomic_and_nonholonomic_together():
-    """The skate on an inclined plane in space: z = -x tan(slope) as a second constraint gives the motion in the plane."""
+    """The skate on an inclined plane in space: z = -x tan(slope) as a second constraint gives the
+    motion in the plane.
+    """
     slope, g = 0.3, 9.81
     system = ac.System(
         lambda t, q, v, params: 0.5 * v @ v - g * q[2],
         ac.Euclidean(4),
         holonomic=lambda t, q, params: jnp.array([jnp.sin(slope) * q[0] + jnp.cos(slope) * q[2]]),
-        nonholonomic=lambda t, q, v, params: jnp.array([(jnp.cos(slope) * v[0] - jnp.sin(slope) * v[2]) * jnp.sin(q[3]) - v[1] * jnp.cos(q[3])]),
+        nonholonomic=lambda t, q, v, params: jnp.array(
+            [(jnp.cos(slope) * v[0] - jnp.sin(slope) * v[2]) * jnp.sin(q[3]) - v[1] * jnp.cos(q[3])]
+        ),
     )
     assert system.multipliers == 2
-    run = ac.simulate(system, ac.Midpoint(), q0=np.zeros(4), v0=[0.0, 0.0, 0.0, 1.0], h=0.005, steps=400)
+    run = ac.simulate(
+        system, ac.Midpoint(), q0=np.zeros(4), v0=[0.0, 0.0, 0.0, 1.0], h=0.005, steps=400
+    )
     k = g * np.sin(slope) / 2
     np.testing.assert_allclose(run.q[-1, 0] / np.cos(slope), k * np.sin(2.0) ** 2, atol=1e-4)
     np.testing.assert_allclose(run.q[-1, 1], k * (2.0 - np.sin(4.0) / 2), atol=1e-4)
@@ -145,19 +180,32 @@ def test_holonomic_and_nonholonomic_together():
 
 def test_forces_and_time_combine_with_constraints():
     """A damped pendulum with a Lagrangian that decays: in angles and on the string."""
-    damp = lambda t, q, v, params: -0.3 * v  # noqa: E731
-    L = lambda t, q, v, params: jnp.exp(-0.2 * t) * (0.5 * v @ v - 9.81 * q[1])  # noqa: E731
-    angle = ac.System(lambda t, q, v, params: jnp.exp(-0.2 * t) * (0.5 * v[0] ** 2 + 9.81 * jnp.cos(q[0])), ac.Torus(1), force=damp)
+
+    def damp(t, q, v, params):
+        return -0.3 * v
+
+    def L(t, q, v, params):
+        return jnp.exp(-0.2 * t) * (0.5 * v @ v - 9.81 * q[1])
+
+    angle = ac.System(
+        lambda t, q, v, params: jnp.exp(-0.2 * t) * (0.5 * v[0] ** 2 + 9.81 * jnp.cos(q[0])),
+        ac.Torus(1),
+        force=damp,
+    )
     string_system = ac.System(L, ac.Euclidean(2), holonomic=string, force=damp)
     q, _ = ac.reference(angle, q0=[ANGLE], v0=[0.6], ts=[0.0, 2.0])
     p, _ = ac.reference(string_system, **START, ts=[0.0, 2.0])
     np.testing.assert_allclose(p[-1], [np.sin(q[-1, 0]), -np.cos(q[-1, 0])], atol=1e-10)
-    measured = ac.analysis.order(string_system, ac.Trapezoid(), **START, duration=1.0, h=[0.02, 0.01, 0.005])
+    measured = ac.analysis.order(
+        string_system, ac.Trapezoid(), **START, duration=1.0, h=[0.02, 0.01, 0.005]
+    )
     assert abs(measured.slope - 2) < 0.1
 
 
 def test_symplectic_on_the_constraint():
-    """One step in the angle and its momentum, through the string: its tangent map has determinant 1."""
+    """One step in the angle and its momentum, through the string: its tangent map has determinant
+    1.
+    """
     flow = ac.discrete(PENDULUM, ac.Midpoint()).hamiltonian_flow
 
     def step(z):
@@ -196,9 +244,15 @@ def test_ensemble_of_constrained_systems():
 
 @pytest.mark.parametrize("q0", [[0.0, -1.0], [np.sin(0.3), -np.cos(0.3)]])
 def test_rest_is_no_failure(q0):
-    """Hanging still, and coming to rest under heavy friction: corrections are all noise there, and known as such."""
-    system = ac.System(ball, ac.Euclidean(2), holonomic=string, force=lambda t, q, v, params: -8.0 * v)
-    run = ac.simulate(system, ac.Midpoint(), q0=q0, v0=[0.0, 0.0], h=0.05, steps=2000, save_every=500)
+    """Hanging still, and coming to rest under heavy friction: corrections are all noise there, and
+    known as such.
+    """
+    system = ac.System(
+        ball, ac.Euclidean(2), holonomic=string, force=lambda t, q, v, params: -8.0 * v
+    )
+    run = ac.simulate(
+        system, ac.Midpoint(), q0=q0, v0=[0.0, 0.0], h=0.05, steps=2000, save_every=500
+    )
     np.testing.assert_allclose(run.q[-1], [0.0, -1.0], atol=1e-12)
     np.testing.assert_allclose(run.lam[-1], [-9.81], rtol=1e-9)
 
@@ -207,18 +261,29 @@ def test_rest_is_no_failure(q0):
 
 
 def test_vakonomic_equations_hold():
-    """d/dt (dL/dv + lam dPhi/dv) = dL/dq + lam dPhi/dq along the discrete motion, by differences, and Phi = 0."""
-    run = ac.simulate(skate.vakonomic, ac.Midpoint(), q0=skate.Q0, v0=skate.V0, lam0=[0.4], h=0.001, steps=1000)
+    """d/dt (dL/dv + lam dPhi/dv) = dL/dq + lam dPhi/dq along the discrete motion, by differences,
+    and Phi = 0.
+    """
+    run = ac.simulate(
+        skate.vakonomic, ac.Midpoint(), q0=skate.Q0, v0=skate.V0, lam0=[0.4], h=0.001, steps=1000
+    )
     system = skate.vakonomic
     k, h = 500, 0.001
     force = jax.grad(system.L, 1)(0.0, run.q[k], run.v[k], run.lam[k])
     np.testing.assert_allclose((run.p[k + 1] - run.p[k - 1]) / (2 * h), force, atol=1e-4)
-    assert np.max(np.abs(jax.vmap(lambda q, v: system.constraint.value(system, 0.0, q, v))(run.q, run.v))) < 1e-13
+    assert (
+        np.max(
+            np.abs(jax.vmap(lambda q, v: system.constraint.value(system, 0.0, q, v))(run.q, run.v))
+        )
+        < 1e-13
+    )
     np.testing.assert_allclose(run.lam[0], [0.4], atol=1e-12)
 
 
 def test_vakonomic_and_nonholonomic_differ_unless_the_constraint_is_integrable():
-    free = ac.simulate(skate.vakonomic, ac.Midpoint(), q0=skate.Q0, v0=skate.V0, lam0=[0.0], h=0.01, steps=300)
+    free = ac.simulate(
+        skate.vakonomic, ac.Midpoint(), q0=skate.Q0, v0=skate.V0, lam0=[0.0], h=0.01, steps=300
+    )
     held = ac.simulate(skate.system, ac.Midpoint(), q0=skate.Q0, v0=skate.V0, h=0.01, steps=300)
     assert np.max(np.abs(free.q[-1] - held.q[-1])) > 0.5
     one, two = skate.pendulum_pair()
@@ -228,9 +293,20 @@ def test_vakonomic_and_nonholonomic_differ_unless_the_constraint_is_integrable()
 
 
 def test_vakonomic_momentum_map_and_energy():
-    """The vakonomic skate on level ice: translations are symmetries, their momenta are kept to roundoff."""
+    """The vakonomic skate on level ice: translations are symmetries, their momenta are kept to
+    roundoff.
+    """
     level = skate.PARAMS | {"slope": 0.0}
-    run = ac.simulate(skate.vakonomic, ac.Midpoint(), q0=skate.Q0, v0=[0.5, 0.0, 1.0], lam0=[0.3], h=0.01, steps=2000, params=level)
+    run = ac.simulate(
+        skate.vakonomic,
+        ac.Midpoint(),
+        q0=skate.Q0,
+        v0=[0.5, 0.0, 1.0],
+        lam0=[0.3],
+        h=0.01,
+        steps=2000,
+        params=level,
+    )
     assert np.max(np.abs(run.p[:, :2] - run.p[0, :2])) < 1e-12
     E = np.asarray(run.energy())
     assert np.max(np.abs(E - E[0])) < 1e-4
@@ -246,7 +322,10 @@ def marched(system, start, duration, steps):
 @pytest.mark.parametrize(
     ("system", "start"),
     [
-        (ac.System(ball, ac.Euclidean(2), force=lambda t, q, v, params: -0.2 * v + jnp.sin(t)), {"q0": [0.0, 0.0], "v0": [1.0, 4.0]}),
+        (
+            ac.System(ball, ac.Euclidean(2), force=lambda t, q, v, params: -0.2 * v + jnp.sin(t)),
+            {"q0": [0.0, 0.0], "v0": [1.0, 4.0]},
+        ),
         (PENDULUM, START),
         (skate.vakonomic, {"q0": skate.Q0, "v0": skate.V0, "lam0": [0.2]}),
     ],
@@ -260,15 +339,24 @@ def test_connect_finds_the_marched_trajectory(system, start):
     np.testing.assert_allclose(joined.v, run.v, atol=1e-9)
     if run.lam is not None:
         np.testing.assert_allclose(joined.lam, run.lam, atol=1e-8)
-    again = ac.connect(system, ac.Midpoint(), qa=run.q[0], qb=run.q[-1], duration=0.8, steps=80, guess=joined)
+    again = ac.connect(
+        system, ac.Midpoint(), qa=run.q[0], qb=run.q[-1], duration=0.8, steps=80, guess=joined
+    )
     assert int(again.iterations[0]) <= 2
 
 
 def test_connect_on_a_product_and_from_another_time():
-    system = ac.System(lambda t, q, v, params: 0.5 * v @ v - 0.5 * q[0] @ q[0] + jnp.cos(q[1][0]) * (1 + t), ac.Product(ac.Euclidean(1), ac.Torus(1)))
-    run = ac.simulate(system, ac.Trapezoid(), q0=([0.1], [0.4]), v0=[0.3, -0.2], t0=0.5, h=0.02, steps=40)
+    system = ac.System(
+        lambda t, q, v, params: 0.5 * v @ v - 0.5 * q[0] @ q[0] + jnp.cos(q[1][0]) * (1 + t),
+        ac.Product(ac.Euclidean(1), ac.Torus(1)),
+    )
+    run = ac.simulate(
+        system, ac.Trapezoid(), q0=([0.1], [0.4]), v0=[0.3, -0.2], t0=0.5, h=0.02, steps=40
+    )
     ends = [tuple(part[k] for part in run.q) for k in (0, -1)]
-    joined = ac.connect(system, ac.Trapezoid(), qa=ends[0], qb=ends[1], t0=0.5, duration=0.8, steps=40)
+    joined = ac.connect(
+        system, ac.Trapezoid(), qa=ends[0], qb=ends[1], t0=0.5, duration=0.8, steps=40
+    )
     np.testing.assert_allclose(joined.q[1], run.q[1], atol=1e-12)
 
 
@@ -278,7 +366,9 @@ def test_connect_costs_in_proportion_to_its_steps():
 
     def cost(steps):
         arguments = {"qa": [0.0, 0.0], "qb": [1.0, 0.5], "duration": 1.0, "steps": steps}
-        system = ac.System(lambda t, q, v, params: 0.5 * v @ v - 9.81 * q[1] - q[0] ** 4, ac.Euclidean(2))
+        system = ac.System(
+            lambda t, q, v, params: 0.5 * v @ v - 9.81 * q[1] - q[0] ** 4, ac.Euclidean(2)
+        )
         ac.connect(system, ac.Midpoint(), **arguments)
         begin = time.perf_counter()
         run = ac.connect(system, ac.Midpoint(), **arguments)
@@ -296,7 +386,15 @@ def test_connect_says_why_it_failed():
 def test_the_order_of_a_vakonomic_motion():
     """Of (q, v, lam), from multipliers at the start: those of the skate on level ice."""
     level = skate.vakonomic.with_params({**skate.PARAMS, "slope": 0.0})
-    found = ac.analysis.order(level, ac.Midpoint(), q0=skate.Q0, v0=[0.5, 0.0, 1.0], lam0=[0.3], duration=1.0, h=[0.05, 0.025, 0.0125])
+    found = ac.analysis.order(
+        level,
+        ac.Midpoint(),
+        q0=skate.Q0,
+        v0=[0.5, 0.0, 1.0],
+        lam0=[0.3],
+        duration=1.0,
+        h=[0.05, 0.025, 0.0125],
+    )
     assert float(found) == pytest.approx(2, abs=0.01)
 
 
@@ -304,7 +402,10 @@ def test_the_order_of_a_vakonomic_motion():
 
 
 def test_data_off_the_constraint_and_project():
-    with pytest.raises(ValueError, match=r"q0 is off the constraint of pendulum on a string \(by 0.22.*accion.project") as caught:
+    with pytest.raises(
+        ValueError,
+        match=r"q0 is off the constraint of pendulum on a string \(by 0.22.*accion.project",
+    ) as caught:
         ac.simulate(PENDULUM, ac.Midpoint(), q0=[1.2, 0.0], v0=[0.0, 1.0], h=0.1, steps=1)
     assert "project" in str(caught.value)
     with pytest.raises(ValueError, match=r"on velocities, by 0\.5"):
@@ -316,8 +417,16 @@ def test_data_off_the_constraint_and_project():
 
 
 def test_project_at_any_time():
-    """A string that is let out, |q| = 1 + t/2: the nearest point and velocity at t = 3, from lists, are those of a circle that grows."""
-    growing = ac.mechanical(1.0, None, 2, holonomic=lambda t, q, p: q @ q - (1 + t / 2) ** 2 * jnp.ones(1), name="a string let out")
+    """A string that is let out, |q| = 1 + t/2: the nearest point and velocity at t = 3, from lists,
+    are those of a circle that grows.
+    """
+    growing = ac.mechanical(
+        1.0,
+        None,
+        2,
+        holonomic=lambda t, q, p: q @ q - (1 + t / 2) ** 2 * jnp.ones(1),
+        name="a string let out",
+    )
     q, v = ac.project(growing, [3.0, 4.0], [1.0, 1.0], t=3.0)
     np.testing.assert_allclose(q, [1.5, 2.0], rtol=1e-14)
     radial = np.array([0.6, 0.8])
@@ -342,23 +451,57 @@ SKATE = np.asarray(skate.Q0)
 @pytest.mark.parametrize(
     ("system", "start", "words"),
     [
-        (PENDULUM, {"q0": [1.0, 0.0], "q1": [1.1, 0.0]}, r"q1 is off the constraint of pendulum on a string \(by 0\.105 .*q1, _ = accion\.project"),
-        (PENDULUM, {"q0": [1.1, 0.0], "q1": [1.0, 0.0]}, r"q0 is off the constraint of pendulum on a string \(by 0\.105"),
-        (PENDULUM, {"q0": [1.0, 0.0], "q1": [1 + 1e-9, 0.0]}, r"q1 is off the constraint of pendulum on a string \(by 1e-09"),
-        (PENDULUM, {"q0": [1.0, 0.0], "p0": [0.5, 1.0]}, r"p0 is off the constraint of pendulum on a string: \[0\.5 1"),
-        (skate.system, {"q0": SKATE, "q1": SKATE + 0.1}, "step from q0 to q1 breaks the nonholonomic constraint of skate.*q1 is 0.0949 from"),
-        (skate.system, {"q0": SKATE, "v0": [0.1, 0.2, 1.0]}, r"v0 breaks the nonholonomic.*equations are \[-0\.2\], not 0.*accion\.project"),
-        (skate.system, {"q0": SKATE, "p0": [0.0, 0.2, 0.0]}, r"p0 breaks the nonholonomic constraint of skate on an incline: \[0\. +0\.2"),
-        (skate.vakonomic, {"q0": SKATE, "v0": [0.1, 0.2, 1.0], "lam0": [0.0]}, "v0 breaks the vakonomic constraint of"),
+        (
+            PENDULUM,
+            {"q0": [1.0, 0.0], "q1": [1.1, 0.0]},
+            r"q1 is off the constraint of pendulum on a string \(by 0\.105 .*q1, _ = accion\.project",
+        ),
+        (
+            PENDULUM,
+            {"q0": [1.1, 0.0], "q1": [1.0, 0.0]},
+            r"q0 is off the constraint of pendulum on a string \(by 0\.105",
+        ),
+        (
+            PENDULUM,
+            {"q0": [1.0, 0.0], "q1": [1 + 1e-9, 0.0]},
+            r"q1 is off the constraint of pendulum on a string \(by 1e-09",
+        ),
+        (
+            PENDULUM,
+            {"q0": [1.0, 0.0], "p0": [0.5, 1.0]},
+            r"p0 is off the constraint of pendulum on a string: \[0\.5 1",
+        ),
+        (
+            skate.system,
+            {"q0": SKATE, "q1": SKATE + 0.1},
+            "step from q0 to q1 breaks the nonholonomic constraint of skate.*q1 is 0.0949 from",
+        ),
+        (
+            skate.system,
+            {"q0": SKATE, "v0": [0.1, 0.2, 1.0]},
+            r"v0 breaks the nonholonomic.*equations are \[-0\.2\], not 0.*accion\.project",
+        ),
+        (
+            skate.system,
+            {"q0": SKATE, "p0": [0.0, 0.2, 0.0]},
+            r"p0 breaks the nonholonomic constraint of skate on an incline: \[0\. +0\.2",
+        ),
+        (
+            skate.vakonomic,
+            {"q0": SKATE, "v0": [0.1, 0.2, 1.0], "lam0": [0.0]},
+            "v0 breaks the vakonomic constraint of",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_off_the_constraint_is_called_by_its_name(system, start, words):
     with pytest.raises(ValueError, match=words):
         ac.simulate(system, ac.Midpoint(), **start, h=0.1, steps=1)
 
 
 def test_the_second_configuration_of_a_run_is_the_one_that_was_given():
-    """Where it is accepted: on the rod, and for the skate by the second configuration of another run."""
+    """Where it is accepted: on the rod, and for the skate by the second configuration of another
+    run.
+    """
     q1 = np.array([np.cos(0.1), -np.sin(0.1)])
     run = ac.simulate(PENDULUM, ac.Midpoint(), q0=[1.0, 0.0], q1=q1, h=0.1, steps=1)
     np.testing.assert_allclose(run.q[1], q1, rtol=0, atol=1e-15)
@@ -375,19 +518,46 @@ def test_the_second_configuration_of_a_run_is_the_one_that_was_given():
         ac.simulate(lift, ac.Midpoint(), q0=[0.0, 0.0], q1=[0.3, 0.0], h=0.1, steps=1)
 
 
-free = lambda t, q, v, params: 0.5 * v @ v  # noqa: E731
+def free(t, q, v, params):
+    return 0.5 * v @ v
+
+
 ROW = jnp.array([1.0, 1.0])
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: ac.System(free, ac.Euclidean(2), holonomic=lambda t, q, p: jnp.zeros(3)), "more constraints than coordinates: 3 and 2"),
-        (lambda: ac.System(free, ac.Euclidean(2), holonomic=lambda t, q, p: jnp.stack([q @ ROW, 2 * q @ ROW])), "equations 0, 1"),
+        (
+            lambda: ac.System(free, ac.Euclidean(2), holonomic=lambda t, q, p: jnp.zeros(3)),
+            "more constraints than coordinates: 3 and 2",
+        ),
+        (
+            lambda: ac.System(
+                free, ac.Euclidean(2), holonomic=lambda t, q, p: jnp.stack([q @ ROW, 2 * q @ ROW])
+            ),
+            "equations 0, 1",
+        ),
         (lambda: ac.System(free, ac.Euclidean(2), nonholonomic=lambda t, q, v, p: v[0]), "shape"),
-        (lambda: ac.System(free, ac.Euclidean(2), holonomic=string, vakonomic=lambda t, q, v, p: v[:1]), "cannot be combined"),
-        (lambda: ac.System(free, ac.Euclidean(2), variational=lambda t, q, p: jnp.eye(2)), "goes with `nonholonomic`"),
-        (lambda: ac.System(free, ac.Euclidean(2), nonholonomic=lambda t, q, v, p: v[:1], variational=lambda t, q, p: jnp.eye(2)), r"shape \(1, 2\)"),
+        (
+            lambda: ac.System(
+                free, ac.Euclidean(2), holonomic=string, vakonomic=lambda t, q, v, p: v[:1]
+            ),
+            "cannot be combined",
+        ),
+        (
+            lambda: ac.System(free, ac.Euclidean(2), variational=lambda t, q, p: jnp.eye(2)),
+            "goes with `nonholonomic`",
+        ),
+        (
+            lambda: ac.System(
+                free,
+                ac.Euclidean(2),
+                nonholonomic=lambda t, q, v, p: v[:1],
+                variational=lambda t, q, p: jnp.eye(2),
+            ),
+            r"shape \(1, 2\)",
+        ),
         (lambda: ac.System(free, ac.Euclidean(2), holonomic=3), "holonomic must be a function"),
     ],
 )
@@ -400,7 +570,11 @@ def test_bad_constraints_are_named(make, words):
     ("system", "start", "words"),
     [
         (skate.vakonomic, {"v0": skate.V0}, "needs lam0"),
-        (skate.vakonomic, {"v0": skate.V0, "lam0": [0.0, 1.0]}, r"lam0 must have shape \(1,\), one number for each multiplier"),
+        (
+            skate.vakonomic,
+            {"v0": skate.V0, "lam0": [0.0, 1.0]},
+            r"lam0 must have shape \(1,\), one number for each multiplier",
+        ),
         (skate.vakonomic, {"q1": [0.0, 0.0, 0.1]}, "do not determine"),
         (skate.system, {"v0": skate.V0, "lam0": [0.0]}, "lam0 belongs to vakonomic"),
     ],
@@ -412,12 +586,22 @@ def test_bad_multipliers_are_named(system, start, words):
 
 def test_two_ends_that_cannot_be():
     with pytest.raises(ValueError, match="no two-point problem"):
-        ac.connect(skate.system, ac.Midpoint(), qa=skate.Q0, qb=[1.0, 0.0, 0.0], duration=1.0, steps=10)
+        ac.connect(
+            skate.system, ac.Midpoint(), qa=skate.Q0, qb=[1.0, 0.0, 0.0], duration=1.0, steps=10
+        )
     with pytest.raises(ValueError, match="qb is off the constraint"):
         ac.connect(PENDULUM, ac.Midpoint(), qa=[1.0, 0.0], qb=[1.0, 1.0], duration=1.0, steps=10)
     with pytest.raises(ValueError, match="steps"):
         ac.connect(PENDULUM, ac.Midpoint(), qa=[1.0, 0.0], qb=[0.0, 1.0], duration=1.0, steps=1)
     with pytest.raises(ValueError, match="11 times"):
-        ac.connect(PENDULUM, ac.Midpoint(), qa=[1.0, 0.0], qb=[0.0, 1.0], duration=1.0, steps=10, guess=jnp.zeros((5, 2)))
+        ac.connect(
+            PENDULUM,
+            ac.Midpoint(),
+            qa=[1.0, 0.0],
+            qb=[0.0, 1.0],
+            duration=1.0,
+            steps=10,
+            guess=jnp.zeros((5, 2)),
+        )
     with pytest.raises(ValueError, match="multiplier is part of the state"):
         ac.discrete(skate.vakonomic, ac.Midpoint()).flow(0.0, 0.1, jnp.zeros(3), jnp.ones(3))

@@ -13,9 +13,17 @@ def test_accelerations_of_a_driven_system_against_sympy(rng):
     t = sp.Symbol("t")
     x, y = sp.Function("x")(t), sp.Function("y")(t)
     dx, dy = x.diff(t), y.diff(t)
-    L = (1 + t**2 * sp.cos(y) ** 2) * dx**2 / 2 + sp.exp(x / 3) * dy**2 + t * x * dx * dy / 5 + sp.sin(t) * y * dx - x**2 * y
+    L = (
+        (1 + t**2 * sp.cos(y) ** 2) * dx**2 / 2
+        + sp.exp(x / 3) * dy**2
+        + t * x * dx * dy / 5
+        + sp.sin(t) * y * dx
+        - x**2 * y
+    )
     F = (-dx * dy, sp.cos(t) - dy**3)
-    equations = [sp.diff(sp.diff(L, v), t) - sp.diff(L, q) - f for q, v, f in ((x, dx, F[0]), (y, dy, F[1]))]
+    equations = [
+        sp.diff(sp.diff(L, v), t) - sp.diff(L, q) - f for q, v, f in ((x, dx, F[0]), (y, dy, F[1]))
+    ]
     solution = sp.solve(equations, [x.diff(t, 2), y.diff(t, 2)])
     system = ac.System(
         lambda t, q, v, params: (
@@ -32,11 +40,15 @@ def test_accelerations_of_a_driven_system_against_sympy(rng):
         time, q, v = rng.uniform(0, 2), rng.normal(size=2), rng.normal(size=2)
         values = [(dx, v[0]), (dy, v[1]), (x, q[0]), (y, q[1]), (t, time)]
         exact = [float(solution[c.diff(t, 2)].subs(values)) for c in (x, y)]
-        np.testing.assert_allclose(ac.accelerations(system)(time, jnp.array(q), jnp.array(v)), exact, rtol=1e-12)
+        np.testing.assert_allclose(
+            ac.accelerations(system)(time, jnp.array(q), jnp.array(v)), exact, rtol=1e-12
+        )
 
 
 def test_reference_reaches_its_tolerance():
-    system = ac.System(lambda t, q, v, k: 0.5 * v[0] ** 2 - 0.5 * k * q[0] ** 2, ac.Euclidean(1), 4.0)
+    system = ac.System(
+        lambda t, q, v, k: 0.5 * v[0] ** 2 - 0.5 * k * q[0] ** 2, ac.Euclidean(1), 4.0
+    )
     ts = np.linspace(1.0, 11.0, 11)
     q, v = ac.reference(system, q0=[1.0], v0=[0.5], ts=ts)
     s = 2 * (ts - 1)
@@ -59,13 +71,17 @@ def test_a_solution_that_ends_is_reported():
 
 def test_reference_is_as_accurate_inside_as_at_the_end():
     ts = np.linspace(0, 10, 38)
-    q, v = ac.reference(ac.mechanical(1.0, lambda t, q, params: 0.5 * q[0] ** 2, 1), q0=[1.0], v0=[0.0], ts=ts)
+    q, v = ac.reference(
+        ac.mechanical(1.0, lambda t, q, params: 0.5 * q[0] ** 2, 1), q0=[1.0], v0=[0.0], ts=ts
+    )
     np.testing.assert_allclose(q[:, 0], np.cos(ts), rtol=0, atol=2e-12)
     np.testing.assert_allclose(v[:, 0], -np.sin(ts), rtol=0, atol=2e-12)
 
 
 def test_accelerations_are_compiled_once():
-    """A second system that is built alike, and a second call, trace nothing; lists and NumPy's arrays will do."""
+    """A second system that is built alike, and a second call, trace nothing; lists and NumPy's
+    arrays will do.
+    """
     traced = []
 
     def lagrangian(t, q, v, k):
@@ -76,24 +92,44 @@ def test_accelerations_are_compiled_once():
     first = ac.accelerations(system)(0.0, [1.0, 2.0], np.array([0.5, 0.0]))
     np.testing.assert_allclose(first, [-10.0, -20.0], rtol=1e-15)
     count = len(traced)
-    np.testing.assert_allclose(ac.accelerations(system.with_params(4.0))(1.0, [1.0, 2.0], [0.0, 0.0]), [-20.0, -40.0], rtol=1e-15)
+    np.testing.assert_allclose(
+        ac.accelerations(system.with_params(4.0))(1.0, [1.0, 2.0], [0.0, 0.0]),
+        [-20.0, -40.0],
+        rtol=1e-15,
+    )
     assert len(traced) == count
     with pytest.raises(ValueError, match=r"v must have shape \(2,\)"):
         ac.accelerations(system)(0.0, [1.0, 2.0], [0.0])
 
 
 def test_accelerations_say_why_there_are_none():
-    """Constraints that depend on each other, exactly and in the last digit only, and a direction without inertia."""
+    """Constraints that depend on each other, exactly and in the last digit only, and a direction
+    without inertia.
+    """
     for factor in (2.0, np.pi):
-        twice = ac.mechanical(1.0, None, 2, holonomic=lambda t, q, p, c=factor: jnp.stack([q @ q - 1, c * (q @ q - 1)]))
-        with pytest.raises(ValueError, match=r"depend on each other: their matrix has rank 1 of 2 at t = 0.5, q = \[0.6, 0.8\]"):
+        twice = ac.mechanical(
+            1.0,
+            None,
+            2,
+            holonomic=lambda t, q, p, c=factor: jnp.stack([q @ q - 1, c * (q @ q - 1)]),
+        )
+        with pytest.raises(
+            ValueError,
+            match=(
+                r"depend on each other: their matrix has rank 1 of 2 at t = 0.5, q = \[0.6, 0.8\]"
+            ),
+        ):
             ac.accelerations(twice)(0.5, [0.6, 0.8], [0.8, -0.6])
     with pytest.raises(ValueError, match="is singular: d2L/dv2 has rank 1 of 2"):
-        ac.accelerations(ac.System(lambda t, q, v, p: 0.5 * v[0] ** 2 - q @ q, ac.Euclidean(2)))(0.0, [1.0, 1.0], [0.0, 0.0])
+        ac.accelerations(ac.System(lambda t, q, v, p: 0.5 * v[0] ** 2 - q @ q, ac.Euclidean(2)))(
+            0.0, [1.0, 1.0], [0.0, 0.0]
+        )
 
 
 def test_the_error_of_a_reference_is_estimated():
-    """A planet is back after each revolution; tolerances bound the error of a step only, and what adds up is told, up to a factor of 100."""
+    """A planet is back after each revolution; tolerances bound the error of a step only, and what
+    adds up is told, up to a factor of 100.
+    """
     planet = ac.mechanical(1.0, lambda t, q, p: -1 / jnp.linalg.norm(q), 2)
     period = 2 * np.pi * (1 / (2 - 1.2**2)) ** 1.5
     start = {"q0": [1.0, 0.0], "v0": [0.0, 1.2], "ts": period * np.array([0.0, 1.0, 4.0])}

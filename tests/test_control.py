@@ -30,7 +30,9 @@ def swing():
 
 @pytest.fixture(scope="module")
 def vakonomic():
-    return {N: ac.optimize(book.swing_up(), MIDPOINT, N, formulation="vakonomic") for N in (32, 45, 64)}
+    return {
+        N: ac.optimize(book.swing_up(), MIDPOINT, N, formulation="vakonomic") for N in (32, 45, 64)
+    }
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +52,10 @@ def test_both_formulations_converge_to_the_cost_with_order_2(swing, vakonomic):
 
 def test_both_formulations_agree_on_controls_and_motion(swing, vakonomic):
     """The difference between them is of order 2, in the middle of a step and at its ends."""
-    u = {N: np.abs((swing[N].u[1:] + swing[N].u[:-1]) / 2 - vakonomic[N].u[1:-1]).max() for N in swing}
+    u = {
+        N: np.abs((swing[N].u[1:] + swing[N].u[:-1]) / 2 - vakonomic[N].u[1:-1]).max()
+        for N in swing
+    }
     q = {N: np.abs(swing[N].q - vakonomic[N].q).max() for N in swing}
     for difference in (u, q):
         assert_allclose(slope(list(difference), list(difference.values())), 2, atol=0.35)
@@ -58,15 +63,20 @@ def test_both_formulations_agree_on_controls_and_motion(swing, vakonomic):
 
 @pytest.mark.parametrize("case", SWING["discrete"][:2], ids=lambda case: str(case["steps"]))
 def test_two_configurations_at_each_end_as_in_section_8_6(case):
-    s = ac.optimize(book.swing_up_between_configurations(), MIDPOINT, case["steps"], formulation="vakonomic")
+    s = ac.optimize(
+        book.swing_up_between_configurations(), MIDPOINT, case["steps"], formulation="vakonomic"
+    )
     assert_allclose(s.cost, case["cost"], rtol=1e-11)
     assert_allclose(s.u[:3, 0], case["u"], rtol=1e-10)
     assert_allclose(s.q[case["steps"] // 2], case["q_middle"], rtol=1e-10)
     assert s.u.shape == (case["steps"] - 1, 1)
     assert_allclose(s.t_u, s.t[1:-1])
-    # The controls are the equations' own: typed from paper, u = (M + m) x'' + d/dt(m l cos theta theta') by differences of midpoint momenta.
+    # The controls are the equations' own: typed from paper, u = (M + m) x'' + d/dt(m l cos theta
+    # theta') by differences of midpoint momenta.
     d, half = np.diff(s.q, axis=0) / s.t[1], (s.q[1:, 1] + s.q[:-1, 1]) / 2
-    assert_allclose(np.diff(1.3 * d[:, 0] + 0.15 * np.cos(half) * d[:, 1]) / s.t[1], s.u[:, 0], atol=1e-9)
+    assert_allclose(
+        np.diff(1.3 * d[:, 0] + 0.15 * np.cos(half) * d[:, 1]) / s.t[1], s.u[:, 0], atol=1e-9
+    )
 
 
 # ---------------------------------------------------------------- Pontryagin
@@ -92,22 +102,30 @@ def test_costates_of_the_discrete_problem_converge_to_the_extremal_s(swing, vako
     for found in (swing, vakonomic):
         errors = [np.abs(found[N].costates - exact[N]).max() for N in (32, 64)]
         assert_allclose(slope((32, 64), errors), 2, atol=0.4)
-        assert errors[1] < 0.025 * np.abs(extremal.costates).max()  # all nodes, where p0 of theta swings from 30 to -20 in six steps
+        # all nodes, where p0 of theta swings from 30 to -20 in six steps
+        assert errors[1] < 0.025 * np.abs(extremal.costates).max()
         for s in found.values():  # x is cyclic
             assert np.ptp(s.costates[:, 0, 0]) < 1e-7
 
 
 def test_costates_between_configurations_are_discrete_momenta():
-    """x is cyclic: p0 of it is constant, and what the least cost says to a shift of the last two configurations."""
+    """x is cyclic: p0 of it is constant, and what the least cost says to a shift of the last two
+    configurations.
+    """
 
     def shifted(x, guess=None):
-        problem = book.swing_up(start=([0, np.pi], [0, np.pi]), end=([x, 0], [x, 0]), boundary="configurations")
+        problem = book.swing_up(
+            start=([0, np.pi], [0, np.pi]), end=([x, 0], [x, 0]), boundary="configurations"
+        )
         return ac.optimize(problem, MIDPOINT, 20, guess, formulation="vakonomic")
 
     s = shifted(0.0)
     assert_allclose(s.costates[:, 0, 0], -6.599257, atol=1e-6)
-    assert_allclose((shifted(1e-3, s).cost - shifted(-1e-3, s).cost) / 2e-3, s.costates[-1, 0, 0], rtol=1e-5)
-    # p1 of x is linear but for the pole: nothing of the size of the node momenta, p1/h, is left at the ends.
+    assert_allclose(
+        (shifted(1e-3, s).cost - shifted(-1e-3, s).cost) / 2e-3, s.costates[-1, 0, 0], rtol=1e-5
+    )
+    # p1 of x is linear but for the pole: nothing of the size of the node momenta, p1/h, is left at
+    # the ends.
     assert np.abs(np.diff(s.costates[:, 1, 0], 2)[[0, 1, -2, -1]]).max() < 0.1
 
 
@@ -122,10 +140,18 @@ def test_multipliers_are_derivatives_of_the_least_cost(swing, vakonomic, formula
     def least(dq, dv, end=0):
         ends = [([0, np.pi], [0, 0]), ([0, 0], [0, 0])]
         ends[end] = tuple(np.add(ends[end], (dq, dv)).tolist())
-        return ac.optimize(book.swing_up(start=ends[0], end=ends[1]), MIDPOINT, 32, guess=s, formulation=formulation).cost
+        return ac.optimize(
+            book.swing_up(start=ends[0], end=ends[1]),
+            MIDPOINT,
+            32,
+            guess=s,
+            formulation=formulation,
+        ).cost
 
     by_v = [(least(0 * d, e * d) - least(0 * d, -e * d)) / (2 * e) for d in np.eye(2)]
-    assert_allclose(s.multipliers[0], np.linalg.solve(mass_matrix(np.pi), by_v), rtol=1e-5, atol=1e-5)
+    assert_allclose(
+        s.multipliers[0], np.linalg.solve(mass_matrix(np.pi), by_v), rtol=1e-5, atol=1e-5
+    )
     assert_allclose(-s.costates[0, 1], by_v, rtol=1e-5, atol=1e-5)
     for end, sign in ((0, -1), (-1, 1)):
         by_q = [(least(e * d, 0 * d, end) - least(-e * d, 0 * d, end)) / (2 * e) for d in np.eye(2)]
@@ -133,8 +159,12 @@ def test_multipliers_are_derivatives_of_the_least_cost(swing, vakonomic, formula
 
 
 def test_a_singular_problem_is_reported():
-    """The cost does not see u: d2H/du2 = 0, dH/du = 0 does not give the control and W1 is not symplectic."""
-    s = ac.optimize(book.block(cost=book.distance, start=([1.0], [0.0]), end=([0.0], [0.0])), MIDPOINT, 16)
+    """The cost does not see u: d2H/du2 = 0, dH/du = 0 does not give the control and W1 is not
+    symplectic.
+    """
+    s = ac.optimize(
+        book.block(cost=book.distance, start=([1.0], [0.0]), end=([0.0], [0.0])), MIDPOINT, 16
+    )
     with pytest.raises(ac.OptimizeFailed, match=r"d2H/du2 .* W1 is not symplectic"):
         s.extremal()
 
@@ -150,7 +180,13 @@ def least_energy(A, B, R, x0, x1, t0, t1):
         w = np.linalg.solve(phi, b)
         return np.concatenate([(A(t) @ phi).ravel(), A(t) @ x, np.outer(w, w).ravel() / R(t)])
 
-    y = solve_ivp(rates, (t0, t1), np.concatenate([np.eye(2).ravel(), x0, np.zeros(4)]), rtol=1e-11, atol=1e-13).y[:, -1]
+    y = solve_ivp(
+        rates,
+        (t0, t1),
+        np.concatenate([np.eye(2).ravel(), x0, np.zeros(4)]),
+        rtol=1e-11,
+        atol=1e-13,
+    ).y[:, -1]
     d = np.linalg.solve(y[:4].reshape(2, 2), np.asarray(x1) - y[4:6])
     return 0.5 * d @ np.linalg.solve(y[6:].reshape(2, 2), d)
 
@@ -160,26 +196,57 @@ def constant(value):
 
 
 DRIFT = constant([[0.0, 1.0], [0.0, 0.0]])
-TERMINAL_COST = 0.5 * np.array([1, 0]) @ np.linalg.solve(np.array([[1 / 8 + 1 / 3, 1 / 2], [1 / 2, 1 / 3 + 1]]), [1, 0])
-# Problems of a block of mass 1, from 0 to 1 in the time 1 where nothing else is said, with their least costs.
+TERMINAL_COST = (
+    0.5
+    * np.array([1, 0])
+    @ np.linalg.solve(np.array([[1 / 8 + 1 / 3, 1 / 2], [1 / 2, 1 / 3 + 1]]), [1, 0])
+)
+# Problems of a block of mass 1, from 0 to 1 in the time 1 where nothing else is said, with their
+# least costs.
 CLOSED = {
     "rest to rest": ({}, 6.0),
     "free velocity at the end": ({"end": ([1.0], None)}, 1.5),
     "terminal cost": ({"end": (None, None), "terminal": book.near_rest_at_1}, TERMINAL_COST),
     "quartic cost": ({"cost": book.quartic, "end": ([1.0], None)}, 343 / 108),
-    "cost with time": ({"cost": book.growing, "t0": 0.5}, least_energy(DRIFT, constant([0.0, 1.0]), np.exp, [0, 0], [1, 0], 0.5, 1.5)),
+    "cost with time": (
+        {"cost": book.growing, "t0": 0.5},
+        least_energy(DRIFT, constant([0.0, 1.0]), np.exp, [0, 0], [1, 0], 0.5, 1.5),
+    ),
     "Lagrangian with time": (
         {"system": book.swelling_system, "t0": 0.5},
-        least_energy(constant([[0.0, 1.0], [0.0, -0.7]]), lambda t: np.array([0.0, np.exp(-0.7 * t)]), constant(1.0), [0, 0], [1, 0], 0.5, 1.5),
+        least_energy(
+            constant([[0.0, 1.0], [0.0, -0.7]]),
+            lambda t: np.array([0.0, np.exp(-0.7 * t)]),
+            constant(1.0),
+            [0, 0],
+            [1, 0],
+            0.5,
+            1.5,
+        ),
     ),
     "friction": (
         {"system": book.damped_system, "start": ([0.0], [0.5])},
-        least_energy(constant([[0.0, 1.0], [0.0, -0.8]]), constant([0.0, 1.0]), constant(1.0), [0, 0.5], [1, 0], 0, 1),
+        least_energy(
+            constant([[0.0, 1.0], [0.0, -0.8]]),
+            constant([0.0, 1.0]),
+            constant(1.0),
+            [0, 0.5],
+            [1, 0],
+            0,
+            1,
+        ),
     ),
     "bound on u": ({"control_bounds": (-5, 5)}, 12.5 * (1 - 2 / 3 * np.sqrt(0.6))),
     "bound on v": ({"velocity_bounds": {"x": (-1.2, 1.2)}}, 7.68),
-    "bound on q": ({"start": ([0.0], [1.0]), "end": ([0.0], [-1.0]), "state_bounds": {"x": (-1, 1 / 9)}}, 4.0),  # Bryson and Denham
-    "path constraint": ({"start": ([0.0], [1.0]), "end": ([0.0], [-1.0]), "path": {"wall": book.wall}}, 4.0),
+    # Bryson and Denham
+    "bound on q": (
+        {"start": ([0.0], [1.0]), "end": ([0.0], [-1.0]), "state_bounds": {"x": (-1, 1 / 9)}},
+        4.0,
+    ),
+    "path constraint": (
+        {"start": ([0.0], [1.0]), "end": ([0.0], [-1.0]), "path": {"wall": book.wall}},
+        4.0,
+    ),
 }
 
 
@@ -189,9 +256,14 @@ def test_cost_converges_to_the_closed_form_with_order_2(name):
     s = {N: ac.optimize(book.block(**changes), MIDPOINT, N) for N in (32, 64)}
     errors = [s[N].cost - exact for N in s]
     assert abs(errors[1]) < 2e-3 * exact
-    assert_allclose(slope((32, 64), errors), 2, atol=0.7 if "path" in name or "bound" in name else 0.15)
+    assert_allclose(
+        slope((32, 64), errors), 2, atol=0.7 if "path" in name or "bound" in name else 0.15
+    )
     if s[64].solver == "sqp" and name != "quartic cost":
-        other = [ac.optimize(book.block(**changes), MIDPOINT, N, formulation="vakonomic").cost - exact for N in (32, 64)]
+        other = [
+            ac.optimize(book.block(**changes), MIDPOINT, N, formulation="vakonomic").cost - exact
+            for N in (32, 64)
+        ]
         assert_allclose(slope((32, 64), other), 2, atol=0.2)
 
 
@@ -231,7 +303,9 @@ def test_bounds_are_respected_and_active():
 
 def test_least_time():
     """Full thrust to the middle and back: T = 2, H = 0 all the way, and costates (1, 1 - t)."""
-    s = ac.optimize(book.block(cost=book.one, duration=(0.5, 10.0), control_bounds=(-1, 1)), MIDPOINT, 32)
+    s = ac.optimize(
+        book.block(cost=book.one, duration=(0.5, 10.0), control_bounds=(-1, 1)), MIDPOINT, 32
+    )
     assert_allclose([s.duration, s.cost, s.t[-1]], 2, atol=1e-7)
     assert_allclose(s.u[:, 0], np.where(s.t_u < 1, 1, -1), atol=1e-6)
     assert_allclose(s.costates[:, 0, 0], 1, atol=1e-6)
@@ -258,7 +332,8 @@ def test_extremal_of_a_free_duration():
     assert_allclose([e.duration, e.cost], [T, T + 6 / T**3], rtol=1e-11)
     assert_allclose(e.H, 0, atol=1e-11)
     assert_allclose(e.u[:, 0], 6 / T**2 * (1 - 2 * e.t / T), atol=1e-10)
-    # Between the two durations a bound: the mesh is off it, the extremal is on it, with the duration of the bound and its price.
+    # Between the two durations a bound: the mesh is off it, the extremal is on it, with the
+    # duration of the bound and its price.
     s = ac.optimize(book.block(cost=timed, duration=(T + 1e-4, 10.0)), MIDPOINT, 20)
     e = s.extremal()
     assert s.duration > T + 1e-3
@@ -267,10 +342,23 @@ def test_extremal_of_a_free_duration():
 
 
 def test_extremal_of_a_free_duration_with_costs_that_see_the_time():
-    """H(T) = d terminal/dt = t at the end; the least cost of a duration by the Gramian has no slope there."""
-    s = ac.optimize(book.block(cost=timed_and_growing, terminal=late, duration=(0.5, 10.0), t0=0.5), MIDPOINT, 20)
+    """H(T) = d terminal/dt = t at the end; the least cost of a duration by the Gramian has no slope
+    there.
+    """
+    s = ac.optimize(
+        book.block(cost=timed_and_growing, terminal=late, duration=(0.5, 10.0), t0=0.5),
+        MIDPOINT,
+        20,
+    )
     e = s.extremal()
-    least = lambda T: T + 0.5 * (0.5 + T) ** 2 + least_energy(DRIFT, constant([0.0, 1.0]), np.exp, [0, 0], [1, 0], 0.5, 0.5 + T)  # noqa: E731
+
+    def least(T):
+        return (
+            T
+            + 0.5 * (0.5 + T) ** 2
+            + least_energy(DRIFT, constant([0.0, 1.0]), np.exp, [0, 0], [1, 0], 0.5, 0.5 + T)
+        )
+
     assert_allclose(e.cost, least(e.duration), rtol=1e-9)
     assert abs(least(e.duration + 1e-3) - least(e.duration - 1e-3)) / 2e-3 < 1e-5
     assert abs(s.duration - e.duration) > 1e-4
@@ -280,7 +368,13 @@ def test_extremal_of_a_free_duration_with_costs_that_see_the_time():
 
 def test_an_obstacle_is_gone_round():
     problem = ac.ControlProblem(
-        book.plane_system, book.half_square, actuated=[0, 1], start=([0, 0], [0, 0]), end=([2, 0], [0, 0]), duration=1.0, path={"disc": book.disc}
+        book.plane_system,
+        book.half_square,
+        actuated=[0, 1],
+        start=([0, 0], [0, 0]),
+        end=([2, 0], [0, 0]),
+        duration=1.0,
+        path={"disc": book.disc},
     )
     s = ac.optimize(problem, MIDPOINT, 32, starts=3)
     along = s.q[:-1] + np.linspace(0, 1, 101)[:, None, None] * np.diff(s.q, axis=0)
@@ -307,7 +401,12 @@ def test_transversality_where_the_end_is_free():
 
 @pytest.mark.parametrize("formulation", ["direct", "vakonomic"])
 def test_terminal_cost_gives_the_costates_at_the_end(formulation):
-    s = ac.optimize(book.block(end=(None, None), terminal=book.near_rest_at_1), MIDPOINT, 32, formulation=formulation)
+    s = ac.optimize(
+        book.block(end=(None, None), terminal=book.near_rest_at_1),
+        MIDPOINT,
+        32,
+        formulation=formulation,
+    )
     q, v = s.q[-1, 0], s.v[-1, 0]
     assert_allclose(s.costates[-1, :, 0], [-8 * (q - 1), -3 * v], rtol=1e-8)
 
@@ -353,7 +452,9 @@ def test_shapes(swing, vakonomic):
             text = repr(s)
         assert "32 steps" in text
         assert s.message in text
-    momenta = np.stack([mass_matrix(q[1]) @ v for q, v in zip(swing[32].q, np.asarray(swing[32].v), strict=True)])
+    momenta = np.stack(
+        [mass_matrix(q[1]) @ v for q, v in zip(swing[32].q, np.asarray(swing[32].v), strict=True)]
+    )
     assert_allclose(swing[32].p, momenta, atol=1e-9)
 
 
@@ -376,7 +477,14 @@ def test_replay_with_another_integrator(swing, vakonomic):
     q, v = s.replay
     assert_allclose(np.concatenate([q[-1], v[-1]]), y, atol=1e-7)
     assert_allclose(s.replay_error, np.abs(y).max(), atol=1e-7)
-    easy = {N: ac.optimize(book.swing_up(start=([0, 0.3], [0, 0]), duration=1.0), MIDPOINT, N).replay_error for N in (32, 64)}
+    easy = {
+        N: (
+            ac.optimize(
+                book.swing_up(start=([0, 0.3], [0, 0]), duration=1.0), MIDPOINT, N
+            ).replay_error
+        )
+        for N in (32, 64)
+    }
     assert_allclose(slope((32, 64), list(easy.values())), 2, atol=0.2)
 
 
@@ -406,7 +514,18 @@ def test_saved_and_loaded(swing, tmp_path):
     back = load(path, book.swing_up())
     for name in ("t", "q", "u", "t_u", "v", "p", "costates", "multipliers"):
         assert_array_equal(getattr(back, name), getattr(s, name))
-    for name in ("cost", "duration", "iterations", "success", "message", "violation", "stationarity", "solver", "formulation", "method"):
+    for name in (
+        "cost",
+        "duration",
+        "iterations",
+        "success",
+        "message",
+        "violation",
+        "stationarity",
+        "solver",
+        "formulation",
+        "method",
+    ):
         assert getattr(back, name) == getattr(s, name)
     assert back.replay_error == s.replay_error
     assert_array_equal(ac.load(path, book.cart_pole).q, s.q)
@@ -421,7 +540,12 @@ def test_picture_and_animation(tmp_path):
     s = ac.optimize(book.block(control_bounds=(-5, 5), state_bounds={"x": (-1, 2)}), MIDPOINT, 32)
     figure = s.plot()
     place, velocity, control = figure.axes
-    level = lambda axis: sorted(float(line.get_ydata()[0]) for line in axis.lines if line.get_linestyle() == ":")  # noqa: E731
+
+    def level(axis):
+        return sorted(
+            float(line.get_ydata()[0]) for line in axis.lines if line.get_linestyle() == ":"
+        )
+
     assert [level(axis) for axis in (place, velocity, control)] == [[-1, 2], [], [-5, 5]]
     assert_allclose(np.asarray(control.lines[0].get_ydata())[:-1], s.u[:, 0])
     assert_allclose(np.asarray(place.lines[0].get_ydata()), s.q[:, 0])

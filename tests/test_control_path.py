@@ -1,4 +1,6 @@
-"""Optimal control: path constraints hold along the whole motion, not at the samples of the steps only."""
+"""Optimal control: path constraints hold along the whole motion, not at the samples of the steps
+only.
+"""
 
 import jax.numpy as jnp
 import numpy as np
@@ -28,8 +30,15 @@ def impossible(t, q, v, u, p):
 
 def way(**changes):
     """From (0, 0) to (1, 0), past the disc."""
-    given = {"start": ([0, 0], [0, 0]), "end": ([1, 0], [0, 0]), "duration": 1.0, "path": {"post": post}}
-    return ac.ControlProblem(book.plane_system, book.half_square, actuated=[0, 1], **(given | changes))
+    given = {
+        "start": ([0, 0], [0, 0]),
+        "end": ([1, 0], [0, 0]),
+        "duration": 1.0,
+        "path": {"post": post},
+    }
+    return ac.ControlProblem(
+        book.plane_system, book.half_square, actuated=[0, 1], **(given | changes)
+    )
 
 
 def nearest(s):
@@ -45,7 +54,9 @@ def passed():
 
 
 def test_an_obstacle_between_samples_is_gone_round(passed):
-    """The middles of ten steps see nothing of it: the straight way, of cost 6.06, passes its centre at 0.01."""
+    """The middles of ten steps see nothing of it: the straight way, of cost 6.06, passes its centre
+    at 0.01.
+    """
     assert passed.success
     assert_allclose(nearest(passed), 0.05, atol=1e-5)
     assert passed.cost > 6.2
@@ -63,19 +74,26 @@ def test_the_worst_is_reported(passed, tmp_path):
 
 
 def test_costates_jump_where_the_obstacle_is_touched(passed):
-    """p0 is constant before and after, as nothing else depends on q; at the ends it is the derivative of the least cost."""
+    """p0 is constant before and after, as nothing else depends on q; at the ends it is the
+    derivative of the least cost.
+    """
     p0, e = passed.costates[:, 0], 1e-4
     assert_allclose(p0[:5], p0[:1] * np.ones((5, 1)), atol=1e-5)
     assert_allclose(p0[6:], p0[-1:] * np.ones((5, 1)), atol=1e-5)
     assert p0[-1, 1] - p0[0, 1] > 1
-    least = lambda y: ac.optimize(way(end=([1, y], [0, 0])), MIDPOINT, 10, guess=passed).cost  # noqa: E731
+
+    def least(y):
+        return ac.optimize(way(end=([1, y], [0, 0])), MIDPOINT, 10, guess=passed).cost
+
     assert_allclose((least(e) - least(-e)) / (2 * e), p0[-1, 1], rtol=1e-3)
 
 
 def test_a_motion_that_cannot_hold_between_samples_is_no_minimum(monkeypatch):
     """Without rounds to add points it is looked at only, and called what it is."""
     monkeypatch.setattr(between, "ROUNDS", 0)
-    with pytest.raises(ac.OptimizeFailed, match=r"post is broken between samples, by 0\.0024 at t = 0\.5"):
+    with pytest.raises(
+        ac.OptimizeFailed, match=r"post is broken between samples, by 0\.0024 at t = 0\.5"
+    ):
         ac.optimize(way(), MIDPOINT, 10)
     s = ac.optimize(way(), MIDPOINT, 10, throw=False)
     assert not s.success
@@ -91,7 +109,11 @@ def test_a_wall_across_the_way_is_named():
 @pytest.mark.parametrize("method", [MIDPOINT, ac.LeftRectangle()], ids=str)
 def test_bryson_and_denham_hold_at_every_time(method):
     """Rows of one g are told apart: the wall is reached, the bound of the push is not."""
-    s = ac.optimize(book.block(start=([0.0], [1.0]), end=([0.0], [-1.0]), path={"wall": wall_and_push}), method, 16)
+    s = ac.optimize(
+        book.block(start=([0.0], [1.0]), end=([0.0], [-1.0]), path={"wall": wall_and_push}),
+        method,
+        16,
+    )
     assert s.q.max() <= 1 / 9 + 1e-6
     assert_allclose(s.path_worst["wall"].value, 0, atol=1e-6)
     assert_allclose(s.cost, 4.0, rtol=0.15)
@@ -107,8 +129,16 @@ def test_charts_of_a_curved_space_follow(passed):
     """The same obstacle with an angle for y, on R x SO(2): nearly the same motion."""
     space = ac.Product(ac.Euclidean(1), ac.SO2())
     system = ac.System(book.block_lagrangian, space, {"m": 1.0}, name="slider that turns")
-    ends = {"start": (([0.0], np.eye(2)), [0, 0]), "end": (([1.0], np.eye(2)), [0, 0]), "duration": 1.0}
-    s = ac.optimize(ac.ControlProblem(system, book.half_square, actuated=[0, 1], path=rotated_post, **ends), MIDPOINT, 10)
+    ends = {
+        "start": (([0.0], np.eye(2)), [0, 0]),
+        "end": (([1.0], np.eye(2)), [0, 0]),
+        "duration": 1.0,
+    }
+    s = ac.optimize(
+        ac.ControlProblem(system, book.half_square, actuated=[0, 1], path=rotated_post, **ends),
+        MIDPOINT,
+        10,
+    )
     assert abs(s.path_worst["rotated_post"].value) < 1e-6
     assert_allclose(np.arctan2(s.q[1][:, 1, 0], s.q[1][:, 0, 0]), passed.q[:, 1], atol=1e-4)
     assert_allclose(s.costates, passed.costates, atol=2e-3)

@@ -1,4 +1,6 @@
-"""Optimal control: a printed solution says how far the continuous equations miss the end with its controls, and warns."""
+"""Optimal control: a printed solution says how far the continuous equations miss the end with its
+controls, and warns.
+"""
 
 import warnings
 
@@ -15,7 +17,9 @@ JOINTS = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [0.0, 0.0, 1.0]])
 
 
 def arm_lagrangian(t, q, v, p):
-    """Three masses of 1 kg at the ends of links of 1 m, angles from the vertical, zero when it hangs."""
+    """Three masses of 1 kg at the ends of links of 1 m, angles from the vertical, zero when it
+    hangs.
+    """
     kinetic = 0.5 * v @ (WEIGHTS * jnp.cos(q[:, None] - q[None])) @ v
     return kinetic + 9.81 * WEIGHTS[:, 0] @ jnp.cos(q)
 
@@ -29,7 +33,14 @@ arm = ac.System(arm_lagrangian, ac.Euclidean(3), name="arm of three links")
 
 def move(end, duration, steps):
     rest = np.zeros(3)
-    problem = ac.ControlProblem(arm, book.half_square, actuation=motors, start=(rest, rest), end=(end, rest), duration=duration)
+    problem = ac.ControlProblem(
+        arm,
+        book.half_square,
+        actuation=motors,
+        start=(rest, rest),
+        end=(end, rest),
+        duration=duration,
+    )
     return ac.optimize(problem, ac.Midpoint(), steps)
 
 
@@ -43,7 +54,10 @@ def test_a_printed_solution_warns_where_its_controls_lead_elsewhere(upright):
     assert upright.message == "a local minimum was found"
     assert upright.replay_error > 5
     assert upright.replay_miss > 2
-    with pytest.warns(ac.ReplayMisses, match=r"16 steps .* arm of three links miss the end by 14\.8, 398% of the size"):
+    with pytest.warns(
+        ac.ReplayMisses,
+        match=r"16 steps .* arm of three links miss the end by 14\.8, 398% of the size",
+    ):
         text = repr(upright)
     assert "with these controls the continuous equations miss the end by 15" in text
 
@@ -79,11 +93,20 @@ def test_the_miss_is_relative_to_the_motion():
 
 
 def test_velocities_at_ends_of_two_configurations_are_of_order_2():
-    """x = 3 t^2 - 2 t^3 is at rest at both ends; half a control acts there before the first step, and after the last."""
+    """x = 3 t^2 - 2 t^3 is at rest at both ends; half a control acts there before the first step,
+    and after the last.
+    """
     found = {}
     for N in (16, 32):
-        x = lambda t: 3 * t**2 - 2 * t**3  # noqa: E731
-        ends = {"start": ([0.0], [x(1 / N)]), "end": ([x(1 - 1 / N)], [1.0]), "boundary": "configurations"}
+
+        def x(t):
+            return 3 * t**2 - 2 * t**3
+
+        ends = {
+            "start": ([0.0], [x(1 / N)]),
+            "end": ([x(1 - 1 / N)], [1.0]),
+            "boundary": "configurations",
+        }
         s = ac.optimize(book.block(**ends), ac.Midpoint(), N, formulation="vakonomic")
         found[N] = np.array([abs(s.v[0, 0]), abs(s.v[-1, 0]), s.replay_error])
     np.testing.assert_allclose(np.log2(found[16] / found[32]), 2, atol=0.15)

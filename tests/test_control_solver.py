@@ -1,4 +1,6 @@
-"""The solvers of optimal control: derivatives of programs, linear algebra, sequential quadratic programming against IPOPT, integration."""
+"""The solvers of optimal control: derivatives of programs, linear algebra, sequential quadratic
+programming against IPOPT, integration.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -39,36 +41,71 @@ def speed(t, q, v, u, p):
 
 
 CASES = {
-    "direct": (direct, lambda: book.swing_up(cost=coupled, end=([0, None], None), terminal=landing)),
+    "direct": (
+        direct,
+        lambda: book.swing_up(cost=coupled, end=([0, None], None), terminal=landing),
+    ),
     "free duration, inequalities": (
         direct,
         lambda: book.swing_up(
-            cost=coupled, end=([0, 0], None), terminal=landing, duration=(1.0, 3.0), velocity_bounds={"x": (-9, 9)}, path={"g": speed}
+            cost=coupled,
+            end=([0, 0], None),
+            terminal=landing,
+            duration=(1.0, 3.0),
+            velocity_bounds={"x": (-9, 9)},
+            path={"g": speed},
         ),
     ),
-    "vakonomic": (vakonomic, lambda: book.swing_up(cost=coupled, end=([0, 0], [0, None]), terminal=landing, control_bounds=(-50, 50))),
+    "vakonomic": (
+        vakonomic,
+        lambda: book.swing_up(
+            cost=coupled, end=([0, 0], [0, None]), terminal=landing, control_bounds=(-50, 50)
+        ),
+    ),
     "two configurations": (
-        direct, lambda: book.swing_up(cost=coupled, start=([0, 3], [0.1, 3]), end=([0, 0], [0.1, 0]), boundary="configurations")
+        direct,
+        lambda: book.swing_up(
+            cost=coupled,
+            start=([0, 3], [0.1, 3]),
+            end=([0, 0], [0.1, 0]),
+            boundary="configurations",
+        ),
     ),
     "holonomic": (
         direct,
         lambda: ac.ControlProblem(
-            book.bob_system, book.half_square, actuation=book.tangent, start=([0, -1], [0, 0]), end=([1, 0], None), duration=1.0, terminal=landing
+            book.bob_system,
+            book.half_square,
+            actuation=book.tangent,
+            start=([0, -1], [0, 0]),
+            end=([1, 0], None),
+            duration=1.0,
+            terminal=landing,
         ),
     ),
     "nonholonomic": (
         direct,
         lambda: ac.ControlProblem(
-            book.skate_system, book.half_square, actuation=book.thrust_and_turn, start=([0, 0, 0.2], None), end=([1, 1, 0.2], [0, 0, 0]), duration=1.0
+            book.skate_system,
+            book.half_square,
+            actuation=book.thrust_and_turn,
+            start=([0, 0, 0.2], None),
+            end=([1, 1, 0.2], [0, 0, 0]),
+            duration=1.0,
         ),
     ),
     "rotations": (
         direct,
         lambda: ac.ControlProblem(
-            book.satellite(), book.half_square, actuated=[0, 1, 2], start=(np.eye(3), [0, 0, 0.1]), end=(np.eye(3), None), duration=1.0
+            book.satellite(),
+            book.half_square,
+            actuated=[0, 1, 2],
+            start=(np.eye(3), [0, 0, 0.1]),
+            end=(np.eye(3), None),
+            duration=1.0,
         ),
     ),
-}  # fmt: skip
+}
 
 
 def dense(pattern, entries, shape):
@@ -86,7 +123,9 @@ def transcribed(module, problem, steps=4, seed=3):
     """The program and a point of it near the guess, away from everything special."""
     guess = guess_of(problem, None, steps)
     program, layout, _ = module.transcribe(problem, MIDPOINT, steps, guess.q)
-    x = first_unknowns(problem, layout, guess) + 0.2 * np.random.default_rng(seed).normal(size=program.n)
+    x = first_unknowns(problem, layout, guess) + 0.2 * np.random.default_rng(seed).normal(
+        size=program.n
+    )
     return program, np.where(program.fixed, program.lower, x)
 
 
@@ -98,16 +137,31 @@ def test_derivatives_of_a_program_are_differences_of_its_values(name):
     cost, rows, gradient, J, _, H = program.all(x, weight, lam)
     assert_allclose(cost, program.values(x)[0], rtol=1e-14)
     assert_allclose(rows, program.values(x)[1], atol=1e-12)
-    J, H = dense(program.jacobian_pattern, J, (program.m, program.n)), dense(program.hessian_pattern, H, (program.n, program.n))
+    J, H = (
+        dense(program.jacobian_pattern, J, (program.m, program.n)),
+        dense(program.hessian_pattern, H, (program.n, program.n)),
+    )
     size = 1 + np.abs(J).max()
-    assert_allclose(gradient[free], central_difference(lambda x: program.values(x)[0], x)[free], atol=1e-8 * size)
-    assert_allclose(J[:, free], central_difference(lambda x: program.values(x)[1], x)[:, free], atol=1e-7 * size)
+    assert_allclose(
+        gradient[free],
+        central_difference(lambda x: program.values(x)[0], x)[free],
+        atol=1e-8 * size,
+    )
+    assert_allclose(
+        J[:, free], central_difference(lambda x: program.values(x)[1], x)[:, free], atol=1e-7 * size
+    )
 
     def slope(x):
         _, _, gradient, J, _ = program.slopes(x)
-        return weight * gradient + dense(program.jacobian_pattern, J, (program.m, program.n)).T @ lam
+        return (
+            weight * gradient + dense(program.jacobian_pattern, J, (program.m, program.n)).T @ lam
+        )
 
-    assert_allclose(H[np.ix_(free, free)], central_difference(slope, x)[np.ix_(free, free)], atol=1e-7 * (1 + np.abs(H).max()))
+    assert_allclose(
+        H[np.ix_(free, free)],
+        central_difference(slope, x)[np.ix_(free, free)],
+        atol=1e-7 * (1 + np.abs(H).max()),
+    )
     assert_allclose(H, H.T, atol=1e-10 * (1 + np.abs(H).max()))
 
 
@@ -121,7 +175,9 @@ def test_moving_the_charts_moves_nothing():
 
 
 def test_rows_by_hand():
-    """The momentum balances of a block: D2 Ld + D1 Ld + h u of the midpoint rule, typed from paper."""
+    """The momentum balances of a block: D2 Ld + D1 Ld + h u of the midpoint rule, typed from
+    paper.
+    """
     program, x = transcribed(direct, book.block(end=(None, None)), 5)
     layout = direct.layout_of(book.block(end=(None, None)), 5)
     q, u, v, h = x[layout.e][:, 0], x[layout.u][:, 0], x[layout.v][:, 0], 0.2
@@ -168,8 +224,13 @@ def small(cost, rows, n, m, fixed=(), place=None):
         lower[i] = upper[i] = value
     family = Family(f, (), np.zeros(1), np.arange(n)[None], np.arange(m)[None])
     zero = np.zeros(m)
-    words = lambda i: f"row {i}"  # noqa: E731
-    return Program((family,), lower, upper, zero, zero, np.arange(float(n)), np.arange(float(m)) + 0.5, words)
+
+    def words(i):
+        return f"row {i}"
+
+    return Program(
+        (family,), lower, upper, zero, zero, np.arange(float(n)), np.arange(float(m)) + 0.5, words
+    )
 
 
 def test_band_solves_as_dense_matrices_do():
@@ -184,7 +245,10 @@ def test_band_solves_as_dense_matrices_do():
     K[n:, n:] = -1e-3 * np.eye(m)
     keep = np.concatenate([~program.fixed, np.ones(m, dtype=bool)])
     K = K[np.ix_(keep, keep)]
-    top, bottom = np.random.default_rng(1).normal(size=(n, 2)), np.random.default_rng(2).normal(size=(m, 2))
+    top, bottom = (
+        np.random.default_rng(1).normal(size=(n, 2)),
+        np.random.default_rng(2).normal(size=(m, 2)),
+    )
     factors = band.factor(H, J, 0.3, 1e-3)
     assert factors is not None
     found = np.concatenate(factors.solve(top, bottom))
@@ -221,26 +285,41 @@ def sphere(x):
 def test_sqp_against_scipy_and_ipopt():
     program, x = small(rosenbrock, sphere, 4, 2), np.array([1.0, 0.5, 0.5, 0.2])
     ours, theirs = sqp.solve(program, x), ipopt.solve(program, x)
-    scipy = minimize(rosenbrock, x, jac=jax.grad(rosenbrock), constraints={"type": "eq", "fun": sphere, "jac": jax.jacobian(sphere)}, method="SLSQP",
-                     options={"ftol": 1e-15, "maxiter": 500})  # fmt: skip
+    scipy = minimize(
+        rosenbrock,
+        x,
+        jac=jax.grad(rosenbrock),
+        constraints={"type": "eq", "fun": sphere, "jac": jax.jacobian(sphere)},
+        method="SLSQP",
+        options={"ftol": 1e-15, "maxiter": 500},
+    )
     assert ours.success
     assert theirs.success
     assert_allclose(ours.x, theirs.x, atol=1e-8)
     assert_allclose(ours.x, scipy.x, atol=1e-5)
     assert_allclose(ours.lam, theirs.lam, rtol=1e-7)
-    assert_allclose(jax.grad(rosenbrock)(ours.x) + jax.jacobian(sphere)(ours.x).T @ ours.lam, 0, atol=1e-8)
+    assert_allclose(
+        jax.grad(rosenbrock)(ours.x) + jax.jacobian(sphere)(ours.x).T @ ours.lam, 0, atol=1e-8
+    )
     assert max(ours.violation, ours.stationarity) < 1e-9
 
 
 def test_a_saddle_is_not_accepted():
-    """On the circle x + y is stationary at (1, 1) too, a maximum; started there to within a hair, the solver leaves it. With two directions that
-    bend downwards the determinant alone does not see it."""
+    """On the circle x + y is stationary at (1, 1) too, a maximum; started there to within a hair,
+    the solver leaves it. With two directions that bend downwards the determinant alone does not see
+    it.
+    """
     program = small(lambda x: x[0] + x[1], lambda x: jnp.array([x @ x - 2.0]), 2, 1)
     assert_allclose(sqp.solve(program, np.array([1 + 1e-4, 1.0])).x, -1, atol=1e-7)
     program = small(lambda x: x[0], lambda x: jnp.array([x @ x - 1.0]), 3, 1)
     found = sqp.solve(program, np.array([1.0, 1e-3, -1e-3]))
     assert_allclose(found.x, [-1, 0, 0], atol=1e-6)
-    program = small(lambda x: x[0] ** 2 - x[1] ** 2 + x[1] ** 4 - x[2] ** 2 + x[2] ** 4, lambda x: x[3:] - 1, 4, 1)
+    program = small(
+        lambda x: x[0] ** 2 - x[1] ** 2 + x[1] ** 4 - x[2] ** 2 + x[2] ** 4,
+        lambda x: x[3:] - 1,
+        4,
+        1,
+    )
     found = sqp.solve(program, np.array([0.5, 1e-3, 1e-3, 0.0]))
     assert_allclose(np.abs(found.x), [0, np.sqrt(0.5), np.sqrt(0.5), 1], atol=1e-6)
 
@@ -265,20 +344,36 @@ def test_a_guess_that_is_not_finite_is_said_to():
 
 
 def test_fixed_unknowns_stay():
-    program = small(lambda x: x @ x + jnp.cos(x[0]), lambda x: jnp.array([x[0] * x[1] + x[2] - 1]), 3, 1, fixed=[(1, 2.0)])
+    program = small(
+        lambda x: x @ x + jnp.cos(x[0]),
+        lambda x: jnp.array([x[0] * x[1] + x[2] - 1]),
+        3,
+        1,
+        fixed=[(1, 2.0)],
+    )
     for solve in (sqp.solve, ipopt.solve):
         assert solve(program, np.zeros(3)).x[1] == 2.0
 
 
 def test_feasible_is_newton_s_method_where_there_are_as_many_rows_as_unknowns():
-    program = small(lambda x: 0.0 * x[0], lambda x: jnp.array([x[0] ** 2 + x[1] ** 2 - 4, x[0] * x[1] - 1]), 2, 2)
+    program = small(
+        lambda x: 0.0 * x[0],
+        lambda x: jnp.array([x[0] ** 2 + x[1] ** 2 - 4, x[0] * x[1] - 1]),
+        2,
+        2,
+    )
     found = sqp.feasible(program, np.array([2.0, 0.3]))
     assert found.success
     assert_allclose(found.x, [np.sqrt(2 + np.sqrt(3)), np.sqrt(2 - np.sqrt(3))], rtol=1e-13)
     assert found.iterations < 10
-    nearest = sqp.feasible(small(lambda x: 0.0 * x[0], lambda x: jnp.array([x[0] + x[1] - 1]), 2, 1), np.array([1.0, 2.0]))
+    nearest = sqp.feasible(
+        small(lambda x: 0.0 * x[0], lambda x: jnp.array([x[0] + x[1] - 1]), 2, 1),
+        np.array([1.0, 2.0]),
+    )
     assert_allclose(nearest.x, [0, 1], atol=1e-14)
-    impossible = sqp.feasible(small(lambda x: 0.0 * x[0], lambda x: jnp.array([x[0] ** 2 + 1.0]), 1, 1), np.array([1.0]))
+    impossible = sqp.feasible(
+        small(lambda x: 0.0 * x[0], lambda x: jnp.array([x[0] ** 2 + 1.0]), 1, 1), np.array([1.0])
+    )
     assert not impossible.success
 
 
@@ -286,7 +381,9 @@ def test_feasible_is_newton_s_method_where_there_are_as_many_rows_as_unknowns():
 
 
 def test_sqp_and_ipopt_find_the_same():
-    a, b = (ac.optimize(book.swing_up(), MIDPOINT, 32, solver=solver) for solver in ("sqp", "ipopt"))
+    a, b = (
+        ac.optimize(book.swing_up(), MIDPOINT, 32, solver=solver) for solver in ("sqp", "ipopt")
+    )
     assert (a.solver, b.solver) == ("sqp", "ipopt")
     assert_allclose(a.cost, b.cost, rtol=1e-10)
     assert_allclose(a.u, b.u, atol=1e-7)
@@ -294,29 +391,51 @@ def test_sqp_and_ipopt_find_the_same():
 
 
 def test_iterations_do_not_grow_with_the_steps():
-    iterations = {N: ac.optimize(book.swing_up(), MIDPOINT, N).iterations for N in (50, 100, 200, 800)}
+    iterations = {
+        N: ac.optimize(book.swing_up(), MIDPOINT, N).iterations for N in (50, 100, 200, 800)
+    }
     assert max(iterations.values()) <= 15, iterations
 
 
 @pytest.mark.slow
 @pytest.mark.xfail(
-    reason="from a line, multipliers of the unactuated rows grow with the shift of the Hessian: start from a coarser mesh", strict=True
+    reason=(
+        "from a line, multipliers of the unactuated rows grow with the shift of the Hessian: start"
+        " from a coarser mesh"
+    ),
+    strict=True,
 )
 def test_iterations_of_the_vakonomic_formulation_do_not_grow_with_the_steps():
-    found = [ac.optimize(book.swing_up(), MIDPOINT, N, formulation="vakonomic", throw=False) for N in (128, 256)]
+    found = [
+        ac.optimize(book.swing_up(), MIDPOINT, N, formulation="vakonomic", throw=False)
+        for N in (128, 256)
+    ]
     assert all(s.success and s.iterations <= 30 for s in found)
 
 
-TILTED = {"cost": book.half_square, "actuated": [0], "start": ([0], [1.0]), "end": ([1.5], [-0.5]), "duration": 1.0}
+TILTED = {
+    "cost": book.half_square,
+    "actuated": [0],
+    "start": ([0], [1.0]),
+    "end": ([1.5], [-0.5]),
+    "duration": 1.0,
+}
 
 
-@pytest.mark.parametrize(("method", "order"), [(ac.Midpoint(), 2), (ac.Trapezoid(), 2), (ac.LeftRectangle(), 1), (ac.Alpha(0.3), 1)])
+@pytest.mark.parametrize(
+    ("method", "order"),
+    [(ac.Midpoint(), 2), (ac.Trapezoid(), 2), (ac.LeftRectangle(), 1), (ac.Alpha(0.3), 1)],
+)
 def test_orders_of_methods(method, order):
-    """On a nonlinear system that moves at both ends; the least cost is extrapolated from two meshes of the midpoint rule."""
+    """On a nonlinear system that moves at both ends; the least cost is extrapolated from two meshes
+    of the midpoint rule.
+    """
     problem = ac.ControlProblem(book.angle_system, **TILTED)
     fine = {N: ac.optimize(problem, ac.Midpoint(), N).cost for N in (32, 64)}
     exact = (4 * fine[64] - fine[32]) / 3
-    errors = [abs(ac.optimize(problem, method, N).cost - exact) for N in (16, 32 if order == 2 else 64)]
+    errors = [
+        abs(ac.optimize(problem, method, N).cost - exact) for N in (16, 32 if order == 2 else 64)
+    ]
     assert_allclose(np.log(errors[0] / errors[1]) / np.log(2 if order == 2 else 4), order, atol=0.3)
 
 
@@ -340,13 +459,21 @@ def test_flow_has_order_8():
     exact = run(64)
     errors = [float(jnp.linalg.norm(run(n) - exact)) for n in (3, 6, 12)]
     assert_allclose(np.log(errors[0] / errors[2]) / np.log(4), 8, atol=0.8)
-    other = solve_ivp(lambda t, y: [y[1], float(twisted(t, {"q": y[0], "v": y[1]})["v"])], (0.2, 4.2), [1.0, 0.5], rtol=1e-10, atol=1e-11)
+    other = solve_ivp(
+        lambda t, y: [y[1], float(twisted(t, {"q": y[0], "v": y[1]})["v"])],
+        (0.2, 4.2),
+        [1.0, 0.5],
+        rtol=1e-10,
+        atol=1e-11,
+    )
     assert_allclose(exact, other.y[:, -1], atol=1e-8)
 
 
 def test_polynomials_in_time_are_integrated_exactly():
     for degree in range(8):
-        found = extrapolated(lambda t, y, d=degree: (d + 1) * t**d + 0.0 * y, 1.0, jnp.array(1.0), 0.7)
+        found = extrapolated(
+            lambda t, y, d=degree: (d + 1) * t**d + 0.0 * y, 1.0, jnp.array(1.0), 0.7
+        )
         assert_allclose(found, 1.7 ** (degree + 1), rtol=1e-12)
 
 
@@ -354,34 +481,61 @@ def test_polynomials_in_time_are_integrated_exactly():
 
 
 def test_canonical_equations_are_derivatives_of_the_hamiltonian():
-    """On R^n q' = dH/dp0, v' = dH/dp1, p0' = -dH/dq, p1' = -dH/dv by differences, with the control that makes H stationary."""
+    """On R^n q' = dH/dp0, v' = dH/dp1, p0' = -dH/dq, p1' = -dH/dv by differences, with the control
+    that makes H stationary.
+    """
     problem = book.swing_up(cost=coupled)
     ham, system = Hamiltonian(problem.cost, problem.B), problem.system
     y, guess = np.random.default_rng(7).normal(size=8), np.array([0.3])
-    cut = lambda y: tuple(jnp.asarray(y[i : i + 2]) for i in (0, 2, 4, 6))  # noqa: E731
+
+    def cut(y):
+        return tuple(jnp.asarray(y[i : i + 2]) for i in (0, 2, 4, 6))
+
     q, v, p0, p1 = cut(y)
     u = jax.jit(ham.control)(system, 0.4, q, v, p1, guess)
     compiled = jax.jit(lambda y, u: ham.H(system, 0.4, y[:2], y[2:4], u, y[4:6], y[6:]))
-    H = lambda y, u=u: float(compiled(y, u))  # noqa: E731
+
+    def H(y, u=u):
+        return float(compiled(y, u))
+
     assert_allclose(central_difference(lambda u: H(y, jnp.asarray(u)), np.asarray(u)), 0, atol=1e-8)
     slopes = central_difference(H, y)
     dq, dv, dp0, dp1, C = jax.jit(ham.rates)(system, guess, 0.4, (q, v, p0, p1, 0.0))
-    assert_allclose(np.concatenate([dq, dv, dp0, dp1]), np.concatenate([slopes[4:], -slopes[:4]]), rtol=1e-7, atol=1e-7)
+    assert_allclose(
+        np.concatenate([dq, dv, dp0, dp1]),
+        np.concatenate([slopes[4:], -slopes[:4]]),
+        rtol=1e-7,
+        atol=1e-7,
+    )
     assert_allclose(C, coupled(0.4, q, v, u, None), rtol=1e-14)
-    bend = central_difference(lambda u: central_difference(lambda w: H(y, jnp.asarray(w)), u, 1e-4), np.asarray(u), 1e-4)
+    bend = central_difference(
+        lambda u: central_difference(lambda w: H(y, jnp.asarray(w)), u, 1e-4), np.asarray(u), 1e-4
+    )
     assert_allclose(jax.jit(ham.regularity)(system, 0.4, q, v, u, p0, p1), bend, rtol=1e-5)
 
 
 def test_costates_of_rotations():
-    """Nothing depends on the attitude, so that p0 is constant in space: p0' = p0 x v; Euler's equations and p1' typed from paper."""
+    """Nothing depends on the attitude, so that p0 is constant in space: p0' = p0 x v; Euler's
+    equations and p1' typed from paper.
+    """
     problem = ac.ControlProblem(
-        book.satellite(), book.half_square, actuated=[0, 1, 2], start=(np.eye(3), np.zeros(3)), end=(None, None), duration=1.0
+        book.satellite(),
+        book.half_square,
+        actuated=[0, 1, 2],
+        start=(np.eye(3), np.zeros(3)),
+        end=(None, None),
+        duration=1.0,
     )
     v, p0, p1 = np.random.default_rng(8).normal(size=(3, 3))
     I, u = book.INERTIA, p1 / book.INERTIA
     ham = Hamiltonian(problem.cost, problem.B)
-    _, dv, dp0, dp1, _ = jax.jit(ham.rates)(problem.system, np.zeros(3), 0.0, (jnp.eye(3), *map(jnp.asarray, (v, p0, p1)), 0.0))
-    euler = lambda v: (np.cross(I * v, v) + u) / I  # noqa: E731
+    _, dv, dp0, dp1, _ = jax.jit(ham.rates)(
+        problem.system, np.zeros(3), 0.0, (jnp.eye(3), *map(jnp.asarray, (v, p0, p1)), 0.0)
+    )
+
+    def euler(v):
+        return (np.cross(I * v, v) + u) / I
+
     assert_allclose(dv, euler(v), atol=1e-12)
     assert_allclose(dp0, np.cross(p0, v), atol=1e-12)
     assert_allclose(dp1, -p0 - central_difference(lambda v: p1 @ euler(v), v), atol=1e-8)

@@ -30,19 +30,38 @@ def test_params_vary_where_they_have_one_axis_more():
     params = SYSTEM.params | {"mb": jnp.array([0.5, 0.7])}
     many = ac.ensemble(SYSTEM, ac.Midpoint(), q0=Q0S[0], v0=[0.0, 0.0], params=params, **RUN)
     for i, mb in enumerate([0.5, 0.7]):
-        one = ac.simulate(SYSTEM, ac.Midpoint(), q0=Q0S[0], v0=[0.0, 0.0], params=SYSTEM.params | {"mb": mb}, **RUN)
+        one = ac.simulate(
+            SYSTEM,
+            ac.Midpoint(),
+            q0=Q0S[0],
+            v0=[0.0, 0.0],
+            params=SYSTEM.params | {"mb": mb},
+            **RUN,
+        )
         np.testing.assert_allclose(many.q[i], one.q, atol=1e-13)
         np.testing.assert_allclose(many.energy()[i], one.energy(), atol=1e-12)
 
 
 def test_params_of_a_system_that_has_none():
     system = ac.mechanical(1.0, lambda t, q, k: 0.5 * k * q[0] ** 2, 1)
-    many = ac.ensemble(system, ac.Trapezoid(), q0=[1.0], v0=[0.0], params=jnp.array([1.0, 4.0]), h=0.001, steps=1000, save_every=1000)
+    many = ac.ensemble(
+        system,
+        ac.Trapezoid(),
+        q0=[1.0],
+        v0=[0.0],
+        params=jnp.array([1.0, 4.0]),
+        h=0.001,
+        steps=1000,
+        save_every=1000,
+    )
     np.testing.assert_allclose(many.q[:, -1, 0], np.cos([1.0, 2.0]), atol=1e-6)
 
 
 def test_all_starts_and_products():
-    system = ac.System(lambda t, q, v, params: 0.5 * v @ v - 0.5 * q[0] @ q[0] + jnp.cos(q[1][0]), ac.Product(ac.Euclidean(1), ac.Torus(1)))
+    system = ac.System(
+        lambda t, q, v, params: 0.5 * v @ v - 0.5 * q[0] @ q[0] + jnp.cos(q[1][0]),
+        ac.Product(ac.Euclidean(1), ac.Torus(1)),
+    )
     q0 = (jnp.array([[0.1], [0.2]]), jnp.array([0.3]))
     q0 = (q0[0], jnp.array([[0.3], [0.3]]))
     by_v = ac.ensemble(system, ac.Midpoint(), q0=q0, v0=[0.5, 0.1], **RUN)
@@ -73,8 +92,14 @@ def test_one_member_fails_alone():
         ({"q0": jnp.zeros((3, 3)), "v0": [0.0, 0.0]}, r"q0\[0\] must have shape \(2,\)"),
         ({"q0": Q0S.at[1, 0].set(jnp.nan), "v0": [0.0, 0.0]}, "q0 must be finite"),
         ({"q0": Q0S, "v0": [0.0, 0.0], "params": {"m": 1.0}}, "built like the system's own"),
-        ({"q0": Q0S, "v0": [0.0, 0.0], "params": SYSTEM.params | {"mb": jnp.ones((2, 2))}}, "one leading axis more"),
-        ({"q0": Q0S, "v0": [0.0, 0.0], "params": SYSTEM.params | {"mb": jnp.ones(2)}}, "3 on q0, 2 on params"),
+        (
+            {"q0": Q0S, "v0": [0.0, 0.0], "params": SYSTEM.params | {"mb": jnp.ones((2, 2))}},
+            "one leading axis more",
+        ),
+        (
+            {"q0": Q0S, "v0": [0.0, 0.0], "params": SYSTEM.params | {"mb": jnp.ones(2)}},
+            "3 on q0, 2 on params",
+        ),
         ({"q0": "x", "v0": [0.0, 0.0]}, "must be numbers"),
     ],
 )

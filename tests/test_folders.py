@@ -1,4 +1,6 @@
-"""Folders that take the place of others: cut off anywhere, the old one or the new one is there whole."""
+"""Folders that take the place of others: cut off anywhere, the old one or the new one is there
+whole.
+"""
 
 import os
 import shutil
@@ -36,7 +38,8 @@ def read(path):
 
 
 class Cut:
-    """os.rename or shutil.rmtree that is interrupted before or after its work, in the calls of the given numbers.
+    """os.rename or shutil.rmtree that is interrupted before or after its work, in the calls of the
+    given numbers.
 
     Only calls of the main thread count: Zarr has one of its own, which an interrupt would end.
     """
@@ -55,7 +58,12 @@ class Cut:
 
 
 POINTS = [
-    pytest.param(name, calls, after, id=f"{name} {'+'.join(map(str, calls))} {'after' if after else 'before'}")
+    pytest.param(
+        name,
+        calls,
+        after,
+        id=f"{name} {'+'.join(map(str, calls))} {'after' if after else 'before'}",
+    )
     for name, calls in (("rename", (1,)), ("rename", (2,)), ("rename", (2, 3)), ("rmtree", (1,)))
     for after in (False, True)
 ]
@@ -104,12 +112,19 @@ with replacing(path) as new:
 
 
 def test_a_process_that_is_killed_loses_nothing(tmp_path):
-    """Before the old folder is moved aside, between the two moves, and before what is aside is removed."""
+    """Before the old folder is moved aside, between the two moves, and before what is aside is
+    removed.
+    """
     found = []
     for at in range(3):
         path = tmp_path / f"store{at}"
         write(path, "old")
-        assert subprocess.run([sys.executable, "-c", KILLED, str(path), str(at)], check=False).returncode == -9
+        assert (
+            subprocess.run(
+                [sys.executable, "-c", KILLED, str(path), str(at)], check=False
+            ).returncode
+            == -9
+        )
         assert path.exists() == (at != 1)
         found.append(read(path))
     assert found == ["old", "new", "new"]
@@ -142,7 +157,9 @@ def runs():
 
 
 @pytest.mark.parametrize(("name", "calls", "after"), POINTS)
-def test_a_trajectory_that_is_being_replaced_is_never_lost(name, calls, after, runs, tmp_path, monkeypatch):
+def test_a_trajectory_that_is_being_replaced_is_never_lost(
+    name, calls, after, runs, tmp_path, monkeypatch
+):
     old, new = runs
     path = tmp_path / "run.zarr"
     old.save(path)
@@ -150,7 +167,10 @@ def test_a_trajectory_that_is_being_replaced_is_never_lost(name, calls, after, r
         cut(patch, name, calls, after)
         with pytest.raises(KeyboardInterrupt):
             new.save(path, overwrite=True)
-    assert np.asarray(ac.load(path, SYSTEM).q).tolist() in (np.asarray(old.q).tolist(), np.asarray(new.q).tolist())
+    assert np.asarray(ac.load(path, SYSTEM).q).tolist() in (
+        np.asarray(old.q).tolist(),
+        np.asarray(new.q).tolist(),
+    )
 
 
 @pytest.mark.parametrize(("name", "calls", "after"), POINTS)
@@ -162,25 +182,42 @@ def test_a_campaign_that_is_being_replaced_is_never_lost(name, calls, after, tmp
     with monkeypatch.context() as patch:
         cut(patch, name, calls, after)
         with pytest.raises(KeyboardInterrupt):
-            campaign.run(SYSTEM, ac.Midpoint(), PLAN, **again, store=path, progress=False, overwrite=True)
+            campaign.run(
+                SYSTEM, ac.Midpoint(), PLAN, **again, store=path, progress=False, overwrite=True
+            )
     assert campaign.load(path).sizes["member"] == 2
-    found = campaign.run(SYSTEM, ac.Midpoint(), PLAN, **again, store=path, progress=False, overwrite=True)
+    found = campaign.run(
+        SYSTEM, ac.Midpoint(), PLAN, **again, store=path, progress=False, overwrite=True
+    )
     assert found["success"].values.all()
 
 
 def test_a_campaign_that_cannot_be_begun_leaves_the_old_one(tmp_path):
     path = tmp_path / "runs"
     campaign.run(SYSTEM, ac.Midpoint(), PLAN, **RUN, store=path, progress=False)
-    wrong = campaign.Reduction(lambda now: (), lambda carry, now: (), lambda carry, last: jnp.zeros(()), "success")
+    wrong = campaign.Reduction(
+        lambda now: (), lambda carry, now: (), lambda carry, last: jnp.zeros(()), "success"
+    )
     with pytest.raises(ValueError, match="must not be called 'success'"):
-        campaign.run(SYSTEM, ac.Midpoint(), PLAN, **RUN, store=path, progress=False, overwrite=True, reductions=[wrong])
+        campaign.run(
+            SYSTEM,
+            ac.Midpoint(),
+            PLAN,
+            **RUN,
+            store=path,
+            progress=False,
+            overwrite=True,
+            reductions=[wrong],
+        )
     assert campaign.load(path)["success"].values.all()
 
 
 @pytest.mark.parametrize("ending", [".csv", ".nc", ".H5"])
 def test_a_store_is_not_called_like_a_file(ending, runs, tmp_path):
     path = tmp_path / f"run{ending}"
-    with pytest.raises(ValueError, match=r"Zarr store, a folder: its name must end in \.zarr.*to_csv"):
+    with pytest.raises(
+        ValueError, match=r"Zarr store, a folder: its name must end in \.zarr.*to_csv"
+    ):
         runs[0].save(path)
     with pytest.raises(ValueError, match="Zarr store, a folder"):
         campaign.run(SYSTEM, ac.Midpoint(), PLAN, **RUN, store=path, progress=False)

@@ -18,7 +18,11 @@ def round_trip(system):
     """function -> SymPy -> System."""
     eqs = ac.symbolic(system)
     functions = {"force": eqs.force if system.force is not None else None}
-    sizes = {"holonomic": system.holonomic, "nonholonomic": system.nonholonomic, "vakonomic": system.vakonomic}
+    sizes = {
+        "holonomic": system.holonomic,
+        "nonholonomic": system.nonholonomic,
+        "vakonomic": system.vakonomic,
+    }
     (kind,) = [kind for kind, f in sizes.items() if f is not None] or [None]
     if kind:
         functions[kind] = eqs.constraints
@@ -26,7 +30,14 @@ def round_trip(system):
 
 
 # One of each kind; the equations of all are compared elsewhere, and a run is compiled twice here.
-KINDS = ("damped_spring", "double_pendulum", "magnetic_particle", "driven_mass", "rotating_slot", "rolling_disk")
+KINDS = (
+    "damped_spring",
+    "double_pendulum",
+    "magnetic_particle",
+    "driven_mass",
+    "rotating_slot",
+    "rolling_disk",
+)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -42,22 +53,37 @@ def test_functions_of_time():
     system = ac.from_sympy(m * x.diff(t) ** 2 / 2 - k * x**2 / 2, [x], {m: 2, "k": 3.0})
     assert system.coordinates == ("x",)
     assert system.params == {"m": 2.0, "k": 3.0}
-    assert ac.accelerations(system)(0.0, jnp.array([0.5]), jnp.array([0.1]))[0] == pytest.approx(-0.75)
-    assert jax.grad(lambda p: ac.accelerations(system.with_params(p))(0.0, jnp.array([0.5]), jnp.array([0.1]))[0])(system.params)["k"] == -0.25
+    assert ac.accelerations(system)(0.0, jnp.array([0.5]), jnp.array([0.1]))[0] == pytest.approx(
+        -0.75
+    )
+    assert (
+        jax.grad(
+            lambda p: ac.accelerations(system.with_params(p))(
+                0.0, jnp.array([0.5]), jnp.array([0.1])
+            )[0]
+        )(system.params)["k"]
+        == -0.25
+    )
 
 
 def test_symbols():
     q, v, s = sp.symbols("q v t")
     system = ac.from_sympy(m * v**2 / 2 - sp.sin(s) * q, [q], {"m": 2.0}, velocities=[v])
-    assert ac.accelerations(system)(0.7, jnp.array([0.5]), jnp.array([0.1]))[0] == pytest.approx(-np.sin(0.7) / 2)
+    assert ac.accelerations(system)(0.7, jnp.array([0.5]), jnp.array([0.1]))[0] == pytest.approx(
+        -np.sin(0.7) / 2
+    )
     clock = sp.Symbol("tau")
     system = ac.from_sympy(v**2 / 2 - clock * q, [q], velocities=[v], t=clock)
-    assert ac.accelerations(system)(0.7, jnp.array([0.5]), jnp.array([0.1]))[0] == pytest.approx(-0.7)
+    assert ac.accelerations(system)(0.7, jnp.array([0.5]), jnp.array([0.1]))[0] == pytest.approx(
+        -0.7
+    )
 
 
 def test_all_that_acts_on_a_system():
     L = (x.diff(t) ** 2 + y.diff(t) ** 2) / 2 - 9.81 * y
-    rod = ac.from_sympy(L, [x, y], holonomic=[sp.Eq(x**2 + y**2, 4)], force=[-k * x.diff(t), 0], params={k: 0.5})
+    rod = ac.from_sympy(
+        L, [x, y], holonomic=[sp.Eq(x**2 + y**2, 4)], force=[-k * x.diff(t), 0], params={k: 0.5}
+    )
     a, lam = ac.accelerations(rod)(0.0, jnp.array([0.0, -2.0]), jnp.array([1.0, 0.0]))
     np.testing.assert_allclose(a, [-0.5, 0.5], rtol=1e-9, atol=1e-12)
     assert lam[0] == pytest.approx((9.81 + 0.5) / -4)
@@ -68,7 +94,9 @@ def test_all_that_acts_on_a_system():
 
 
 def test_equal_expressions_share_compiled_code():
-    make = lambda stiffness: ac.from_sympy(m * x.diff(t) ** 2 / 2 - k * x**2 / 2, [x], {m: 2, k: stiffness})  # noqa: E731
+    def make(stiffness):
+        return ac.from_sympy(m * x.diff(t) ** 2 / 2 - k * x**2 / 2, [x], {m: 2, k: stiffness})
+
     assert jax.tree.structure(make(3.0)) == jax.tree.structure(make(4.0))
 
 
@@ -76,7 +104,11 @@ def test_equal_expressions_share_compiled_code():
     ("arguments", "options", "message"),
     [
         (("x**2", [x]), {}, "must be a SymPy expression; got 'x\\*\\*2'. Text is not evaluated"),
-        ((x.diff(t) ** 2, [x]), {"holonomic": ["__import__('os')"]}, "holonomic must be a SymPy expression"),
+        (
+            (x.diff(t) ** 2, [x]),
+            {"holonomic": ["__import__('os')"]},
+            "holonomic must be a SymPy expression",
+        ),
         ((m * x.diff(t) ** 2, [x]), {}, "params must give a number to m"),
         ((x.diff(t) ** 2 + y, [x]), {}, "is neither a coordinate nor its velocity"),
         ((x.diff(t, 2) ** 2, [x]), {}, "is neither a coordinate nor its velocity"),
@@ -104,27 +136,44 @@ POINT = (0.3, jnp.array([0.5, 0.2]), jnp.array([0.1, 0.3]))
 
 
 def test_derivatives_that_are_not_carried_out():
-    """d/dt sin(x) and d/dt cos(x), as one writes the position of a pendulum's bob; an integral and a sum."""
+    """d/dt sin(x) and d/dt cos(x), as one writes the position of a pendulum's bob; an integral and
+    a sum.
+    """
     bob = (sp.Derivative(sp.sin(x), t) ** 2 + sp.Derivative(sp.cos(x), t) ** 2) / 2
     for V in (x**3 / 3, sp.Integral(k**2, (k, 0, x)), sp.Sum(x**k / 3, (k, 3, 3))):
         system = ac.from_sympy(bob - V, [x])
-        assert ac.accelerations(system)(0.0, jnp.array([0.5]), jnp.array([0.1]))[0] == pytest.approx(-0.25)
+        assert ac.accelerations(system)(0.0, jnp.array([0.5]), jnp.array([0.1]))[
+            0
+        ] == pytest.approx(-0.25)
 
 
 def test_one_of_them_needs_no_brackets():
     rod = x**2 + y**2 - 1
     for given in (rod, sp.Eq(x**2 + y**2, 1), [rod], sp.Matrix([rod])):
-        np.testing.assert_allclose(ac.accelerations(ac.from_sympy(TWO, [x, y], holonomic=given))(*POINT)[1], 0.1 / 0.58, rtol=1e-12)
+        np.testing.assert_allclose(
+            ac.accelerations(ac.from_sympy(TWO, [x, y], holonomic=given))(*POINT)[1],
+            0.1 / 0.58,
+            rtol=1e-12,
+        )
     pushed = ac.from_sympy(ONE, [x], force=-x.diff(t))
-    assert ac.accelerations(pushed)(0.0, jnp.array([0.5]), jnp.array([0.1]))[0] == pytest.approx(-0.1)
+    assert ac.accelerations(pushed)(0.0, jnp.array([0.5]), jnp.array([0.1]))[0] == pytest.approx(
+        -0.1
+    )
     velocity = sp.Matrix([x.diff(t)])
-    assert ac.accelerations(ac.from_sympy(velocity.T * velocity / 2 - sp.Matrix([x]), [x]))(0.0, jnp.ones(1), jnp.ones(1))[0] == pytest.approx(-1)
+    assert ac.accelerations(ac.from_sympy(velocity.T * velocity / 2 - sp.Matrix([x]), [x]))(
+        0.0, jnp.ones(1), jnp.ones(1)
+    )[0] == pytest.approx(-1)
 
 
 def test_a_row_of_a_matrix_is_a_variational_distribution():
     edge = x.diff(t) * sp.sin(y) - y.diff(t)
-    rows = [ac.from_sympy(TWO, [x, y], nonholonomic=[edge], variational=v) for v in ([[sp.sin(y), -1]], sp.Matrix([[sp.sin(y), -1]]))]
-    np.testing.assert_allclose(ac.accelerations(rows[0])(*POINT)[0], ac.accelerations(rows[1])(*POINT)[0], rtol=1e-14)
+    rows = [
+        ac.from_sympy(TWO, [x, y], nonholonomic=[edge], variational=v)
+        for v in ([[sp.sin(y), -1]], sp.Matrix([[sp.sin(y), -1]]))
+    ]
+    np.testing.assert_allclose(
+        ac.accelerations(rows[0])(*POINT)[0], ac.accelerations(rows[1])(*POINT)[0], rtol=1e-14
+    )
 
 
 @pytest.mark.parametrize(

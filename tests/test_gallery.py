@@ -56,20 +56,29 @@ def test_printed_numbers_and_verdict_agree(difference, tolerance, shown):
 
 
 def test_printed_formulas_of_the_damped_spring_fail():
-    """001 Ex 2.16, Ex 2.22 and (2.6) as printed do not give the trajectory; corrected they do (in the checks)."""
+    """001 Ex 2.16, Ex 2.22 and (2.6) as printed do not give the trajectory; corrected they do (in
+    the checks).
+    """
     p = damped_spring.system.params
     m, eta, lam, h = p["m"], p["eta"], p["lam"], damped_spring.H
     x = damped_spring.recurrence(200)
     k = np.arange(201)
     theta = np.arccos((1 - h / (2 * m) * (h * eta + lam)) / np.sqrt(1 + h * lam / m))
     r = np.sqrt(1 + h * lam / m)
-    printed = x[1] * r ** (1.0 - k) * np.sin(k * theta) / np.sin(theta) - x[0] * r ** (-1.0 * k) * np.sin((k - 1) * theta) / np.sin(theta)
+    printed = x[1] * r ** (1.0 - k) * np.sin(k * theta) / np.sin(theta) - x[0] * r ** (
+        -1.0 * k
+    ) * np.sin((k - 1) * theta) / np.sin(theta)
     assert np.max(np.abs(printed - x)) == pytest.approx(0.476, abs=0.001)
-    assert x[2] != pytest.approx((2 - h**2 * eta**2 / m + h * lam / m) * x[1] / (1 + h * lam / m) - x[0] / (1 + h * lam / m), abs=1e-6)
+    assert x[2] != pytest.approx(
+        (2 - h**2 * eta**2 / m + h * lam / m) * x[1] / (1 + h * lam / m) - x[0] / (1 + h * lam / m),
+        abs=1e-6,
+    )
 
 
 def test_printed_momenta_of_the_caldirola_particle_fail():
-    """002 after (21): the printed p carries a factor 2; and p x q_{k+1} is not conserved, q_k x p_k is."""
+    """002 after (21): the printed p carries a factor 2; and p x q_{k+1} is not conserved, q_k x p_k
+    is.
+    """
     traj = caldirola_particle.printed_run()
     q, p = np.asarray(traj.q), np.asarray(traj.p)
     kappa, h = caldirola_particle.system.params["kappa"], caldirola_particle.H
@@ -84,7 +93,11 @@ def test_find_offers_what_there_is():
 
 
 def test_every_file_of_the_gallery_is_in_its_list():
-    files = {path.stem for path in Path(block_move.__file__).parent.glob("*.py") if "\nentry = " in path.read_text()}
+    files = {
+        path.stem
+        for path in Path(block_move.__file__).parent.glob("*.py")
+        if "\nentry = " in path.read_text()
+    }
     assert files == set(ENTRIES)
     assert len(ENTRIES) == len(NAMES)
     assert all(entry.name == name for name, entry in ENTRIES.items())
@@ -103,18 +116,44 @@ def test_version_and_help():
     assert ac.__version__ in run(app, ["--version"]).output
     assert "reproduce" in run(app, ["--help"]).output
     module = [sys.executable, "-m", "accion", "--version"]
-    assert subprocess.run(module, capture_output=True, text=True, check=True).stdout == f"accion {ac.__version__}\n"
+    assert (
+        subprocess.run(module, capture_output=True, text=True, check=True).stdout
+        == f"accion {ac.__version__}\n"
+    )
 
 
 def test_run_writes_what_it_computed(tmp_path):
     out = tmp_path / "out"
-    arguments = ["run", "damped_spring", "--method", "Midpoint", "--h", "0.05", "--steps", "40", "--set", "m=3", "--set", "lam=0", "--out", str(out)]
+    arguments = [
+        "run",
+        "damped_spring",
+        "--method",
+        "Midpoint",
+        "--h",
+        "0.05",
+        "--steps",
+        "40",
+        "--set",
+        "m=3",
+        "--set",
+        "lam=0",
+        "--out",
+        str(out),
+    ]
     arguments += ["--animate", "0.2"]
     done = run(app, arguments)
     assert done.exit_code == 0
     assert "40 steps of 0.05 s" in done.output
     traj = ac.load(out / "trajectory.zarr")
-    direct = ac.simulate(damped_spring.system, ac.Midpoint(), q0=[0.3], v0=[0.0], h=0.05, steps=40, params={"m": 3.0, "eta": 2.0, "lam": 0.0})
+    direct = ac.simulate(
+        damped_spring.system,
+        ac.Midpoint(),
+        q0=[0.3],
+        v0=[0.0],
+        h=0.05,
+        steps=40,
+        params={"m": 3.0, "eta": 2.0, "lam": 0.0},
+    )
     np.testing.assert_array_equal(traj.q, direct.q)
     assert (out / "trajectory.png").stat().st_size > 5000
     assert (out / "motion.gif").stat().st_size > 1000
@@ -149,7 +188,9 @@ def test_bad_commands_are_named(arguments, words):
 
 def test_run_a_thermal_system():
     """Its table has S and T."""
-    done = run(app, ["run", "friction_cart", "--method", "EnergyConsistent:Midpoint", "--steps", "10"])
+    done = run(
+        app, ["run", "friction_cart", "--method", "EnergyConsistent:Midpoint", "--steps", "10"]
+    )
     assert done.exit_code == 0, done.output
     assert "S [J/K]" in done.output
     assert "T [K]" in done.output
@@ -173,4 +214,7 @@ def test_run_a_control_problem(tmp_path):
 
 
 def test_run_with_alpha():
-    assert "Alpha(a=0.3)" in run(app, ["run", "damped_spring", "--method", "Alpha:0.3", "--steps", "10"]).output
+    assert (
+        "Alpha(a=0.3)"
+        in run(app, ["run", "damped_spring", "--method", "Alpha:0.3", "--steps", "10"]).output
+    )

@@ -1,4 +1,6 @@
-"""The equations that accion prints for the gallery are those of the documents, corrected, and those that are solved."""
+"""The equations that accion prints for the gallery are those of the documents, corrected, and those
+that are solved.
+"""
 
 from typing import Any
 
@@ -21,10 +23,26 @@ from tests.textbook_higher import HIGHER_PAGES
 from tests.textbook_thermal import THERMAL_PAGES
 
 # The letters of the documents for the parameters of the gallery.
-LETTERS = {"lam": "lambda", "gravity": "g", "ma": "m_a", "mb": "m_b", "mA": "m_A", "mB": "m_B", "slope": "alpha"}
+LETTERS = {
+    "lam": "lambda",
+    "gravity": "g",
+    "ma": "m_a",
+    "mb": "m_b",
+    "mA": "m_A",
+    "mB": "m_B",
+    "slope": "alpha",
+}
 LETTERS |= {"T0": "T_0", "S0": "S_0", "U0": "U_0"}
 SAMPLES = 5
-PAGES = TEXTBOOK | GROUP_PAGES | THERMAL_PAGES | HEAT_PAGES | FORMATION_PAGES | CONTROLLED_PAGES | HIGHER_PAGES
+PAGES = (
+    TEXTBOOK
+    | GROUP_PAGES
+    | THERMAL_PAGES
+    | HEAT_PAGES
+    | FORMATION_PAGES
+    | CONTROLLED_PAGES
+    | HIGHER_PAGES
+)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +58,8 @@ def derived(name, equations):
 
 
 def test_every_entry_has_its_page_of_the_textbook():
-    # Too long for a page, and checked by the numbers of the literature; and the equations of a pyramid once more, with more agents.
+    # Too long for a page, and checked by the numbers of the literature; and the equations of a
+    # pyramid once more, with more agents.
     assert set(ENTRIES) - set(PAGES) == {"andrews", "attraction_region", "swarm"}
 
 
@@ -58,7 +77,9 @@ def test_equations_are_those_of_the_documents(name, equations):
 
 
 def solved(system, t, q, v, rng):
-    """(a, S', lam, S): what `accelerations` finds at random points and, of a thermal system, at random entropies, as columns."""
+    """(a, S', lam, S): what `accelerations` finds at random points and, of a thermal system, at
+    random entropies, as columns.
+    """
     nothing = np.zeros((SAMPLES, 0))
     if isinstance(system, ac.ThermalSystem):
         S = rng.uniform(0, 1, (SAMPLES, system.frame.m))
@@ -70,26 +91,45 @@ def solved(system, t, q, v, rng):
     return np.asarray(a), nothing, np.asarray(lam), nothing
 
 
-@pytest.mark.parametrize("name", sorted(set(ENTRIES) - set(HIGHER_PAGES)))  # for those of higher order see test_higher.py
+# for those of higher order see test_higher.py
+@pytest.mark.parametrize("name", sorted(set(ENTRIES) - set(HIGHER_PAGES)))
 def test_numbers_are_those_that_are_solved(name, equations):
-    """The printed equations are zero for the accelerations, multipliers and rates of entropy, to 1e-10 of their size, at random points."""
+    """The printed equations are zero for the accelerations, multipliers and rates of entropy, to
+    1e-10 of their size, at random points.
+    """
     system, eqs = equations_of(ENTRIES[name]), derived(name, equations)
     rng = np.random.default_rng(3)
     t, (x, v) = rng.uniform(0, 2, SAMPLES), rng.normal(size=(2, SAMPLES, system.space.dim))
     if isinstance(system, ac.ThermalSystem):
-        x = np.asarray(ENTRIES[name].start["q0"]) + 0.05 * x  # near the start: a piston stays in its cylinder
+        # near the start: a piston stays in its cylinder
+        x = np.asarray(ENTRIES[name].start["q0"]) + 0.05 * x
     q = jax.jit(jax.vmap(lambda x: system.space.retract(system.space.identity(), x)))(x)
     a, rates, lam, S = solved(system, t, q, v, rng)
-    # Derivatives before what they are derivatives of, entropies behind coordinates; of a group's matrix the entries that have names.
+    # Derivatives before what they are derivatives of, entropies behind coordinates; of a group's
+    # matrix the entries that have names.
     multipliers = () if isinstance(system, ac.ThermalSystem) else eqs.lam
     letters = [*(v.diff(eqs.t) for v in eqs.v[: system.space.dim]), *eqs.v, *eqs.q, *multipliers]
     parts = zip((*jax.tree.leaves(q), *([S] if S.size else [])), eqs.variables.parts, strict=True)
-    entries = [np.asarray(part).reshape(SAMPLES, -1)[:, [x.is_Symbol for x in names.flat]] for part, names in parts]
+    entries = [
+        np.asarray(part).reshape(SAMPLES, -1)[:, [x.is_Symbol for x in names.flat]]
+        for part, names in parts
+    ]
     plain = [sp.Symbol(f"z{i}") for i in range(len(letters))]
     columns = (t, *a.T, *v.T, *rates.T, *np.concatenate(entries, axis=1).T, *lam.T)
-    number = lambda e: sp.lambdify((eqs.t, *plain), e.xreplace(dict(zip(letters, plain, strict=True))).xreplace(eqs.values))(*columns)  # noqa: E731
+
+    def number(e):
+        return sp.lambdify(
+            (eqs.t, *plain), e.xreplace(dict(zip(letters, plain, strict=True))).xreplace(eqs.values)
+        )(*columns)
+
     for e in eqs.equations:
-        size = np.max([np.abs(number(term)) + np.zeros(SAMPLES) for term in sp.Add.make_args(sp.expand(e.lhs - e.rhs))], axis=0)
+        size = np.max(
+            [
+                np.abs(number(term)) + np.zeros(SAMPLES)
+                for term in sp.Add.make_args(sp.expand(e.lhs - e.rhs))
+            ],
+            axis=0,
+        )
         np.testing.assert_array_less(np.abs(number(e.lhs - e.rhs)), 1e-10 * size + 1e-300)
 
 
@@ -102,31 +142,58 @@ def test_discrete_equations_of_000_ex_4(equations):
     """As it is printed, with V = omega^2 q^2/2, divided by 2h."""
     a, b, c = (q[0, 0] for q in nodes(["q"]))
     kappa, omega, h, t = sp.symbols("kappa omega h t_k")
-    weight = lambda s: sp.exp(-kappa * (t + s * h))  # noqa: E731
-    printed = lambda factor: weight(-1) * (b - a) - weight(1) * (c - b) - weight(0) * (factor * h**2 * omega**2 * b - 2 * b + a + c)  # noqa: E731
+
+    def weight(s):
+        return sp.exp(-kappa * (t + s * h))
+
+    def printed(factor):
+        return (
+            weight(-1) * (b - a)
+            - weight(1) * (c - b)
+            - weight(0) * (factor * h**2 * omega**2 * b - 2 * b + a + c)
+        )
+
     (ours,) = derived("caldirola_oscillator", equations).discrete(ac.Trapezoid()).equations
     assert sp.simplify(2 * h * ours.lhs - printed(2)) == 0
     assert sp.simplify(2 * h * ours.lhs - printed(1)) != 0
 
 
 def test_discrete_equations_of_000_ex_5(equations):
-    """With A at the three nodes; what stands as grad A (q_k+1 - q_k-1) is the transpose of dA/dq times it."""
+    """With A at the three nodes; what stands as grad A (q_k+1 - q_k-1) is the transpose of dA/dq
+    times it.
+    """
     a, b, c = nodes("xyz")
     kappa, B, slope, d, h, t = sp.symbols("kappa B c d h t_k")
-    A = lambda q: sp.Matrix([-B * q[1] / 2, B * q[0] / 2 + slope * q[2] ** 2, d * q[0] * q[1]])  # noqa: E731
-    weight = lambda s: sp.exp(-kappa * (t + s * h))  # noqa: E731
-    ours = sp.Matrix([2 * e.lhs for e in derived("magnetic_particle", equations).discrete(ac.Trapezoid()).equations])
+
+    def A(q):
+        return sp.Matrix([-B * q[1] / 2, B * q[0] / 2 + slope * q[2] ** 2, d * q[0] * q[1]])
+
+    def weight(s):
+        return sp.exp(-kappa * (t + s * h))
+
+    ours = sp.Matrix(
+        [
+            2 * e.lhs
+            for e in derived("magnetic_particle", equations).discrete(ac.Trapezoid()).equations
+        ]
+    )
     J = A(b).jacobian(b)
 
     def printed(grad):
-        return weight(-1) * (A(a) + (b - a) / h) - weight(1) * (A(c) + (c - b) / h) + weight(0) * (grad * (c - a) + (2 * b - a - c) / h)
+        return (
+            weight(-1) * (A(a) + (b - a) / h)
+            - weight(1) * (A(c) + (c - b) / h)
+            + weight(0) * (grad * (c - a) + (2 * b - a - c) / h)
+        )
 
     assert (ours - printed(J.T)).applyfunc(sp.simplify) == sp.zeros(3, 1)
     assert (ours - printed(J)).applyfunc(sp.simplify) != sp.zeros(3, 1)
 
 
 def test_conserved_momenta_are_found(equations):
-    cyclic = lambda name: [str(x.func) for x in derived(name, equations).cyclic]  # noqa: E731
+    def cyclic(name):
+        return [str(x.func) for x in derived(name, equations).cyclic]
+
     assert cyclic("caldirola_particle") == ["x", "y", "z"]
     assert cyclic("rolling_disk") == ["phi"]
     assert cyclic("disk_on_wedge") == ["x"]

@@ -1,4 +1,6 @@
-"""Groups and their retractions: laws, accuracy near the identity and far from it, and what bad input gets."""
+"""Groups and their retractions: laws, accuracy near the identity and far from it, and what bad
+input gets.
+"""
 
 from itertools import pairwise
 
@@ -14,14 +16,30 @@ from hypothesis import given, settings, strategies as st
 import accion as ac
 from accion.spaces import turns
 
-SO3_BASIS = np.array([[[0, 0, 0], [0, 0, -1], [0, 1, 0]], [[0, 0, 1], [0, 0, 0], [-1, 0, 0]], [[0, -1, 0], [1, 0, 0], [0, 0, 0]]], dtype=float)
+SO3_BASIS = np.array(
+    [
+        [[0, 0, 0], [0, 0, -1], [0, 1, 0]],
+        [[0, 0, 1], [0, 0, 0], [-1, 0, 0]],
+        [[0, -1, 0], [1, 0, 0], [0, 0, 0]],
+    ],
+    dtype=float,
+)
 SL2_BASIS = np.array([[[1, 0], [0, -1]], [[0, 1], [0, 0]], [[0, 0], [1, 0]]], dtype=float)
-AFFINE_BASIS = np.array([[[1, 0], [0, 0]], [[0, 1], [0, 0]]], dtype=float)  # x -> a x + b: not unimodular, ad is not antisymmetric
+# x -> a x + b: not unimodular, ad is not antisymmetric
+AFFINE_BASIS = np.array([[[1, 0], [0, 0]], [[0, 1], [0, 0]]], dtype=float)
 RETRACTIONS = ("exp", "cayley")
-GROUPS = [space(retraction) for space in (ac.SO2, ac.SO3, ac.SE2, ac.SE3) for retraction in RETRACTIONS]
-GROUPS += [ac.MatrixGroup(SL2_BASIS), ac.MatrixGroup(SL2_BASIS, "cayley"), ac.MatrixGroup(AFFINE_BASIS)]
+GROUPS = [
+    space(retraction) for space in (ac.SO2, ac.SO3, ac.SE2, ac.SE3) for retraction in RETRACTIONS
+]
+GROUPS += [
+    ac.MatrixGroup(SL2_BASIS),
+    ac.MatrixGroup(SL2_BASIS, "cayley"),
+    ac.MatrixGroup(AFFINE_BASIS),
+]
 few = settings(max_examples=9)
-group = pytest.mark.parametrize("G", GROUPS, ids=[f"{type(G).__name__}{G.dim}-{G.retraction}-{i}" for i, G in enumerate(GROUPS)])
+group = pytest.mark.parametrize(
+    "G", GROUPS, ids=[f"{type(G).__name__}{G.dim}-{G.retraction}-{i}" for i, G in enumerate(GROUPS)]
+)
 sizes = st.sampled_from([1e-12, 1e-8, 1e-5, 1e-3, 0.03, 0.4, 0.707, 0.708, 1.0])
 seeds = st.integers(0, 10**6)
 COMPILED = {}
@@ -43,7 +61,11 @@ def vectors(G, seed, size, count):
 def power_of_tau(G, x, count=1):
     """tau(x)^count with the digits of mpmath."""
     A, one = mpmath.matrix(np.asarray(G.hat(x)).tolist()), mpmath.eye(G.size)
-    return (mpmath.expm(A, method="taylor") if G.retraction == "exp" else mpmath.inverse(one - A / 2) * (one + A / 2)) ** count
+    return (
+        mpmath.expm(A, method="taylor")
+        if G.retraction == "exp"
+        else mpmath.inverse(one - A / 2) * (one + A / 2)
+    ) ** count
 
 
 def exact_tau(G, x):
@@ -68,7 +90,9 @@ def test_tau_and_its_inverse(G, seed, size):
     (x,) = vectors(G, seed, size, 1)
     g = np.asarray(fast(G, "tau")(x))
     np.testing.assert_allclose(fast(G, "tau_inverse")(g), x, rtol=0, atol=4e-15)
-    np.testing.assert_allclose(g @ np.asarray(fast(G, "tau")(-x)), np.eye(G.size), rtol=0, atol=4e-15)
+    np.testing.assert_allclose(
+        g @ np.asarray(fast(G, "tau")(-x)), np.eye(G.size), rtol=0, atol=4e-15
+    )
     np.testing.assert_allclose(fast(G, "inverse")(g) @ g, np.eye(G.size), rtol=0, atol=4e-15)
     assert G.distance(g)[0] < 1e-14
 
@@ -81,7 +105,9 @@ def test_adjoint_representation(G, seed):
     g, k = (np.asarray(fast(G, "tau")(v)) for v in (x, y))
     Ad, ad = fast(G, "Ad"), fast(G, "ad")
     np.testing.assert_allclose(Ad(g @ k), Ad(g) @ Ad(k), rtol=0, atol=1e-14)
-    np.testing.assert_allclose(G.hat(Ad(g) @ z), g @ np.asarray(G.hat(z)) @ np.linalg.inv(g), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(
+        G.hat(Ad(g) @ z), g @ np.asarray(G.hat(z)) @ np.linalg.inv(g), rtol=0, atol=1e-14
+    )
     X, Y = np.asarray(G.hat(x)), np.asarray(G.hat(y))
     np.testing.assert_allclose(G.hat(ad(x, y)), X @ Y - Y @ X, rtol=0, atol=1e-14)
     jacobi = np.asarray(ad(x, ad(y, z)) + ad(y, ad(z, x)) + ad(z, ad(x, y)))
@@ -107,14 +133,19 @@ def test_tangents_of_tau(G, seed, size):
         np.testing.assert_allclose(T, dexp(ad), rtol=0, atol=2e-14)
     else:
         X, one = np.asarray(G.hat(x)), np.eye(G.size)
-        columns = [G.vee(np.linalg.inv(one + X / 2) @ np.asarray(G.hat(e)) @ np.linalg.inv(one - X / 2)) for e in np.eye(G.dim)]
+        columns = [
+            G.vee(np.linalg.inv(one + X / 2) @ np.asarray(G.hat(e)) @ np.linalg.inv(one - X / 2))
+            for e in np.eye(G.dim)
+        ]
         np.testing.assert_allclose(T, np.stack(columns, axis=1), rtol=0, atol=2e-14)
     inverse = np.stack([np.asarray(fast(G, "dtau_inverse")(x, e)) for e in np.eye(G.dim)], axis=1)
     np.testing.assert_allclose(T @ inverse, np.eye(G.dim), rtol=0, atol=2e-14)
 
 
 def displaced(G):
-    """(ours, by logarithms): the increment of a step after its ends are displaced by s a and r b, compiled once."""
+    """(ours, by logarithms): the increment of a step after its ends are displaced by s a and r b,
+    compiled once.
+    """
     if ("relative", G) not in COMPILED:
         COMPILED["relative", G] = (
             jax.jit(lambda s, r, x, a, b: G.relative(x, s * a, r * b)),
@@ -124,11 +155,15 @@ def displaced(G):
 
 
 def slopes(f, e=1e-2):
-    """d/ds, d/dr and the mixed derivative of f(s, r) at 0, by differences with three extrapolations."""
+    """d/ds, d/dr and the mixed derivative of f(s, r) at 0, by differences with three
+    extrapolations.
+    """
 
     def once(e):
         mixed = (f(e, e) - f(e, -e) - f(-e, e) + f(-e, -e)) / (4 * e**2)
-        return np.array([(f(e, 0.0) - f(-e, 0.0)) / (2 * e), (f(0.0, e) - f(0.0, -e)) / (2 * e), mixed])
+        return np.array(
+            [(f(e, 0.0) - f(-e, 0.0)) / (2 * e), (f(0.0, e) - f(0.0, -e)) / (2 * e), mixed]
+        )
 
     rows = [once(e / 2**k) for k in range(4)]
     for j in range(1, 4):
@@ -162,17 +197,27 @@ def test_functions_and_three_derivatives(name):
     f, g = FUNCTIONS[name], getattr(turns, name)
     derivatives = [g, jax.grad(g), jax.grad(jax.grad(g)), jax.grad(jax.grad(jax.grad(g)))]
     for s in (1e-20, 1e-9, 1e-3, 0.1, 0.4999999, 0.5000001, 1.0, 9.0, 30.0):
-        for order, (d, tolerance) in enumerate(zip(derivatives, (2e-15, 1e-13, 1e-12, 1e-11), strict=True)):
+        for order, (d, tolerance) in enumerate(
+            zip(derivatives, (2e-15, 1e-13, 1e-12, 1e-11), strict=True)
+        ):
             with mpmath.workdps(60):
                 x = mpmath.mpf(s)
-                wanted = float(mpmath.re(mpmath.diff(f, x, order, h=mpmath.mpf(10) ** -12 * max(s, 1e-8)) if order else f(x)))
+                wanted = float(
+                    mpmath.re(
+                        mpmath.diff(f, x, order, h=mpmath.mpf(10) ** -12 * max(s, 1e-8))
+                        if order
+                        else f(x)
+                    )
+                )
             assert abs(float(d(s)) - wanted) < tolerance * max(abs(wanted), 0.01), (s, order)
 
 
 @pytest.mark.parametrize("space", [ac.SO2(), ac.SO3(), ac.SE2(), ac.SE3()], ids=repr)
 @pytest.mark.parametrize("angle", [np.pi - 1e-3, np.pi - 1e-9, np.pi - 1e-15, 3.0])
 def test_near_half_a_turn(space, angle):
-    """The logarithm is right and its derivatives are finite where the rotation matrix is nearly symmetric."""
+    """The logarithm is right and its derivatives are finite where the rotation matrix is nearly
+    symmetric.
+    """
     x = np.random.default_rng(1).normal(size=space.dim)
     x[: space.angles] *= angle / np.linalg.norm(x[: space.angles])
     g = space.tau(x)
@@ -184,7 +229,9 @@ def test_near_half_a_turn(space, angle):
 
 
 def test_jaxlie_agrees():
-    """Away from the identity, where it is right: near it its SE(3) exponential loses half of its digits."""
+    """Away from the identity, where it is right: near it its SE(3) exponential loses half of its
+    digits.
+    """
     rng = np.random.default_rng(2)
     for _ in range(20):
         x = rng.normal(size=6)
@@ -192,7 +239,9 @@ def test_jaxlie_agrees():
         np.testing.assert_allclose(ac.SO3().tau(x[:3]), R, rtol=0, atol=1e-14)
         g = np.asarray(jaxlie.SE3.exp(jnp.concatenate([x[3:], x[:3]])).as_matrix())
         np.testing.assert_allclose(ac.SE3().tau(x), g, rtol=0, atol=1e-14)
-        np.testing.assert_allclose(ac.SO3().tau_inverse(R), np.asarray(jaxlie.SO3.from_matrix(R).log()), rtol=0, atol=1e-13)
+        np.testing.assert_allclose(
+            ac.SO3().tau_inverse(R), np.asarray(jaxlie.SO3.from_matrix(R).log()), rtol=0, atol=1e-13
+        )
 
 
 def test_many_at_once():
@@ -200,7 +249,9 @@ def test_many_at_once():
     x = np.random.default_rng(0).normal(size=(1000, 3))
     many = jax.vmap(ac.SO3().tau)(x)
     np.testing.assert_allclose(many[7], ac.SO3().tau(x[7]), rtol=0, atol=1e-15)
-    np.testing.assert_allclose(jax.vmap(lambda g: ac.SO3().tau(ac.SO3().tau_inverse(g)))(many), many, rtol=0, atol=4e-15)
+    np.testing.assert_allclose(
+        jax.vmap(lambda g: ac.SO3().tau(ac.SO3().tau_inverse(g)))(many), many, rtol=0, atol=4e-15
+    )
 
 
 @group
@@ -214,16 +265,22 @@ def test_projection(G):
     assert np.max(np.abs(near - g)) < 2e-2
 
 
-@pytest.mark.parametrize(("G", "tolerance"), [(ac.SO3("cayley"), 1e-14), (ac.SE3(), 1e-13)], ids=str)
+@pytest.mark.parametrize(
+    ("G", "tolerance"), [(ac.SO3("cayley"), 1e-14), (ac.SE3(), 1e-13)], ids=str
+)
 def test_compensated_summation(G, tolerance):
-    """A hundred thousand equal increments against a power with forty digits; without what rounding left, twice to a hundred times as far off."""
+    """A hundred thousand equal increments against a power with forty digits; without what rounding
+    left, twice to a hundred times as far off.
+    """
     x, count = np.linspace(0.3, 1.1, G.dim) * 1e-3, 100_000
 
     def error(kept):
         def one(state, _):
             return G.accumulate(state[0], kept * state[1], x), None
 
-        q, _ = jax.jit(lambda: jax.lax.scan(one, (G.identity(), jnp.zeros(G.dim)), None, length=count)[0])()
+        q, _ = jax.jit(
+            lambda: jax.lax.scan(one, (G.identity(), jnp.zeros(G.dim)), None, length=count)[0]
+        )()
         with mpmath.workdps(40):
             exact = np.array(power_of_tau(G, x, count).tolist(), dtype=float)
         return np.max(np.abs(np.asarray(q) - exact))
@@ -236,12 +293,21 @@ def test_a_product_of_both_kinds():
     Q = ac.Product(ac.Euclidean(2), ac.SO3(), ac.Torus(1))
     assert Q.dim == 6
     assert not Q.flat
-    assert Q.coordinates() == ("q1", "q2", "theta1 [rad]", "theta2 [rad]", "theta3 [rad]", "q6 [rad]")
+    assert Q.coordinates() == (
+        "q1",
+        "q2",
+        "theta1 [rad]",
+        "theta2 [rad]",
+        "theta3 [rad]",
+        "q6 [rad]",
+    )
     assert ac.Product(ac.SO3(), ac.SO3()).coordinates()[::3] == ("theta1_1 [rad]", "theta1_2 [rad]")
     x = np.arange(6) / 7
     q = Q.retract(Q.identity(), x)
     np.testing.assert_allclose(Q.local(Q.identity(), q), x, rtol=0, atol=1e-15)
-    np.testing.assert_allclose(Q.ad(x, x[::-1])[2:5], np.cross(x[2:5], x[::-1][2:5]), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(
+        Q.ad(x, x[::-1])[2:5], np.cross(x[2:5], x[::-1][2:5]), rtol=0, atol=1e-15
+    )
     assert not np.any(np.asarray(Q.ad(x, x[::-1]))[[0, 1, 5]])
 
 
@@ -251,13 +317,21 @@ def test_a_product_of_both_kinds():
 @pytest.mark.parametrize(
     ("space", "q", "message"),
     [
-        (ac.SO3(), np.eye(3) + 1e-3 * np.ones((3, 3)), r"not in SO3.*R\^T R should be 1, off by 0\.002.*space.project\(q0\)"),
+        (
+            ac.SO3(),
+            np.eye(3) + 1e-3 * np.ones((3, 3)),
+            r"not in SO3.*R\^T R should be 1, off by 0\.002.*space.project\(q0\)",
+        ),
         (ac.SO3(), np.diag([1.0, 1.0, -1.0]), "reflection"),
         (ac.SO3(), np.eye(4), r"shape \(3, 3\); got shape \(4, 4\)"),
         (ac.SO3(), "none", "must be a matrix of SO3"),
         (ac.SO2(), np.full((2, 2), np.nan), "finite"),
         (ac.SE3(), np.eye(4) + np.eye(4)[[3]].T @ np.array([[0.1, 0, 0, 0]]), "last row"),
-        (ac.MatrixGroup(SL2_BASIS), 2 * np.eye(2), "a form, a covector or the determinant is not kept"),
+        (
+            ac.MatrixGroup(SL2_BASIS),
+            2 * np.eye(2),
+            "a form, a covector or the determinant is not kept",
+        ),
         (ac.Product(ac.SO3(), ac.Euclidean(1)), (2 * np.eye(3), [0.0]), r"q0\[0\] is not in SO3"),
     ],
 )

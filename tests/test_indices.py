@@ -1,4 +1,6 @@
-"""Constant indices that are out of range: an error with the user's line, in every function that a user passes. JAX would take another entry."""
+"""Constant indices that are out of range: an error with the user's line, in every function that a
+user passes. JAX would take another entry.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -27,13 +29,25 @@ def thermal(**functions):
 
 
 def given_in_discrete_time(**functions):
-    lagrangian = lambda t, h, q0, q1, S0, S1, p: (q1 - q0) @ (q1 - q0) - h * jnp.exp(S0)  # noqa: E731
-    rho = lambda t, h, q0, q1, S0, S1, p: S1 - S0  # noqa: E731
-    ac.DiscreteThermalSystem(**{"lagrangian": lagrangian, "kinematic": rho, "space": PLANE} | functions).check()
+    def lagrangian(t, h, q0, q1, S0, S1, p):
+        return (q1 - q0) @ (q1 - q0) - h * jnp.exp(S0)
+
+    def rho(t, h, q0, q1, S0, S1, p):
+        return S1 - S0
+
+    ac.DiscreteThermalSystem(
+        **{"lagrangian": lagrangian, "kinematic": rho, "space": PLANE} | functions
+    ).check()
 
 
 def control(**functions):
-    given = {"cost": lambda t, q, v, u, p: u @ u, "actuated": [0], "start": ([0, 0], [0, 0]), "end": ([1, 0], [0, 0]), "duration": 1.0}
+    given = {
+        "cost": lambda t, q, v, u, p: u @ u,
+        "actuated": [0],
+        "start": ([0, 0], [0, 0]),
+        "end": ([1, 0], [0, 0]),
+        "duration": 1.0,
+    }
     if "actuation" in functions:
         del given["actuated"]
     ac.ControlProblem(ac.System(free, PLANE), **given | functions)
@@ -51,41 +65,66 @@ FUNCTIONS = {
     "force": lambda: checked(force=lambda t, q, v, p: -v[2] * v),
     "holonomic": lambda: checked(holonomic=lambda t, q, p: jnp.stack([q[0] ** 2 + q[2] ** 2 - 1])),
     "nonholonomic": lambda: checked(nonholonomic=lambda t, q, v, p: jnp.stack([v[2]])),
-    "variational": lambda: checked(nonholonomic=lambda t, q, v, p: v[:1], variational=lambda t, q, p: jnp.stack([jnp.stack([q[2], 1.0])])),
+    "variational": lambda: checked(
+        nonholonomic=lambda t, q, v, p: v[:1],
+        variational=lambda t, q, p: jnp.stack([jnp.stack([q[2], 1.0])]),
+    ),
     "vakonomic": lambda: checked(vakonomic=lambda t, q, v, p: jnp.stack([v[2]])),
     "rayleigh": lambda: checked(force=ac.rayleigh(lambda t, q, v, p: 0.5 * v[2] ** 2)),
     "mass": lambda: ac.mechanical(lambda p: p[1], None, 1, params=jnp.ones(1)).check(),
     "potential": lambda: ac.mechanical(1.0, lambda t, q, p: q[2], 2).check(),
-    "weight": lambda: ac.mechanical(1.0, None, 2, params=jnp.ones(1), weight=lambda t, p: jnp.exp(-p[1] * t)).check(),
-    "magnetic": lambda: ac.mechanical(1.0, None, 2, magnetic=lambda q, p: jnp.stack([q[2], 0.0])).check(),
+    "weight": lambda: ac.mechanical(
+        1.0, None, 2, params=jnp.ones(1), weight=lambda t, p: jnp.exp(-p[1] * t)
+    ).check(),
+    "magnetic": lambda: ac.mechanical(
+        1.0, None, 2, magnetic=lambda q, p: jnp.stack([q[2], 0.0])
+    ).check(),
     "positions": lambda: placed(positions=lambda t, q, p: jnp.stack([jnp.stack([q[0], q[2]])])),
     "forces": lambda: placed(forces=lambda t, r, u, p: -u[1:2]),
     "forces by row": lambda: placed(forces=lambda t, r, u, p: -u[1][None]),
     "masses": lambda: placed(masses=lambda p: p[1], params=jnp.ones(1)),
-    "pose": lambda: placed(bodies=[ac.rigid_body(1.0, 1.0, lambda t, q, p: jnp.stack([q[0], q[1], q[2]]))]),
+    "pose": lambda: placed(
+        bodies=[ac.rigid_body(1.0, 1.0, lambda t, q, p: jnp.stack([q[0], q[1], q[2]]))]
+    ),
     "friction": lambda: thermal(friction=lambda t, q, v, S, p: -v[2] * v),
     "external": lambda: thermal(external=lambda t, q, v, S, p: -q[2] * v),
     "heat": lambda: thermal(heat=lambda t, q, v, S, p: q[2]),
-    "discrete lagrangian": lambda: given_in_discrete_time(lagrangian=lambda t, h, q0, q1, S0, S1, p: (q1[2] - q0[2]) ** 2),
-    "kinematic": lambda: given_in_discrete_time(kinematic=lambda t, h, q0, q1, S0, S1, p: S1 - S0 - q0[2]),
+    "discrete lagrangian": lambda: given_in_discrete_time(
+        lagrangian=lambda t, h, q0, q1, S0, S1, p: (q1[2] - q0[2]) ** 2
+    ),
+    "kinematic": lambda: given_in_discrete_time(
+        kinematic=lambda t, h, q0, q1, S0, S1, p: S1 - S0 - q0[2]
+    ),
     "second order": lambda: ac.HigherOrderSystem(lambda t, q, v, a, p: a @ a + q[2], PLANE).check(),
-    "its constraint": lambda: ac.HigherOrderSystem(lambda t, q, v, a, p: a @ a, PLANE, vakonomic=lambda t, q, v, a, p: a[2:3] + a[2]).check(),
+    "its constraint": lambda: ac.HigherOrderSystem(
+        lambda t, q, v, a, p: a @ a, PLANE, vakonomic=lambda t, q, v, a, p: a[2:3] + a[2]
+    ).check(),
     "cost": lambda: control(cost=lambda t, q, v, u, p: u @ u + q[2]),
     "its control": lambda: control(cost=lambda t, q, v, u, p: u[1] ** 2),
     "terminal": lambda: control(terminal=lambda t, q, v, p: q[2]),
     "path": lambda: control(path={"wall": lambda t, q, v, u, p: q[2]}),
     "actuation": lambda: control(actuation=lambda t, q, p: jnp.stack([jnp.stack([q[2], 1.0])]).T),
-    "psi": lambda: ac.discrete(ac.System(free, PLANE), ac.FiniteDifference(lambda h, a, b: [(1.0, 0.0, a + 0 * a[2], (b - a) / h)])),
-}  # fmt: skip
+    "psi": lambda: ac.discrete(
+        ac.System(free, PLANE),
+        ac.FiniteDifference(lambda h, a, b: [(1.0, 0.0, a + 0 * a[2], (b - a) / h)]),
+    ),
+}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_an_index_out_of_range_is_refused_in_every_function(name):
-    if name == "forces":  # a slice ends where the array does, as in NumPy: what is refused is its shape
+    # a slice ends where the array does, as in NumPy: what is refused is its shape
+    if name == "forces":
         with pytest.raises(ValueError, match="one force for each particle"):
             FUNCTIONS[name]()
         return
-    with pytest.raises(ValueError, match=r"has the index \d, out of range on an axis of length \d: line \d+ of .*test_indices.py, in .*lambda"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"has the index \d, out of range on an axis of length \d: line \d+ of"
+            r" .*test_indices.py, in .*lambda"
+        ),
+    ):
         FUNCTIONS[name]()
 
 
@@ -119,22 +158,38 @@ RIGHT = {
     "an array": lambda q: q[FEW] + q[np.array([-1, -2])],
     "clip": lambda q: jnp.take(q, 2, mode="clip") + q.at[2].get(mode="clip"),
     "clip an array": lambda q: q.at[jnp.array([0, 2])].get(mode="clip"),
-    "fill": lambda q: q.at[2].get(mode="fill", fill_value=0.0) + jnp.take(q, 2, mode="fill", fill_value=0.0),
+    "fill": lambda q: (
+        q.at[2].get(mode="fill", fill_value=0.0) + jnp.take(q, 2, mode="fill", fill_value=0.0)
+    ),
     "fill with NaN": lambda q: jnp.take(q, jnp.array([0, 2]), mode="fill"),
     "drop": lambda q: q.at[np.array([0, 2])].add(
         1.0,
         mode="drop",
     ),
-    "parts": lambda q: jnp.zeros(5).at[1:3].set(q)[2] + jnp.zeros((3, 2)).at[2].set(q)[2, 1] + jnp.zeros((2, 3)).at[:, 2].set(q)[1, 2],
+    "parts": lambda q: (
+        jnp.zeros(5).at[1:3].set(q)[2]
+        + jnp.zeros((3, 2)).at[2].set(q)[2, 1]
+        + jnp.zeros((2, 3)).at[:, 2].set(q)[1, 2]
+    ),
     "pairs": lambda q: jnp.outer(q, q)[np.tril_indices(2)],
-    "diagonal": lambda q: jnp.trace(jnp.diag(q)) + jnp.linalg.det(jnp.outer(q, q)) + jnp.interp(q[0], jnp.arange(3.0), jnp.arange(3.0)),
+    "diagonal": lambda q: (
+        jnp.trace(jnp.diag(q))
+        + jnp.linalg.det(jnp.outer(q, q))
+        + jnp.interp(q[0], jnp.arange(3.0), jnp.arange(3.0))
+    ),
     "a random number": lambda q: q[0] * jax.random.normal(jax.random.key(0)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_every_way_to_write_it_is_seen(name):
-    with pytest.raises(ValueError, match=r"f has the index -?[23], out of range on an axis of length [23]: line .*test_indices.py"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"f has the index -?[23], out of range on an axis of length [23]: line"
+            r" .*test_indices.py"
+        ),
+    ):
         check_indices("f", jax.make_jaxpr(WRONG[name])(jnp.zeros(2)))
 
 
@@ -146,7 +201,13 @@ def test_what_is_in_range_or_asked_for_is_not_refused(name):
 def test_the_line_is_shown_where_a_run_would_start():
     system = ac.System(lambda t, q, v, p: 0.5 * v @ v - 0.5 * q[0] ** 2 - 0.5 * q[2] ** 2, PLANE)
     run = {"q0": [1.0, 0.0], "v0": [0.0, 1.0], "h": 0.1, "steps": 3}
-    with pytest.raises(ValueError, match=r"lagrangian has the index 2, out of range on an axis of length 2: line .*`system = ac.System\(lambda"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"lagrangian has the index 2, out of range on an axis of length 2: line .*`system ="
+            r" ac.System\(lambda"
+        ),
+    ):
         ac.simulate(system, ac.Midpoint(), **run)
     with pytest.raises(ValueError, match="lagrangian has the index 2"):
         jax.jit(lambda q0: ac.simulate(system, ac.Midpoint(), **run | {"q0": q0}).q)(jnp.zeros(2))

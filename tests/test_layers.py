@@ -11,11 +11,48 @@ from tests.conftest import quick
 
 # Each may import from those before it only.
 ORDER = [
-    "_config", "errors", "progress", "folders", "engines", "products", "newton", "spaces", "systems", "methods", "inputs", "checks",
-    "nodes", "pullback", "windows", "symbolic", "step", "energy", "thermal", "higher", "schemes", "discrete_higher", "discrete",
-    "continuous", "plot", "storage", "trajectory", "failures", "simulate", "bands", "two_point", "boundary", "analysis", "thermo",
-    "formation", "campaign", "control", "gallery", "report", "cli", "__main__",
-]  # fmt: skip
+    "_config",
+    "errors",
+    "progress",
+    "folders",
+    "engines",
+    "products",
+    "newton",
+    "spaces",
+    "systems",
+    "methods",
+    "inputs",
+    "checks",
+    "nodes",
+    "pullback",
+    "windows",
+    "symbolic",
+    "step",
+    "energy",
+    "thermal",
+    "higher",
+    "schemes",
+    "discrete_higher",
+    "discrete",
+    "continuous",
+    "plot",
+    "storage",
+    "trajectory",
+    "failures",
+    "simulate",
+    "bands",
+    "two_point",
+    "boundary",
+    "analysis",
+    "thermo",
+    "formation",
+    "campaign",
+    "control",
+    "gallery",
+    "report",
+    "cli",
+    "__main__",
+]
 ROOT = Path(accion.__file__).parent
 
 
@@ -27,7 +64,9 @@ def imports(path):
         elif isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("accion."):
             yield node.module.split(".")[1]
         elif isinstance(node, ast.Import):
-            yield from (alias.name.split(".")[1] for alias in node.names if alias.name.startswith("accion."))
+            yield from (
+                alias.name.split(".")[1] for alias in node.names if alias.name.startswith("accion.")
+            )
 
 
 def test_imports_go_one_way():
@@ -44,13 +83,22 @@ def test_imports_go_one_way():
 
 
 def foreign(path):
-    """The packages that the file imports from elsewhere, each with whether a function imports it, when it is called."""
+    """The packages that the file imports from elsewhere, each with whether a function imports it,
+    when it is called.
+    """
     tree = ast.parse(path.read_text())
-    later = {id(inner) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) for inner in ast.walk(node)}
+    later = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        for inner in ast.walk(node)
+    }
     for node in ast.walk(tree):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-        for name in {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"accion"}:
+        for name in (
+            {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"accion"}
+        ):
             yield name, id(node) in later
 
 
@@ -61,17 +109,29 @@ def test_nothing_is_imported_that_the_default_install_lacks():
     always, sometimes, cluster = (
         {re.split(r"[^\w-]", text)[0].replace("-", "_") for text in texts}
         for texts in (
-            [*(text for text in project["dependencies"] if ";" not in text), "cycler"],  # of matplotlib
+            # of matplotlib
+            [*(text for text in project["dependencies"] if ";" not in text), "cycler"],
             [text for text in project["dependencies"] if ";" in text],
             [*project["optional-dependencies"]["cluster"], "cloudpickle"],  # Dask depends on it
         )
     )
     assert sometimes == {"ipyopt", "llvmlite"}
-    found = {(path.relative_to(ROOT).as_posix(), *name) for path in ROOT.rglob("*.py") for name in foreign(path)}
-    asked = {(path, name) for path, name, in_function in found if in_function and name not in always}
+    found = {
+        (path.relative_to(ROOT).as_posix(), *name)
+        for path in ROOT.rglob("*.py")
+        for name in foreign(path)
+    }
+    asked = {
+        (path, name) for path, name, in_function in found if in_function and name not in always
+    }
     # The file that needs llvmlite is imported by a function, where it is installed.
-    assert {(path, name) for path, name, in_function in found if not in_function and name not in always} == {("engines/llvm.py", "llvmlite")}
-    assert {path for path, name in asked if name in cluster} == {"campaign/cluster.py", "campaign/file.py"}
+    assert {
+        (path, name) for path, name, in_function in found if not in_function and name not in always
+    } == {("engines/llvm.py", "llvmlite")}
+    assert {path for path, name in asked if name in cluster} == {
+        "campaign/cluster.py",
+        "campaign/file.py",
+    }
     assert {path for path, name in asked if name not in cluster} == {"control/ipopt.py"}
     assert {name for _, name in asked} <= cluster | sometimes
 
@@ -84,7 +144,9 @@ def test_what_is_missing_is_named(monkeypatch):
 
     for name in ("ipyopt", "distributed"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ValueError, match=r"need IPOPT.*Linux on x86-64.*pip install 'accion\[control\]'"):
+    with pytest.raises(
+        ValueError, match=r"need IPOPT.*Linux on x86-64.*pip install 'accion\[control\]'"
+    ):
         ipopt.load()
     with pytest.raises(ImportError, match=r"needs dask: pip install 'accion\[cluster\]'"):
         next(on_cluster(None, None, [], None))

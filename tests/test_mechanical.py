@@ -1,4 +1,6 @@
-"""`mechanical` systems: the same motion as the Lagrangian written out, and explicit steps where they are promised."""
+"""`mechanical` systems: the same motion as the Lagrangian written out, and explicit steps where
+they are promised.
+"""
 
 import tracemalloc
 
@@ -30,12 +32,18 @@ Q0, V0 = jnp.array([0.3, -0.5, 0.4]), jnp.array([0.2, 0.1, -0.7])
 def written_out(mass, magnetic=None):
     def lagrangian(t, q, v, params):
         A = 0.0 if magnetic is None else magnetic(q, params) @ v
-        return weight(t, params) * (0.5 * v @ (np.asarray(mass) * np.eye(3) if np.ndim(mass) < 2 else mass) @ v + A - potential(t, q, params))
+        return weight(t, params) * (
+            0.5 * v @ (np.asarray(mass) * np.eye(3) if np.ndim(mass) < 2 else mass) @ v
+            + A
+            - potential(t, q, params)
+        )
 
     return lagrangian
 
 
-@pytest.mark.parametrize("mass", [1.7, np.array([1.0, 2.0, 3.0]), M], ids=["number", "vector", "matrix"])
+@pytest.mark.parametrize(
+    "mass", [1.7, np.array([1.0, 2.0, 3.0]), M], ids=["number", "vector", "matrix"]
+)
 @pytest.mark.parametrize("method", [*EXPLICIT, ac.Midpoint()], ids=str)
 def test_same_motion_as_the_lagrangian_written_out(mass, method):
     short = ac.mechanical(mass, potential, 3, weight=weight, params=PARAMS)
@@ -53,7 +61,14 @@ def test_magnetic_term_and_mass_from_params():
     def magnetic(q, params):
         return jnp.array([-q[1], q[0] * q[2], params["k"] * q[0]])
 
-    short = ac.mechanical(lambda params: params["k"] * M, potential, 3, weight=weight, magnetic=magnetic, params=PARAMS)
+    short = ac.mechanical(
+        lambda params: params["k"] * M,
+        potential,
+        3,
+        weight=weight,
+        magnetic=magnetic,
+        params=PARAMS,
+    )
     full = ac.System(written_out(1.3 * M, magnetic), ac.Euclidean(3), PARAMS)
     for method in (ac.Trapezoid(), ac.Midpoint()):
         run = {"q0": Q0, "v0": V0, "h": 0.05, "steps": 40}
@@ -64,14 +79,24 @@ def test_magnetic_term_and_mass_from_params():
 
 
 def test_forces_of_position_stay_explicit_forces_of_velocity_do_not():
-    make = lambda force: ac.mechanical(1.0, potential, 3, params=PARAMS, force=force)  # noqa: E731
+    def make(force):
+        return ac.mechanical(1.0, potential, 3, params=PARAMS, force=force)
+
     follower = make(lambda t, q, v, params: jnp.array([-q[1], q[0], jnp.sin(t)]))
     damped = make(lambda t, q, v, params: -0.1 * v)
     assert is_explicit(follower, ac.Trapezoid())
     assert not is_explicit(damped, ac.Trapezoid())
-    full = ac.System(lambda t, q, v, params: 0.5 * v @ v - potential(t, q, params), ac.Euclidean(3), PARAMS, force=follower.force)
+    full = ac.System(
+        lambda t, q, v, params: 0.5 * v @ v - potential(t, q, params),
+        ac.Euclidean(3),
+        PARAMS,
+        force=follower.force,
+    )
     for method in EXPLICIT:
-        a, b = (ac.simulate(system, method, q0=Q0, v0=V0, h=0.05, steps=40) for system in (follower, full))
+        a, b = (
+            ac.simulate(system, method, q0=Q0, v0=V0, h=0.05, steps=40)
+            for system in (follower, full)
+        )
         np.testing.assert_allclose(a.q, b.q, atol=1e-12)
 
 
@@ -81,7 +106,9 @@ def chain(t, q, params):
 
 @pytest.mark.parametrize("method", EXPLICIT[:3], ids=str)
 def test_explicit_steps_need_no_matrix(method):
-    """A chain of 20 000 masses: an n x n matrix would take 3.2 GB; and no array of the compiled loop has more than n entries."""
+    """A chain of 20 000 masses: an n x n matrix would take 3.2 GB; and no array of the compiled
+    loop has more than n entries.
+    """
     n = 20_000
     system = ac.mechanical(1.0, chain, n)
     q0 = np.sin(np.linspace(0, 20, n))
@@ -95,7 +122,9 @@ def test_explicit_steps_need_no_matrix(method):
 
     scheme = Variational(system, method)
     step = stepper(scheme)
-    jaxpr = jax.make_jaxpr(lambda q: step(scheme.start(0.0, q, q, q, q, jnp.zeros(0)), 0.0, 0.1))(jnp.zeros(n))
+    jaxpr = jax.make_jaxpr(lambda q: step(scheme.start(0.0, q, q, q, q, jnp.zeros(0)), 0.0, 0.1))(
+        jnp.zeros(n)
+    )
     sizes = [v.aval.size for equation in jaxpr.jaxpr.eqns for v in equation.outvars]
     assert max(sizes) <= n
 
@@ -106,7 +135,13 @@ def test_explicit_cost_is_linear_in_n():
 
     def cost(n):
         system = ac.mechanical(1.0, chain, n)
-        run = {"q0": np.sin(np.linspace(0, 20, n)), "v0": np.zeros(n), "h": 0.05, "steps": 200, "save_every": 200}
+        run = {
+            "q0": np.sin(np.linspace(0, 20, n)),
+            "v0": np.zeros(n),
+            "h": 0.05,
+            "steps": 200,
+            "save_every": 200,
+        }
         jax.block_until_ready(ac.simulate(system, ac.Trapezoid(), **run).q)
         times = []
         for _ in range(5):
@@ -120,7 +155,9 @@ def test_explicit_cost_is_linear_in_n():
 
 def test_rayleigh_is_the_gradient_of_the_dissipation():
     force = ac.rayleigh(lambda t, q, v, params: 0.5 * params * jnp.sum(v**2) + v[0] ** 4)
-    np.testing.assert_allclose(force(0.0, None, jnp.array([1.0, 2.0]), 0.3), [-0.3 - 4.0, -0.6], rtol=1e-15)
+    np.testing.assert_allclose(
+        force(0.0, None, jnp.array([1.0, 2.0]), 0.3), [-0.3 - 4.0, -0.6], rtol=1e-15
+    )
     with pytest.raises(ValueError, match="dissipation function"):
         ac.rayleigh(3.0)
 
@@ -154,19 +191,27 @@ numbers = st.floats(-1.0, 1.0)
 
 
 def random_lagrangian(t, q, v, params):
-    """Positive mass that depends on q, a quartic potential, a magnetic term: random coefficients."""
+    """Positive mass that depends on q, a quartic potential, a magnetic term: random
+    coefficients.
+    """
     B, c, A = params["B"], params["c"], params["A"]
     kinetic = 0.5 * jnp.sum((v + 0.3 * jnp.sin(B @ q) * jnp.sum(v)) ** 2) + 0.5 * jnp.sum(v**2)
     return kinetic + (A @ q) @ v - c @ q**2 - jnp.sum(q**4) / 4
 
 
-RANDOM = ac.System(random_lagrangian, ac.Euclidean(2), {"B": jnp.zeros((2, 2)), "c": jnp.zeros(2), "A": jnp.zeros((2, 2))})
+RANDOM = ac.System(
+    random_lagrangian,
+    ac.Euclidean(2),
+    {"B": jnp.zeros((2, 2)), "c": jnp.zeros(2), "A": jnp.zeros((2, 2))},
+)
 
 
 @given(seed=st.integers(0, 2**32 - 1), q=st.tuples(numbers, numbers), v=st.tuples(numbers, numbers))
 @pytest.mark.parametrize("method", [ac.Midpoint(), ac.Trapezoid(), ac.LeftRectangle()], ids=str)
 def test_random_systems_obey_the_laws(method, seed, q, v):
-    """On systems and data drawn at random: discrete equations solved, energy near its first value, symplectic, reversible if symmetric."""
+    """On systems and data drawn at random: discrete equations solved, energy near its first value,
+    symplectic, reversible if symmetric.
+    """
     rng = np.random.default_rng(seed)
     params = {"B": rng.normal(size=(2, 2)), "c": rng.uniform(0, 1, 2), "A": rng.normal(size=(2, 2))}
     h, steps = 0.02, 200
@@ -184,7 +229,11 @@ def test_random_systems_obey_the_laws(method, seed, q, v):
 @jax.jit(static_argnums=1)
 def laws(system, method, t, q, p, h):
     d = ac.discrete(system, method)
-    residual = jax.vmap(lambda t, a, b, c: d.euler_lagrange(t, h, a, b, c))(t[:-2], q[:-2], q[1:-1], q[2:])
-    T = jax.jacfwd(lambda z: jnp.concatenate(d.hamiltonian_flow(t[0], h, z[:2], z[2:])))(jnp.concatenate([q[0], p[0]]))
+    residual = jax.vmap(lambda t, a, b, c: d.euler_lagrange(t, h, a, b, c))(
+        t[:-2], q[:-2], q[1:-1], q[2:]
+    )
+    T = jax.jacfwd(lambda z: jnp.concatenate(d.hamiltonian_flow(t[0], h, z[:2], z[2:])))(
+        jnp.concatenate([q[0], p[0]])
+    )
     back = jnp.concatenate(d.hamiltonian_flow(t[1], -h, q[1], p[1]))
     return residual, T, back

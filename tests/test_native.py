@@ -1,4 +1,6 @@
-"""The native engine: each primitive against JAX, programs against XLA, and what it leaves to XLA."""
+"""The native engine: each primitive against JAX, programs against XLA, and what it leaves to
+XLA.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -15,12 +17,44 @@ from tests.conftest import PENDULUM
 
 A = np.array([[1.3, -0.4, 2.5], [0.2, 3.1, -1.7], [-2.2, 0.9, 0.6]])
 X = np.array([0.3, -1.2, 0.7])
-SPECIAL = np.array([0.0, -0.0, 1.5, -1.5, 0.5, 2.5, -2.5, 1e300, -1e300, np.inf, -np.inf, np.nan, 1e-300])
+SPECIAL = np.array(
+    [0.0, -0.0, 1.5, -1.5, 0.5, 2.5, -2.5, 1e300, -1e300, np.inf, -np.inf, np.nan, 1e-300]
+)
 NAN = np.array([1.0, np.nan, 3.0, np.nan])
 
-UNARY = [jnp.sin, jnp.cos, jnp.tan, jnp.exp, jnp.sqrt, jnp.tanh, jnp.sinh, jnp.cosh, jnp.arcsin, jnp.arccos, jnp.arctan, jnp.arcsinh,
-         jnp.arctanh, jnp.log1p, jnp.expm1, jnp.cbrt, jnp.abs, jnp.sign, jnp.floor, jnp.ceil, jnp.round, jnp.isfinite, jnp.isnan, jnp.square,
-         jax.nn.sigmoid, jax.lax.rsqrt, jax.scipy.special.erf, jax.scipy.special.erfc, jnp.exp2, jnp.negative, jnp.reciprocal]  # fmt: skip
+UNARY = [
+    jnp.sin,
+    jnp.cos,
+    jnp.tan,
+    jnp.exp,
+    jnp.sqrt,
+    jnp.tanh,
+    jnp.sinh,
+    jnp.cosh,
+    jnp.arcsin,
+    jnp.arccos,
+    jnp.arctan,
+    jnp.arcsinh,
+    jnp.arctanh,
+    jnp.log1p,
+    jnp.expm1,
+    jnp.cbrt,
+    jnp.abs,
+    jnp.sign,
+    jnp.floor,
+    jnp.ceil,
+    jnp.round,
+    jnp.isfinite,
+    jnp.isnan,
+    jnp.square,
+    jax.nn.sigmoid,
+    jax.lax.rsqrt,
+    jax.scipy.special.erf,
+    jax.scipy.special.erfc,
+    jnp.exp2,
+    jnp.negative,
+    jnp.reciprocal,
+]
 
 
 def assert_same(f, *args, rtol=1e-14):
@@ -41,47 +75,178 @@ def test_functions_of_one_number():
 
 def test_functions_of_two_numbers():
     a, b = (m.ravel() for m in np.meshgrid(SPECIAL, SPECIAL))
-    functions = [jnp.add, jnp.subtract, jnp.multiply, jnp.divide, jnp.maximum, jnp.minimum, jnp.arctan2, jax.lax.rem, jnp.less, jnp.less_equal,
-                 jnp.greater, jnp.greater_equal, jnp.equal, jnp.not_equal]  # fmt: skip
+    functions = [
+        jnp.add,
+        jnp.subtract,
+        jnp.multiply,
+        jnp.divide,
+        jnp.maximum,
+        jnp.minimum,
+        jnp.arctan2,
+        jax.lax.rem,
+        jnp.less,
+        jnp.less_equal,
+        jnp.greater,
+        jnp.greater_equal,
+        jnp.equal,
+        jnp.not_equal,
+    ]
     assert_same(lambda a, b: [f(a, b) for f in functions], a[::3], b[::3])
-    assert_same(lambda a, b: jnp.power(a, b), np.array([2.0, 0.5, 0.0, 3.0, -2.0, np.inf]), np.array([3.0, -0.5, 0.0, np.nan, 3.0, 2.0]))
+    assert_same(
+        lambda a, b: jnp.power(a, b),
+        np.array([2.0, 0.5, 0.0, 3.0, -2.0, np.inf]),
+        np.array([3.0, -0.5, 0.0, np.nan, 3.0, 2.0]),
+    )
 
 
 def test_integers_and_truth():
     n = np.arange(-4, 5)
-    assert_same(lambda n: [n // 3, n % 3, jax.lax.div(n, -3), jax.lax.rem(n, 3), abs(n), -n, n * n, jnp.maximum(n, 1), n**3, n.astype(float)], n)
-    assert_same(lambda n: [(n > 0) & (n < 3), (n > 0) | (n < -2), (n > 0) ^ (n < 3), ~(n > 0), jnp.any(n > 3), jnp.all(n > -9)], n)
+    assert_same(
+        lambda n: [
+            n // 3,
+            n % 3,
+            jax.lax.div(n, -3),
+            jax.lax.rem(n, 3),
+            abs(n),
+            -n,
+            n * n,
+            jnp.maximum(n, 1),
+            n**3,
+            n.astype(float),
+        ],
+        n,
+    )
+    assert_same(
+        lambda n: [
+            (n > 0) & (n < 3),
+            (n > 0) | (n < -2),
+            (n > 0) ^ (n < 3),
+            ~(n > 0),
+            jnp.any(n > 3),
+            jnp.all(n > -9),
+        ],
+        n,
+    )
     assert_same(lambda x: [x.astype(int), jnp.where(x > 0, 1, 2), jnp.clip(x, -0.5, 0.5)], X)
     with pytest.raises(Unsupported, match="integer division"):
         native.compiled(lambda n, m: jax.lax.div(n, m), n, n)
 
 
 def test_sums_products_and_extrema():
-    assert_same(lambda A, x: [A @ x, x @ A, A @ A, x @ x, jnp.outer(x, x), jnp.einsum("ij,jk,k->i", A, A, x)], A, X)
-    assert_same(lambda A: [A.sum(), A.sum(0), A.prod(1), A.max(), A.min(1), jnp.cumsum(A, 1), jnp.cumprod(A, 0), jnp.linalg.norm(A)], A)
-    assert_same(lambda A: [jnp.argmax(A), jnp.argmin(A, 1), jnp.trace(A), jnp.cumsum(A[0][::-1])], A)
+    assert_same(
+        lambda A, x: [
+            A @ x,
+            x @ A,
+            A @ A,
+            x @ x,
+            jnp.outer(x, x),
+            jnp.einsum("ij,jk,k->i", A, A, x),
+        ],
+        A,
+        X,
+    )
+    assert_same(
+        lambda A: [
+            A.sum(),
+            A.sum(0),
+            A.prod(1),
+            A.max(),
+            A.min(1),
+            jnp.cumsum(A, 1),
+            jnp.cumprod(A, 0),
+            jnp.linalg.norm(A),
+        ],
+        A,
+    )
+    assert_same(
+        lambda A: [jnp.argmax(A), jnp.argmin(A, 1), jnp.trace(A), jnp.cumsum(A[0][::-1])], A
+    )
     assert_same(lambda a: [jnp.argmax(a), jnp.argmin(a), a.max(), a.min(), jnp.argmax(a > 2)], NAN)
     assert_same(lambda a: [a.sum(), a.prod(), jnp.sum(a, axis=0)], np.zeros((0, 2)))
 
 
 def test_moving_entries():
-    assert_same(lambda A: [A.T, A[::-1], A[1:, ::2], A.reshape(9), A[:, None], jnp.stack([A, A], 1), jnp.concatenate([A, A]), jnp.pad(A, 1)], A)
-    assert_same(lambda A: [jnp.roll(A, 1), jnp.tile(A, 2), jnp.split(A, 3), jnp.diag(A), jnp.tril(A), jnp.eye(3) * A, list(A), jnp.arange(4.0)], A)
-    assert_same(lambda A, i: [A[i], A[:, i], jax.lax.dynamic_slice(A, (i, i), (2, 1)), jnp.take(A, i, axis=1), A[i, 2 - i]], A, 1)
-    assert_same(lambda A, i: [A.at[i].set(7.0), A.at[i, 1].add(2.0), A.at[:, i].multiply(3.0), A.at[i].max(0.5), A.at[i].min(0.5)], A, 2)
+    assert_same(
+        lambda A: [
+            A.T,
+            A[::-1],
+            A[1:, ::2],
+            A.reshape(9),
+            A[:, None],
+            jnp.stack([A, A], 1),
+            jnp.concatenate([A, A]),
+            jnp.pad(A, 1),
+        ],
+        A,
+    )
+    assert_same(
+        lambda A: [
+            jnp.roll(A, 1),
+            jnp.tile(A, 2),
+            jnp.split(A, 3),
+            jnp.diag(A),
+            jnp.tril(A),
+            jnp.eye(3) * A,
+            list(A),
+            jnp.arange(4.0),
+        ],
+        A,
+    )
+    assert_same(
+        lambda A, i: [
+            A[i],
+            A[:, i],
+            jax.lax.dynamic_slice(A, (i, i), (2, 1)),
+            jnp.take(A, i, axis=1),
+            A[i, 2 - i],
+        ],
+        A,
+        1,
+    )
+    assert_same(
+        lambda A, i: [
+            A.at[i].set(7.0),
+            A.at[i, 1].add(2.0),
+            A.at[:, i].multiply(3.0),
+            A.at[i].max(0.5),
+            A.at[i].min(0.5),
+        ],
+        A,
+        2,
+    )
     assert_same(lambda A, x: jax.lax.dynamic_update_slice(A, x[None, :2], (1, 2)), A, X)
 
 
 @pytest.mark.parametrize("i", [-5, -1, 0, 2, 3, 9])
 def test_indices_out_of_range(i):
     """Gathers fill or clip, scatters drop, as in JAX."""
-    assert_same(lambda x, i: [x.at[i].get(mode="fill"), x.at[i].get(mode="clip"), x.at[i].get(mode="fill", fill_value=2.0)], X, i)
-    assert_same(lambda x, i: [x.at[i].set(1.0), x.at[i].add(1.0, mode="clip"), jax.lax.dynamic_slice(x, (i,), (2,))], X, i)
+    assert_same(
+        lambda x, i: [
+            x.at[i].get(mode="fill"),
+            x.at[i].get(mode="clip"),
+            x.at[i].get(mode="fill", fill_value=2.0),
+        ],
+        X,
+        i,
+    )
+    assert_same(
+        lambda x, i: [
+            x.at[i].set(1.0),
+            x.at[i].add(1.0, mode="clip"),
+            jax.lax.dynamic_slice(x, (i,), (2,)),
+        ],
+        X,
+        i,
+    )
 
 
 def test_control_flow():
     def newton(a):
-        return jax.lax.while_loop(lambda s: jnp.abs(s[0] ** 2 - a) > 1e-12, lambda s: (0.5 * (s[0] + a / s[0]), s[1] + 1), (a, 0))
+        return jax.lax.while_loop(
+            lambda s: jnp.abs(s[0] ** 2 - a) > 1e-12,
+            lambda s: (0.5 * (s[0] + a / s[0]), s[1] + 1),
+            (a, 0),
+        )
 
     assert_same(newton, 2.0)
     assert_same(lambda x: jax.lax.scan(lambda c, y: (c * y, c + y), 1.0, x), X)
@@ -95,7 +260,9 @@ def test_control_flow():
 
 @pytest.mark.parametrize("n", [1, 2, 4, 5, 9, 14])
 def test_dense_solver(n):
-    """Written out, and as a function of its own; with a zero on the diagonal, which needs pivots."""
+    """Written out, and as a function of its own; with a zero on the diagonal, which needs
+    pivots.
+    """
     rng = np.random.default_rng(n)
     M, b = rng.normal(size=(n, n)), rng.normal(size=n)
     if n > 1:
@@ -121,13 +288,39 @@ GRADIENT = native.compiled(jax.grad(well), X, 1.0)
 
 def test_truth_values_have_an_order():
     b, c = np.array([False, False, True, True]), np.array([False, True, False, True])
-    assert_same(lambda b, c: [b < c, b > c, b <= c, b >= c, b == c, jnp.maximum(b, c), jnp.minimum(b, c), jnp.max(b), jnp.min(c), b @ c], b, c)
+    assert_same(
+        lambda b, c: [
+            b < c,
+            b > c,
+            b <= c,
+            b >= c,
+            b == c,
+            jnp.maximum(b, c),
+            jnp.minimum(b, c),
+            jnp.max(b),
+            jnp.min(c),
+            b @ c,
+        ],
+        b,
+        c,
+    )
     assert_same(lambda b, i: [b.at[i].max(True), b.at[i].min(False)], b, 1)
 
 
 def test_integers_of_32_bits_stay_such():
     n = np.array([-3, 2**31 - 1, 7], np.int32)
-    assert_same(lambda n: [n + 5, n * 2000000000, (n + 1).astype(float), (n + 5) > 0, n.sum(), -n, n.astype(jnp.int64) * 3], n)
+    assert_same(
+        lambda n: [
+            n + 5,
+            n * 2000000000,
+            (n + 1).astype(float),
+            (n + 5) > 0,
+            n.sum(),
+            -n,
+            n.astype(jnp.int64) * 3,
+        ],
+        n,
+    )
     assert_same(lambda x: x.astype(jnp.int32), np.array([1e300, -1e300, 3e9, np.nan, -2.7]))
     assert_same(lambda n: n.astype(jnp.int32).astype(float), np.array([2**40 + 5, -(2**31), 2**31]))
     assert_same(lambda n: [jnp.argmin(n), jnp.argmax(n)], np.array([5, -(2**63), 3]))
@@ -135,14 +328,25 @@ def test_integers_of_32_bits_stay_such():
 
 def test_a_batch_of_loops():
     """Each ends at its own time, and those that are done stay."""
-    assert_same(jax.vmap(lambda a: jax.lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + jnp.abs(a) + 0.1, s[1] + 1), (a, 0))), X)
+    assert_same(
+        jax.vmap(
+            lambda a: jax.lax.while_loop(
+                lambda s: s[0] < 3, lambda s: (s[0] + jnp.abs(a) + 0.1, s[1] + 1), (a, 0)
+            )
+        ),
+        X,
+    )
 
 
 def test_derivatives_of_the_dense_solver():
-    """What is left of it after differentiation is not taken for it, nor is a function of the user's with such a name."""
+    """What is left of it after differentiation is not taken for it, nor is a function of the user's
+    with such a name.
+    """
     rng = np.random.default_rng(5)
     M, b, c = rng.normal(size=(5, 5)), rng.normal(size=5), rng.normal(size=5)
-    assert_same(lambda M, b, c: jax.grad(lambda M, b: solve(M, b) @ c, (0, 1))(M, b), M, b, c, rtol=1e-9)
+    assert_same(
+        lambda M, b, c: jax.grad(lambda M, b: solve(M, b) @ c, (0, 1))(M, b), M, b, c, rtol=1e-9
+    )
     assert_same(lambda M, b: [jax.jacfwd(solve)(M, b), jax.jacrev(solve, 1)(M, b)], M, b, rtol=1e-9)
 
     @jax.jit
@@ -199,20 +403,36 @@ def top(t, R, w, params):
 
 TWO = {"q0": [0.4, 1.0], "v0": [0.3, -0.2]}
 THERMAL = ac.ThermalSystem(
-    lambda t, q, v, S, params: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2 - jnp.exp(S), ac.Euclidean(1), friction=lambda t, q, v, S, params: -0.3 * v
+    lambda t, q, v, S, params: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2 - jnp.exp(S),
+    ac.Euclidean(1),
+    friction=lambda t, q, v, S, params: -0.3 * v,
 )
 CASES = {
-    "time and force": (ac.System(lagrangian, ac.Euclidean(2), force=lambda t, q, v, params: -0.1 * v), ac.Midpoint(), TWO),
+    "time and force": (
+        ac.System(lagrangian, ac.Euclidean(2), force=lambda t, q, v, params: -0.1 * v),
+        ac.Midpoint(),
+        TWO,
+    ),
     "explicit": (ac.mechanical(1.0, lambda t, q, params: jnp.sum(q**4), 2), ac.Trapezoid(), TWO),
     "holonomic": (
-        ac.System(lambda t, q, v, p: 0.5 * v @ v - 9.81 * q[1], ac.Euclidean(2), holonomic=lambda t, q, p: jnp.array([q @ q - 1.0])),
+        ac.System(
+            lambda t, q, v, p: 0.5 * v @ v - 9.81 * q[1],
+            ac.Euclidean(2),
+            holonomic=lambda t, q, p: jnp.array([q @ q - 1.0]),
+        ),
         ac.Midpoint(),
         {"q0": [0.0, -1.0], "v0": [2.0, 0.0]},
     ),
-    "group": (ac.System(top, ac.SO3("cayley")), ac.Midpoint(), {"q0": np.eye(3), "v0": [0.1, 2.0, 0.3]}),
+    "group": (
+        ac.System(top, ac.SO3("cayley")),
+        ac.Midpoint(),
+        {"q0": np.eye(3), "v0": [0.1, 2.0, 0.3]},
+    ),
     "thermal": (THERMAL, ac.Midpoint(), {"q0": [1.0], "v0": [0.0], "S0": 0.2}),
     "second order": (
-        ac.HigherOrderSystem(lambda t, q, v, a, p: 0.5 * a[0] ** 2 + 0.1 * q[0] ** 4, ac.Euclidean(1)),
+        ac.HigherOrderSystem(
+            lambda t, q, v, a, p: 0.5 * a[0] ** 2 + 0.1 * q[0] ** 4, ac.Euclidean(1)
+        ),
         ac.Midpoint(),
         {"q0": [0.1], "v0": [[0.2], [0.1], [0.0]]},
     ),
@@ -222,7 +442,9 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_engines_agree(case, monkeypatch):
-    """Every number of a trajectory to rounding, by both engines, also with rows in between left out."""
+    """Every number of a trajectory to rounding, by both engines, also with rows in between left
+    out.
+    """
     system, method, start = CASES[case]
     ours = ac.simulate(system, method, **start, h=0.02, steps=12, save_every=3, engine="native")
     mine = [ours.q, ours.p, ours.lam, ours.S, ours.v, ours.energy()]
@@ -238,7 +460,9 @@ def test_a_member_of_an_ensemble_is_a_run():
     """To the bit: it does not depend on its company."""
     q0 = np.linspace(0.1, 2.0, 4)[:, None]
     many = ac.ensemble(PENDULUM, ac.Midpoint(), q0=q0, v0=[0.5], h=0.05, steps=30, engine="native")
-    one = ac.simulate(PENDULUM, ac.Midpoint(), q0=q0[2], v0=[0.5], h=0.05, steps=30, engine="native")
+    one = ac.simulate(
+        PENDULUM, ac.Midpoint(), q0=q0[2], v0=[0.5], h=0.05, steps=30, engine="native"
+    )
     for a, b in ((many.q, one.q), (many.p, one.p), (many.v, one.v), (many.energy(), one.energy())):
         np.testing.assert_array_equal(a[2], b)
 
@@ -247,7 +471,9 @@ def test_the_same_failure_at_the_same_step():
     """L = v^2/2 + log q falls into its pole."""
     falling = ac.System(lambda t, q, v, p: 0.5 * v[0] ** 2 + jnp.log(q[0]), ac.Euclidean(1))
     start = {"q0": [0.1], "v0": [-2.0], "h": 0.02, "steps": 40, "throw": False}
-    a, b = (ac.simulate(falling, ac.Midpoint(), **start, engine=engine) for engine in ("native", "xla"))
+    a, b = (
+        ac.simulate(falling, ac.Midpoint(), **start, engine=engine) for engine in ("native", "xla")
+    )
     assert int(a.steps_completed) == int(b.steps_completed)
     np.testing.assert_array_equal(np.isnan(a.q), np.isnan(b.q))
 
@@ -258,8 +484,20 @@ def test_engine_is_checked(monkeypatch):
         ac.simulate(PENDULUM, ac.Midpoint(), **start, engine="gpu")
     sorted_forces = ac.System(lambda t, q, v, p: 0.5 * v @ v - jnp.sort(q)[0], ac.Euclidean(2))
     with pytest.raises(ValueError, match="does not know the primitive sort"):
-        ac.simulate(sorted_forces, ac.Midpoint(), q0=[0.1, 0.2], v0=[0.0, 0.0], h=0.1, steps=1, engine="native")
-    assert bool(ac.simulate(sorted_forces, ac.Midpoint(), q0=[0.1, 0.2], v0=[0.0, 0.0], h=0.1, steps=1).success)
+        ac.simulate(
+            sorted_forces,
+            ac.Midpoint(),
+            q0=[0.1, 0.2],
+            v0=[0.0, 0.0],
+            h=0.1,
+            steps=1,
+            engine="native",
+        )
+    assert bool(
+        ac.simulate(
+            sorted_forces, ac.Midpoint(), q0=[0.1, 0.2], v0=[0.0, 0.0], h=0.1, steps=1
+        ).success
+    )
     monkeypatch.setattr(auto, "AVAILABLE", False)
     with pytest.raises(ValueError, match="needs llvmlite"):
         ac.simulate(PENDULUM, ac.Midpoint(), **start, engine="native")

@@ -21,7 +21,9 @@ def test_solve_is_backward_stable(n, condition, rng):
 
 
 def test_solve_pivots():
-    """Zeros on the diagonal, as in every system with multipliers, and a pivot that would lose all digits."""
+    """Zeros on the diagonal, as in every system with multipliers, and a pivot that would lose all
+    digits.
+    """
     A = jnp.array([[0.0, 1.0, 0.0], [1.0, 0.0, 2.0], [0.0, 2.0, 1e-20]])
     b = jnp.array([1.0, 2.0, 3.0])
     np.testing.assert_allclose(newton.solve(A, b), np.linalg.solve(A, b), rtol=1e-14)
@@ -31,7 +33,9 @@ def test_solve_pivots():
 
 def test_solve_under_vmap_and_its_derivatives(rng):
     A, b = jnp.array(rng.normal(size=(20, 4, 4))), jnp.array(rng.normal(size=(20, 4)))
-    np.testing.assert_allclose(jax.vmap(newton.solve)(A, b), np.linalg.solve(A, b[..., None])[..., 0], atol=1e-11)
+    np.testing.assert_allclose(
+        jax.vmap(newton.solve)(A, b), np.linalg.solve(A, b[..., None])[..., 0], atol=1e-11
+    )
     for i in (0, 1):
         ours = jax.jacrev(newton.solve, i)(A[0], b[0])
         np.testing.assert_allclose(ours, jax.jacfwd(jnp.linalg.solve, i)(A[0], b[0]), atol=1e-9)
@@ -52,7 +56,10 @@ def cubic(x, args):
 
 def test_root_to_roundoff_and_its_derivatives_by_the_implicit_function():
     a, b = jnp.array([2.0, 3.0]), jnp.array([1.0, -4.0])
-    find = lambda a, b: newton.root(cubic, ones, 0, jnp.ones(2), (a, b)).x  # noqa: E731
+
+    def find(a, b):
+        return newton.root(cubic, ones, 0, jnp.ones(2), (a, b)).x
+
     x, iterations, converged = newton.root(cubic, ones, 0, jnp.ones(2), (a, b))
     assert bool(converged)
     assert 2 <= int(iterations) <= 8
@@ -72,8 +79,18 @@ def test_root_near_zero_is_relative():
 
 
 def test_first_iterations_that_lead_away_are_taken_back():
-    """Newton's method on an arctangent leaves for infinity from beyond 1.39, to and fro; a second unknown is zero all the time."""
-    find = jax.jit(lambda x, goal: newton.root(lambda x, goal: jnp.array([jnp.arctan(x[0]) - goal, x[1] + x[0] ** 2 * x[1]]), ones, 0, x, goal))
+    """Newton's method on an arctangent leaves for infinity from beyond 1.39, to and fro; a second
+    unknown is zero all the time.
+    """
+    find = jax.jit(
+        lambda x, goal: newton.root(
+            lambda x, goal: jnp.array([jnp.arctan(x[0]) - goal, x[1] + x[0] ** 2 * x[1]]),
+            ones,
+            0,
+            x,
+            goal,
+        )
+    )
     for start in (1.5, -3.0, 20.0, -100.0):
         for goal in (0.0, 0.62, -1.4):
             x, iterations, converged = find(jnp.array([start, 0.0]), goal)
@@ -92,7 +109,9 @@ def test_no_root_is_reported_and_does_not_hang():
 
 
 def test_a_component_that_is_zero_converges():
-    """x[0] = 0 by cancellation: its corrections are noise of no size to compare with, and are known as such."""
+    """x[0] = 0 by cancellation: its corrections are noise of no size to compare with, and are known
+    as such.
+    """
 
     def linear(x, args):
         M, p = args

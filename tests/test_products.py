@@ -35,7 +35,9 @@ def test_each_kind_of_product(case):
     np.testing.assert_allclose(written_out(f)(a, b), f(a, b), rtol=0, atol=1e-15 * 30)
     assert not {"dot_general", "pjit", "jit"} & primitives(written_out(f), a, b)
     tangent = jax.jvp(written_out(f), (a, b), (b.sum() + a, a.sum() + b))[1]
-    np.testing.assert_allclose(tangent, jax.jvp(f, (a, b), (b.sum() + a, a.sum() + b))[1], rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(
+        tangent, jax.jvp(f, (a, b), (b.sum() + a, a.sum() + b))[1], rtol=1e-13, atol=1e-13
+    )
 
 
 def test_a_large_product_is_left_alone():
@@ -64,7 +66,11 @@ def test_loops_and_functions_with_their_own_derivatives():
 def test_the_loop_of_a_simulation_has_no_product():
     """However the Lagrangian is written."""
     M = np.array([[2.0, 0.3], [0.3, 1.0]])
-    system = ac.System(lambda t, q, v, p: 0.5 * v @ (p["M"] @ v) - (q @ q) ** 2, ac.Euclidean(2), {"M": M})
-    text = jax.make_jaxpr(lambda q: ac.simulate(system, ac.Midpoint(), q0=q, v0=[0.0, 1.0], h=0.1, steps=3).p)(jnp.ones(2)).pretty_print()
+    system = ac.System(
+        lambda t, q, v, p: 0.5 * v @ (p["M"] @ v) - (q @ q) ** 2, ac.Euclidean(2), {"M": M}
+    )
+    text = jax.make_jaxpr(
+        lambda q: ac.simulate(system, ac.Midpoint(), q0=q, v0=[0.0, 1.0], h=0.1, steps=3).p
+    )(jnp.ones(2)).pretty_print()
     march = text[text.index("while") :]
     assert "dot_general" not in march

@@ -1,4 +1,6 @@
-"""Regular systems are those whose bordered matrix is: coordinates without mass under constraints, and masses that vanish along them."""
+"""Regular systems are those whose bordered matrix is: coordinates without mass under constraints,
+and masses that vanish along them.
+"""
 
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +10,8 @@ import accion as ac
 from accion.systems.rank import relative_rank
 
 MID = ac.Midpoint()
-LAM, V, Z0 = 0.7, 0.3 + 0.5j, 1.0 + 0.2j  # of a geodesic of the Heisenberg group: multiplier, first velocity and place in the plane
+# of a geodesic of the Heisenberg group: multiplier, first velocity and place in the plane
+LAM, V, Z0 = 0.7, 0.3 + 0.5j, 1.0 + 0.2j
 
 
 def area(t, q, v, params):
@@ -16,26 +19,42 @@ def area(t, q, v, params):
 
 
 # Without mass along q3.
-HEISENBERG = ac.System(lambda t, q, v, p: 0.5 * (v[0] ** 2 + v[1] ** 2), ac.Euclidean(3), vakonomic=area, name="heisenberg")
+HEISENBERG = ac.System(
+    lambda t, q, v, p: 0.5 * (v[0] ** 2 + v[1] ** 2),
+    ac.Euclidean(3),
+    vakonomic=area,
+    name="heisenberg",
+)
 # A mass that is regular, and vanishes along v0 = v1.
-LIGHT = ac.System(lambda t, q, v, p: 0.5 * (v[0] ** 2 - v[1] ** 2), ac.Euclidean(2), vakonomic=lambda t, q, v, p: v[:1] - v[1:], name="light")
+LIGHT = ac.System(
+    lambda t, q, v, p: 0.5 * (v[0] ** 2 - v[1] ** 2),
+    ac.Euclidean(2),
+    vakonomic=lambda t, q, v, p: v[:1] - v[1:],
+    name="light",
+)
 
 
 def geodesic(t):
-    """(q, v) of the geodesic: in the plane z' = V e^(i w t), w = 2 lam, a circle; q3' = Im(conj(z) z'), twice the area that it sweeps."""
+    """(q, v) of the geodesic: in the plane z' = V e^(i w t), w = 2 lam, a circle; q3' = Im(conj(z)
+    z'), twice the area that it sweeps.
+    """
     w = 2 * LAM
     turned = np.exp(1j * w * t)
     centre = Z0 - V / (1j * w)
     z, dz = centre + V * turned / (1j * w), V * turned
     height = np.imag(np.conj(centre) * V * (turned - 1) / (1j * w)) + abs(V) ** 2 * t / w
-    return np.stack([z.real, z.imag, height], axis=-1), np.stack([dz.real, dz.imag, np.imag(np.conj(z) * dz)], axis=-1)
+    return np.stack([z.real, z.imag, height], axis=-1), np.stack(
+        [dz.real, dz.imag, np.imag(np.conj(z) * dz)], axis=-1
+    )
 
 
 START = {name: np.array(value) for name, value in zip(("q0", "v0"), geodesic(0.0), strict=True)}
 
 
 def test_sub_riemannian_geodesics_are_circles():
-    """Simulated from v0 and lam0, and from p0, with order two; the multiplier and the energy are constants."""
+    """Simulated from v0 and lam0, and from p0, with order two; the multiplier and the energy are
+    constants.
+    """
     errors = []
     for steps in (10, 20, 40):
         run = ac.simulate(HEISENBERG, MID, **START, lam0=[LAM], h=2 / steps, steps=steps)
@@ -47,7 +66,9 @@ def test_sub_riemannian_geodesics_are_circles():
     np.testing.assert_allclose(run.energy(), abs(V) ** 2 / 2, rtol=1e-12)
     again = ac.simulate(HEISENBERG, MID, q0=START["q0"], p0=run.p[0], h=2 / steps, steps=steps)
     np.testing.assert_allclose(again.q, run.q, atol=1e-13)
-    np.testing.assert_allclose(run.p[0], [V.real + LAM * Z0.imag, V.imag - LAM * Z0.real, LAM], rtol=1e-14)
+    np.testing.assert_allclose(
+        run.p[0], [V.real + LAM * Z0.imag, V.imag - LAM * Z0.real, LAM], rtol=1e-14
+    )
 
 
 def test_many_geodesics():
@@ -68,20 +89,40 @@ def test_the_continuous_geodesic():
 def test_geodesics_between_two_points():
     errors = []
     for steps in (10, 20):
-        found = ac.connect(HEISENBERG, MID, qa=geodesic(0.0)[0], qb=geodesic(2.0)[0], duration=2.0, steps=steps)
+        found = ac.connect(
+            HEISENBERG, MID, qa=geodesic(0.0)[0], qb=geodesic(2.0)[0], duration=2.0, steps=steps
+        )
         q, v = geodesic(np.asarray(found.t))
-        errors.append(max(np.max(np.abs(found.q - q)), np.max(np.abs(found.v - v)), np.max(np.abs(found.lam - LAM))))
+        errors.append(
+            max(
+                np.max(np.abs(found.q - q)),
+                np.max(np.abs(found.v - v)),
+                np.max(np.abs(found.lam - LAM)),
+            )
+        )
     assert errors[1] < 6e-3
     assert abs(np.log2(errors[0] / errors[1]) - 2) < 0.15
     with pytest.raises(ac.ConnectFailed, match="Newton's matrix is singular"):
-        ac.connect(HEISENBERG, MID, qa=np.zeros(3), qb=np.array([0.0, 0.0, 1.0]), duration=2.0, steps=10)
+        ac.connect(
+            HEISENBERG, MID, qa=np.zeros(3), qb=np.array([0.0, 0.0, 1.0]), duration=2.0, steps=10
+        )
 
 
 def test_a_family_of_geodesics_between_two_points():
     """Above each other: all circles of a family connect them, and one is found."""
     s, radius = np.linspace(0, 1, 11), np.sqrt(1 / (2 * np.pi))
-    circle = np.stack([radius * (np.cos(2 * np.pi * s) - 1), radius * np.sin(2 * np.pi * s), s], axis=1)
-    found = ac.connect(HEISENBERG, MID, qa=np.zeros(3), qb=np.array([0.0, 0.0, 1.0]), duration=2.0, steps=10, guess=circle)
+    circle = np.stack(
+        [radius * (np.cos(2 * np.pi * s) - 1), radius * np.sin(2 * np.pi * s), s], axis=1
+    )
+    found = ac.connect(
+        HEISENBERG,
+        MID,
+        qa=np.zeros(3),
+        qb=np.array([0.0, 0.0, 1.0]),
+        duration=2.0,
+        steps=10,
+        guess=circle,
+    )
     chord = np.linalg.norm(np.diff(found.q[:, :2], axis=0), axis=1)
     np.testing.assert_allclose(chord, chord[0], rtol=1e-9)
     np.testing.assert_allclose(found.lam[:, 0], found.lam[0, 0], rtol=1e-9)
@@ -102,7 +143,10 @@ def test_regularity_is_that_of_the_bordered_matrix():
 
 
 def test_a_mass_that_vanishes_along_the_constraint_is_refused():
-    words = r"light is not regular under its constraints: .* has rank 2 of 3.*direction 1 dq1 \+ 1 dq2, which the constraints allow"
+    words = (
+        r"light is not regular under its constraints: .* has rank 2 of 3.*direction 1 dq1 \+ 1 dq2,"
+        r" which the constraints allow"
+    )
     with pytest.raises(ValueError, match=words):
         ac.simulate(LIGHT, MID, q0=[0.0, 0.0], v0=[1.0, 1.0], lam0=[0.0], h=0.1, steps=3)
     with pytest.raises(ValueError, match=words):
@@ -118,7 +162,7 @@ def test_two_points_do_not_determine_the_motion_of_a_singular_lagrangian():
         ac.connect(singular, MID, qa=[0.0, 0.0], qb=[1.0, 0.7], duration=1.0, steps=10)
 
 
-# ---------------------------------------------------------------- without mass, held by a holonomic constraint
+# ---------------- without mass, held by a holonomic constraint
 
 
 def on_circle(t, q, params):
@@ -126,7 +170,9 @@ def on_circle(t, q, params):
 
 
 # A pendulum in (x, y) and the angle of its rod, which has no mass.
-ROD = ac.mechanical(np.array([1.0, 1.0, 0.0]), lambda t, q, p: 9.81 * q[1], 3, holonomic=on_circle, name="rod")
+ROD = ac.mechanical(
+    np.array([1.0, 1.0, 0.0]), lambda t, q, p: 9.81 * q[1], 3, holonomic=on_circle, name="rod"
+)
 PENDULUM = ac.mechanical(1.0, lambda t, q, p: -9.81 * jnp.cos(q[0]), 1)
 ANGLE, RATE = 0.9, 0.8
 
@@ -142,11 +188,22 @@ def test_a_rod_without_mass():
     errors = []
     for steps in (20, 40, 80):
         run = ac.simulate(ROD, MID, q0=q0, v0=v0, h=1 / steps, steps=steps)
-        angle, rate = (np.asarray(a)[:, 0] for a in ac.reference(PENDULUM, q0=[ANGLE], v0=[RATE], ts=np.asarray(run.t)[:: steps // 20]))
+        angle, rate = (
+            np.asarray(a)[:, 0]
+            for a in ac.reference(
+                PENDULUM, q0=[ANGLE], v0=[RATE], ts=np.asarray(run.t)[:: steps // 20]
+            )
+        )
         q, v = rod_at(angle, rate)
         along, out = -9.81 * np.sin(angle), -(rate**2)
         # The force of the rod is the acceleration and the weight.
-        lam = np.stack([along * np.cos(angle) + out * np.sin(angle), along * np.sin(angle) - out * np.cos(angle) + 9.81], axis=-1)
+        lam = np.stack(
+            [
+                along * np.cos(angle) + out * np.sin(angle),
+                along * np.sin(angle) - out * np.cos(angle) + 9.81,
+            ],
+            axis=-1,
+        )
         found = (a[:: steps // 20] for a in (run.q, run.v, run.lam))
         errors.append([np.max(np.abs(a - b)) for a, b in zip(found, (q, v, lam), strict=True)])
     orders = np.log2(np.array(errors)[:-1] / np.array(errors)[1:])
@@ -167,7 +224,9 @@ def test_a_rod_without_mass_is_regular():
         ac.simulate(ROD, MID, q0=rod_at(ANGLE, RATE)[0], p0=[1.0, 1.0, 1.0], h=0.01, steps=3)
     with pytest.raises(ValueError, match="mass is singular"):
         ac.mechanical(np.array([1.0, 1.0, 0.0]), None, 3)
-    twice = ac.mechanical(1.0, None, 2, holonomic=lambda t, q, p: jnp.stack([q[0], 2 * q[0]]), name="twice")
+    twice = ac.mechanical(
+        1.0, None, 2, holonomic=lambda t, q, p: jnp.stack([q[0], 2 * q[0]]), name="twice"
+    )
     with pytest.raises(ValueError, match="the constraints of twice depend on each other"):
         ac.simulate(twice, MID, q0=[0.0, 0.0], v0=[0.0, 1.0], h=0.1, steps=1)
 
@@ -195,7 +254,9 @@ def test_a_weight_without_mass_on_a_cam():
         q = np.stack([a + b * t, speed.integ()(t), height.integ()(t)], axis=-1)
         errors.append(np.max(np.abs(run.q - q)))
         # At the middle of a step the slopes of a parabola are exact.
-        np.testing.assert_allclose(run.v, np.stack([b + 0 * t, speed(t), height(t)], axis=-1), atol=1e-13)
+        np.testing.assert_allclose(
+            run.v, np.stack([b + 0 * t, speed(t), height(t)], axis=-1), atol=1e-13
+        )
     orders = np.log2(np.array(errors)[:-1] / np.array(errors)[1:])
     assert np.all(np.abs(orders - 2) < 0.1), orders
     np.testing.assert_allclose(run.lam, g, rtol=1e-12)
@@ -214,14 +275,20 @@ def test_a_heading_without_inertia_is_free():
         coordinates=("x", "y", "phi"),
         name="skate",
     )
-    with pytest.raises(ValueError, match=r"rank 3 of 4 at the initial data.*direction 1 dphi, which the constraints allow"):
+    with pytest.raises(
+        ValueError,
+        match=r"rank 3 of 4 at the initial data.*direction 1 dphi, which the constraints allow",
+    ):
         ac.simulate(skate, MID, q0=np.zeros(3), v0=[1.0, 0.0, 0.0], h=0.1, steps=1)
 
 
 # ---------------------------------------------------------------- the rank itself
 
 
-@pytest.mark.parametrize(("mass", "A", "rank"), [((1, 2, 0), (1, 0.3, 0.7), 4), ((1, 0, 0), (1, 0.3, 0.7), 3), ((1, -1, 3), (1, 1, 0), 3)])
+@pytest.mark.parametrize(
+    ("mass", "A", "rank"),
+    [((1, 2, 0), (1, 0.3, 0.7), 4), ((1, 0, 0), (1, 0.3, 0.7), 3), ((1, -1, 3), (1, 1, 0), 3)],
+)
 def test_the_bordered_rank_does_not_depend_on_units(mass, A, rank):
     K = np.zeros((4, 4))
     K[:3, :3], K[3, :3], K[:3, 3] = np.diag(mass), A, A

@@ -1,4 +1,6 @@
-"""The report: every system has its row whatever happens to others, and nothing of anybody's is lost."""
+"""The report: every system has its row whatever happens to others, and nothing of anybody's is
+lost.
+"""
 
 import os
 import re
@@ -33,7 +35,9 @@ def stay():
 
 
 def doctored(name):
-    """Entries that take little time: `kepler` raises, `atwood` has a wrong number, `rods` crashes, `skate` hangs, others pass."""
+    """Entries that take little time: `kepler` raises, `atwood` has a wrong number, `rods` crashes,
+    `skate` hangs, others pass.
+    """
 
     def checks():
         if name == "kepler":
@@ -41,7 +45,13 @@ def doctored(name):
         {"rods": stop_at_once, "skate": stay}.get(name, lambda: None)()
         return [WRONG if name == "atwood" else RIGHT]
 
-    return replace(gallery.ENTRIES["damped_spring"], name=name, title=f"the {name}", checks=checks, figure=lambda: new_figure()[0])
+    return replace(
+        gallery.ENTRIES["damped_spring"],
+        name=name,
+        title=f"the {name}",
+        checks=checks,
+        figure=lambda: new_figure()[0],
+    )
 
 
 def whole(page):
@@ -68,7 +78,9 @@ def test_report_page(tmp_path):
 
 
 def test_report_shows_the_card_of_an_entry(tmp_path):
-    """What `audit` finds, as a table and a picture under the figure; only where the entry asks for it."""
+    """What `audit` finds, as a table and a picture under the figure; only where the entry asks for
+    it.
+    """
     quick = {"checks": lambda: [RIGHT], "figure": lambda: new_figure()[0], "steps": 60}
     shown = replace(gallery.find("pendulum"), **quick, card=True)
     entries = {"pendulum": shown, "another": replace(shown, name="another", card=False)}
@@ -79,7 +91,11 @@ def test_report_shows_the_card_of_an_entry(tmp_path):
     assert card.steps == 60
     first, second = whole(tmp_path / "report" / "index.html").split('<h2 id="another">')
     assert "over 60 steps of 0.1 s" in first
-    assert first.index("pendulum/figure.png") < first.index(card.html) < first.index("pendulum/card.png")
+    assert (
+        first.index("pendulum/figure.png")
+        < first.index(card.html)
+        < first.index("pendulum/card.png")
+    )
     assert "audit" not in second
     assert "card.png" not in second
 
@@ -88,22 +104,32 @@ def test_report_shows_the_card_of_an_entry(tmp_path):
 
 
 def test_one_that_fails_is_a_row_and_the_others_go_on(tmp_path, monkeypatch):
-    """An error, a wrong number and a crash, side by side with one that passes; the exit status says so at the end."""
+    """An error, a wrong number and a crash, side by side with one that passes; the exit status says
+    so at the end.
+    """
     monkeypatch.setattr(gallery, "find", doctored)
     names = ["kepler", "rods", "atwood", "andrews", "pendulum"]
-    done = CliRunner().invoke(app, ["reproduce", *names, "--jobs", "2", "--out", str(tmp_path / "report")])
+    done = CliRunner().invoke(
+        app, ["reproduce", *names, "--jobs", "2", "--out", str(tmp_path / "report")]
+    )
     assert done.exit_code == 1, done.output
     lines = {line.split()[0]: line for line in done.output.splitlines()}
-    assert re.fullmatch(r"kepler +FAIL +[\d.]+ s  ArithmeticError: the planet fell into the sun", lines["kepler"])
+    assert re.fullmatch(
+        r"kepler +FAIL +[\d.]+ s  ArithmeticError: the planet fell into the sun", lines["kepler"]
+    )
     assert "FAIL" in lines["rods"]
     assert "its process was ended by SIGKILL" in lines["rods"]
-    assert "1 of 1 numbers differ: x is 1 and not 2, off by 1.0e+00 where 1e-09 is allowed" in lines["atwood"]
+    assert (
+        "1 of 1 numbers differ: x is 1 and not 2, off by 1.0e+00 where 1e-09 is allowed"
+        in lines["atwood"]
+    )
     for name in ("andrews", "pendulum"):
         assert re.fullmatch(rf"{name} +PASS +[\d.]+ s  1 of 1 numbers agree", lines[name])
     assert "2 of 5 systems PASS" in lines["2"]
     html = whole(tmp_path / "report" / "index.html")
     assert re.findall(r'<h2 id="(\w+)"', html) == names
-    assert re.findall(r'<td class="(\w+)">\w+</td><td>[^<]', html) == ["FAIL"] * 3  # with their reasons
+    # with their reasons
+    assert re.findall(r'<td class="(\w+)">\w+</td><td>[^<]', html) == ["FAIL"] * 3
     assert "the kepler" in html  # its title
     assert "and more" in html  # the whole message
     told = re.search(r"processes of at most (\d+) MiB", done.output)
@@ -120,8 +146,12 @@ class Idle:
 
 
 @pytest.mark.parametrize(("memory", "processes"), [(1.04e9, 2), (1.06e9, 5)])
-def test_processes_are_few_and_replaced_when_they_have_grown(tmp_path, monkeypatch, memory, processes):
-    """As many as jobs run all systems, until the next one could take them all above 3 GB: then others go on."""
+def test_processes_are_few_and_replaced_when_they_have_grown(
+    tmp_path, monkeypatch, memory, processes
+):
+    """As many as jobs run all systems, until the next one could take them all above 3 GB: then
+    others go on.
+    """
     started, told = [], []
 
     def serve(connection, find):
@@ -139,7 +169,9 @@ def test_processes_are_few_and_replaced_when_they_have_grown(tmp_path, monkeypat
     monkeypatch.setattr(workers, "start", start)
     names = ["andrews", "pendulum", "kepler", "rods", "skate"]
     results = list(workers.side_by_side(names, str.upper, tmp_path, 2, told.append))
-    assert sorted((result.name, result.title) for result in results) == sorted((name, name.upper()) for name in names)
+    assert sorted((result.name, result.title) for result in results) == sorted(
+        (name, name.upper()) for name in names
+    )
     assert told == names
     assert len(started) == processes
 
@@ -171,11 +203,19 @@ def test_report_leaves_other_folders_alone(tmp_path):
 
 
 def test_a_new_report_replaces_the_old_one_and_nothing_of_the_users(tmp_path):
-    """The page stands after each system; interrupted, the report before is still there; finished, only it is gone."""
+    """The page stands after each system; interrupted, the report before is still there; finished,
+    only it is gone.
+    """
     out = tmp_path / "report"
     report.reproduce(["andrews"], out, find=doctored)
     (first,) = out.glob("run-*")
-    mine = [out / "notes.txt", out / "pendulum.png", out / "data" / "a.csv", first / "notes.txt", first / "andrews" / "notes.png"]
+    mine = [
+        out / "notes.txt",
+        out / "pendulum.png",
+        out / "data" / "a.csv",
+        first / "notes.txt",
+        first / "andrews" / "notes.png",
+    ]
     for path in mine:
         path.parent.mkdir(exist_ok=True)
         path.write_text("mine")
@@ -195,7 +235,9 @@ def test_a_new_report_replaces_the_old_one_and_nothing_of_the_users(tmp_path):
     assert "interrupted: 2 of 3 systems had ended" in html
     assert f'href="{first.name}/index.html"' in html
     assert "the andrews" in whole(first / "index.html")
-    assert [result.passed for result in report.reproduce(["pendulum"], out, find=doctored)] == [True]
+    assert [result.passed for result in report.reproduce(["pendulum"], out, find=doctored)] == [
+        True
+    ]
     assert "interrupted" not in whole(out / "index.html")
     assert all(path.read_text() == "mine" for path in mine)
     (now,) = [path for path in out.glob("run-*") if path != first]
@@ -205,7 +247,9 @@ def test_a_new_report_replaces_the_old_one_and_nothing_of_the_users(tmp_path):
 
 @pytest.mark.parametrize("moment", ["page", "move", "clean"])
 def test_a_report_stands_at_any_moment(tmp_path, monkeypatch, moment):
-    """Ended while the page is written, moved in, or while the old one is removed: the old page or the new one, with its pictures."""
+    """Ended while the page is written, moved in, or while the old one is removed: the old page or
+    the new one, with its pictures.
+    """
     out = tmp_path / "report"
     report.reproduce(["andrews"], out, find=doctored)
 
@@ -217,7 +261,9 @@ def test_a_report_stands_at_any_moment(tmp_path, monkeypatch, moment):
             raise Killed
         unlink(path, missing_ok=True)
 
-    where = {"page": (folder, "move_in"), "move": (Path, "replace"), "clean": (Path, "unlink")}[moment]
+    where = {"page": (folder, "move_in"), "move": (Path, "replace"), "clean": (Path, "unlink")}[
+        moment
+    ]
     monkeypatch.setattr(*where, kill)
     with pytest.raises(Killed):
         report.reproduce(["pendulum"], out, find=doctored)
@@ -241,16 +287,22 @@ def is_left(group):
 def test_ctrl_c_leaves_a_page_and_no_process(tmp_path):
     code = (
         # Tests that run in the background ignore Ctrl-C, and what they start would too.
-        "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from accion import cli, gallery\nfrom tests.test_report import doctored\n"
-        "if __name__ == '__main__':\n    gallery.find = doctored\n    cli.app(['reproduce', 'andrews', 'skate', '--jobs', '2', '--out', 'report'])\n"
+        "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\nfrom accion"
+        " import cli, gallery\nfrom tests.test_report import doctored\nif __name__ == '__main__':\n"
+        "    gallery.find = doctored\n    cli.app(['reproduce', 'andrews', 'skate', '--jobs', '2',"
+        " '--out', 'report'])\n"
     )
     (tmp_path / "program.py").write_text(code)
     root = str(Path(__file__).parents[1])
     process = subprocess.Popen(
-        [sys.executable, "program.py"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": os.pathsep.join([*sys.path, root])},
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
+        [sys.executable, "program.py"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([*sys.path, root])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     assert process.stdout is not None
     line = process.stdout.readline()  # as it ends, while the other still runs
     assert "andrews" in line

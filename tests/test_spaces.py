@@ -40,18 +40,26 @@ def test_relative_is_local_of_displaced_ends_and_so_are_its_derivatives(space, d
 
     np.testing.assert_allclose(space.relative(x, e0, e1), direct(x, e0, e1), atol=1e-13)
     for i in range(3):
-        np.testing.assert_allclose(jax.jacfwd(space.relative, i)(x, e0, e1), jax.jacfwd(direct, i)(x, e0, e1), atol=1e-13)
+        np.testing.assert_allclose(
+            jax.jacfwd(space.relative, i)(x, e0, e1), jax.jacfwd(direct, i)(x, e0, e1), atol=1e-13
+        )
 
 
 def test_torus_goes_the_short_way_round():
     space = ac.Torus(1)
-    np.testing.assert_allclose(space.local(jnp.array([3.0]), jnp.array([-3.0])), [2 * np.pi - 6.0], atol=1e-14)
-    np.testing.assert_allclose(space.local(jnp.array([0.1]), jnp.array([0.1 + 4 * np.pi])), [0.0], atol=1e-14)
+    np.testing.assert_allclose(
+        space.local(jnp.array([3.0]), jnp.array([-3.0])), [2 * np.pi - 6.0], atol=1e-14
+    )
+    np.testing.assert_allclose(
+        space.local(jnp.array([0.1]), jnp.array([0.1 + 4 * np.pi])), [0.0], atol=1e-14
+    )
 
 
 @pytest.mark.parametrize("space", SPACES, ids=str)
 def test_accumulated_increments_keep_their_digits(space):
-    """A hundred thousand increments of 0.1 add up with an error of one rounding, not of a hundred thousand."""
+    """A hundred thousand increments of 0.1 add up with an error of one rounding, not of a hundred
+    thousand.
+    """
 
     @jax.jit
     def total(x):
@@ -75,7 +83,10 @@ def test_accumulated_increments_keep_their_digits(space):
         (lambda: ac.Euclidean(2).check(["a", 1]), "real numbers"),
         (lambda: ac.Euclidean(2).check([np.nan, 1]), "finite"),
         (lambda: ac.Product(ac.Euclidean(1), ac.Torus(1)).check([1.0, 2.0, 3.0]), "a tuple"),
-        (lambda: ac.Product(ac.Euclidean(1), ac.Torus(1)).check(([1.0], [np.inf])), r"q\[1\] must be finite"),
+        (
+            lambda: ac.Product(ac.Euclidean(1), ac.Torus(1)).check(([1.0], [np.inf])),
+            r"q\[1\] must be finite",
+        ),
     ],
 )
 def test_bad_input_is_named(make, words):

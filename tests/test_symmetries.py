@@ -11,8 +11,16 @@ from accion.gallery import caldirola_particle, damped_spring, rolling_disk, skat
 from tests.conftest import PENDULUM
 
 METHODS = [ac.LeftRectangle(), ac.Midpoint(), ac.Trapezoid(), ac.Alpha(0.3)]
-GRAVITY = ac.mechanical(2.0, lambda t, q, p: 2.0 * 9.81 * q[1] + jnp.sin(t), 2, coordinates=("x", "y"), name="stone")
-CHARGED = ac.mechanical(1.0, lambda t, q, p: 0.3 * q[2] ** 4, 3, magnetic=lambda q, p: 0.35 * jnp.array([-q[1], q[0], 0.0]), name="charged particle")
+GRAVITY = ac.mechanical(
+    2.0, lambda t, q, p: 2.0 * 9.81 * q[1] + jnp.sin(t), 2, coordinates=("x", "y"), name="stone"
+)
+CHARGED = ac.mechanical(
+    1.0,
+    lambda t, q, p: 0.3 * q[2] ** 4,
+    3,
+    magnetic=lambda q, p: 0.35 * jnp.array([-q[1], q[0], 0.0]),
+    name="charged particle",
+)
 
 
 def kinds(found):
@@ -26,9 +34,18 @@ def three_bodies(t, q, params):
 
 CASES = {
     "free particle": (ac.mechanical(1.0, None, 3), ["rotation"] * 3 + ["translation"] * 3),
-    "central force": (ac.mechanical(1.0, lambda t, q, p: -1 / jnp.linalg.norm(q), 3), ["rotation"] * 3),
-    "centre elsewhere": (ac.mechanical(1.0, lambda t, q, p: jnp.sum((q - jnp.array([1.0, 2.0])) ** 2) ** 2, 2), ["rotation"]),
-    "logarithm": (ac.System(lambda t, q, v, p: 0.5 * (v[0] / q[0]) ** 2, ac.Euclidean(1), name="logarithm"), ["scaling"]),
+    "central force": (
+        ac.mechanical(1.0, lambda t, q, p: -1 / jnp.linalg.norm(q), 3),
+        ["rotation"] * 3,
+    ),
+    "centre elsewhere": (
+        ac.mechanical(1.0, lambda t, q, p: jnp.sum((q - jnp.array([1.0, 2.0])) ** 2) ** 2, 2),
+        ["rotation"],
+    ),
+    "logarithm": (
+        ac.System(lambda t, q, v, p: 0.5 * (v[0] / q[0]) ** 2, ac.Euclidean(1), name="logarithm"),
+        ["scaling"],
+    ),
     "stone": (GRAVITY, ["translation"] * 2),
     "pendulum": (PENDULUM, []),
     "charged particle": (CHARGED, ["rotation", "translation", "translation"]),
@@ -50,7 +67,9 @@ def test_symmetries_are_found(name):
 
 
 def test_three_bodies():
-    """Translations, the rotation of all, and the rotation of the centre of mass alone, which is one more affine symmetry."""
+    """Translations, the rotation of all, and the rotation of the centre of mass alone, which is one
+    more affine symmetry.
+    """
     system = ac.mechanical(jnp.array([1.0, 1, 2, 2, 3, 3]), three_bodies, 6)
     found = symmetries(system)
     assert kinds(found) == ["linear", "rotation", "translation", "translation"]
@@ -69,44 +88,85 @@ def test_simple_numbers_and_words():
     assert fall.text() == "translation along y: X_x = 0, X_y = 1; f = -19.62 t"
 
 
-@pytest.mark.parametrize("name", ["central force", "stone", "charged particle", "decaying free particle"])
+@pytest.mark.parametrize(
+    "name", ["central force", "stone", "charged particle", "decaying free particle"]
+)
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_what_is_found_is_conserved(name, method):
-    """The discrete Noether theorem, with p.X - f: the symmetries that were found, along a trajectory, to roundoff."""
+    """The discrete Noether theorem, with p.X - f: the symmetries that were found, along a
+    trajectory, to roundoff.
+    """
     system = CASES[name][0]
     n = system.space.dim
-    traj = ac.simulate(system, method, q0=np.linspace(1.0, 0.4, n), v0=np.linspace(-0.3, 0.8, n), t0=0.3, h=0.05, steps=200)
+    traj = ac.simulate(
+        system,
+        method,
+        q0=np.linspace(1.0, 0.4, n),
+        v0=np.linspace(-0.3, 0.8, n),
+        t0=0.3,
+        h=0.05,
+        steps=200,
+    )
     for s in symmetries(system):
         assert s.symmetry.drift(traj) < 1e-12
 
 
-GROWING = ac.mechanical(1.0, lambda t, q, p: 9.81 * q[0], 1, weight=lambda t, p: jnp.exp(0.6 * t), coordinates=("y",), name="growing")
+GROWING = ac.mechanical(
+    1.0,
+    lambda t, q, p: 9.81 * q[0],
+    1,
+    weight=lambda t, p: jnp.exp(0.6 * t),
+    coordinates=("y",),
+    name="growing",
+)
 
 
 def test_f_that_depends_on_time_is_found():
-    """L = e^(0.6 t) (v^2/2 - 9.81 y): X = d/dy has X^C(L) = -9.81 e^(0.6 t) = df/dt with f = -(9.81/0.6) e^(0.6 t)."""
+    """L = e^(0.6 t) (v^2/2 - 9.81 y): X = d/dy has X^C(L) = -9.81 e^(0.6 t) = df/dt with f =
+    -(9.81/0.6) e^(0.6 t).
+    """
     (up,) = symmetries(GROWING, ac.Midpoint())
-    assert up.text() == "translation along y: X_y = 1; f = -16.35 exp(0.6 t)\n    kept by the discretisation"
-    assert float(up.symmetry.change(0.7, jnp.array([2.0]))) == pytest.approx(-9.81 / 0.6 * np.exp(0.42), rel=1e-12)
-    traj = ac.simulate(GROWING, ac.Midpoint(), q0=[1.0], v0=[0.5], t0=0.3, h=0.05, steps=100, save_every=5)
-    # The discretisation has an f_k of its own, a sum of the weights in the middle of the steps, with which nothing is lost.
+    assert (
+        up.text()
+        == "translation along y: X_y = 1; f = -16.35 exp(0.6 t)\n    kept by the discretisation"
+    )
+    assert float(up.symmetry.change(0.7, jnp.array([2.0]))) == pytest.approx(
+        -9.81 / 0.6 * np.exp(0.42), rel=1e-12
+    )
+    traj = ac.simulate(
+        GROWING, ac.Midpoint(), q0=[1.0], v0=[0.5], t0=0.3, h=0.05, steps=100, save_every=5
+    )
+    # The discretisation has an f_k of its own, a sum of the weights in the middle of the steps,
+    # with which nothing is lost.
     assert up.drift(traj) < 1e-13
     assert 1e-6 < up.symmetry.drift(traj) < 1e-3
     middle = 0.3 + 0.05 * (np.arange(100) + 0.5)
     f = up.discrete_f(traj)
-    np.testing.assert_allclose((f - f[0])[1:], -9.81 * 0.05 * np.cumsum(np.exp(0.6 * middle))[4::5], rtol=1e-12)
+    np.testing.assert_allclose(
+        (f - f[0])[1:], -9.81 * 0.05 * np.cumsum(np.exp(0.6 * middle))[4::5], rtol=1e-12
+    )
     exact = ac.reference(GROWING, q0=[1.0], v0=[0.5], ts=[0.3, 2.0])
-    ends = [float(up.symmetry.momentum(GROWING, t, q, v)) for t, q, v in zip((0.3, 2.0), *exact, strict=True)]
+    ends = [
+        float(up.symmetry.momentum(GROWING, t, q, v))
+        for t, q, v in zip((0.3, 2.0), *exact, strict=True)
+    ]
     assert ends[0] == pytest.approx(ends[1], rel=1e-11)
 
 
 def test_any_f_is_found():
-    """A driven fall, and a uniform field with vector potential (-y, 0) + grad(sin(x) y^3): f is no polynomial, and comes by integration."""
+    """A driven fall, and a uniform field with vector potential (-y, 0) + grad(sin(x) y^3): f is no
+    polynomial, and comes by integration.
+    """
     (driven,) = symmetries(ac.mechanical(1.0, lambda t, q, p: 9.81 * q[0] * jnp.sin(3 * t), 1))
     assert "f(t, q) by integration" in driven.text()
     for t in (-0.4, 0.5, 20.0):
-        assert float(driven.symmetry.change(t, jnp.array([2.0]))) == pytest.approx(3.27 * (np.cos(3 * t) - 1), abs=1e-12)
-    potential = lambda q, p: jnp.array([-q[1] + jnp.cos(q[0]) * q[1] ** 3, 3 * jnp.sin(q[0]) * q[1] ** 2])  # noqa: E731
+        assert float(driven.symmetry.change(t, jnp.array([2.0]))) == pytest.approx(
+            3.27 * (np.cos(3 * t) - 1), abs=1e-12
+        )
+
+    def potential(q, p):
+        return jnp.array([-q[1] + jnp.cos(q[0]) * q[1] ** 3, 3 * jnp.sin(q[0]) * q[1] ** 2])
+
     field = ac.mechanical(1.0, None, 2, magnetic=potential)
     found = symmetries(field, ac.Midpoint())
     assert kinds(found) == ["rotation", "translation", "translation"]
@@ -117,48 +177,88 @@ def test_any_f_is_found():
         np.testing.assert_allclose(s.symmetry.defect(field, t, q, v), 0, atol=1e-14)
     along_x = found[1].symmetry.change  # the gradient gives cos(x) y^3, -y.v_x gives nothing
     exact = np.cos(0.3) * 0.4**3 - np.cos(0.9) * (-0.2) ** 3
-    assert float(along_x(t, q) - along_x(t, jnp.array([0.9, -0.2]))) == pytest.approx(exact, abs=1e-13)
+    assert float(along_x(t, q) - along_x(t, jnp.array([0.9, -0.2]))) == pytest.approx(
+        exact, abs=1e-13
+    )
 
 
 def test_f_under_constraints():
-    """A weight that grows, on a slope (holonomic) and where v3 = q1 v2 (nonholonomic): f as without them."""
-    growth = lambda t, p: jnp.exp(0.6 * t)  # noqa: E731
-    slope = ac.mechanical(1.0, lambda t, q, p: 9.81 * q[1], 2, weight=growth, holonomic=lambda t, q, p: 2 * q[:1] - q[1] - t)
+    """A weight that grows, on a slope (holonomic) and where v3 = q1 v2 (nonholonomic): f as without
+    them.
+    """
+
+    def growth(t, p):
+        return jnp.exp(0.6 * t)
+
+    slope = ac.mechanical(
+        1.0,
+        lambda t, q, p: 9.81 * q[1],
+        2,
+        weight=growth,
+        holonomic=lambda t, q, p: 2 * q[:1] - q[1] - t,
+    )
     (up,) = symmetries(slope, ac.Midpoint())
-    assert up.text() == "translation along q1 + 2 q2: X_q1 = 1, X_q2 = 2; f = -32.7 exp(0.6 t)\n    kept by the discretisation"
-    traj = ac.simulate(slope, ac.Midpoint(), q0=[0.15, 0.0], v0=[1.0, 1.0], t0=0.3, h=0.05, steps=50)
+    assert (
+        up.text()
+        == "translation along q1 + 2 q2: X_q1 = 1, X_q2 = 2; f = -32.7 exp(0.6 t)\n    kept by the"
+        " discretisation"
+    )
+    traj = ac.simulate(
+        slope, ac.Midpoint(), q0=[0.15, 0.0], v0=[1.0, 1.0], t0=0.3, h=0.05, steps=50
+    )
     assert up.drift(traj) < 1e-13
     # v3 = q1 v2 allows X = d/dq1 alone.
     rolling = ac.mechanical(
-        1.0, lambda t, q, p: 9.81 * q[0], 3, weight=growth, nonholonomic=lambda t, q, v, p: v[2:] - q[:1] * v[1]
-    )  # fmt: skip
+        1.0,
+        lambda t, q, p: 9.81 * q[0],
+        3,
+        weight=growth,
+        nonholonomic=lambda t, q, v, p: v[2:] - q[:1] * v[1],
+    )
     (along,) = symmetries(rolling, ac.Midpoint())
-    assert along.text() == "translation along q1: X_q1 = 1, X_q2 = 0, X_q3 = 0; f = -16.35 exp(0.6 t)\n    kept by the discretisation"
+    assert (
+        along.text()
+        == "translation along q1: X_q1 = 1, X_q2 = 0, X_q3 = 0; f = -16.35 exp(0.6 t)\n    kept by"
+        " the discretisation"
+    )
 
 
 def test_what_was_looked_for_is_said():
     text = str(symmetries(PENDULUM))
-    assert "no affine symmetries were found, X = A q + b with constant A and b, X^C(L) = df/dt with any f(t, q)" in text
+    assert (
+        "no affine symmetries were found, X = A q + b with constant A and b, X^C(L) = df/dt with"
+        " any f(t, q)" in text
+    )
     assert "e^(k t)" in str(symmetries(skate.system))
 
 
 def test_the_sign_of_f():
     """002 Thm 3.3 prints the other sign, with which nothing is conserved."""
     traj = ac.simulate(GRAVITY, ac.Midpoint(), q0=[0.0, 1.0], v0=[1.0, 0.0], h=0.05, steps=100)
-    up = lambda q: jnp.array([0.0, 1.0])  # noqa: E731
-    right, wrong = Symmetry(up, lambda t, q: -2.0 * 9.81 * t), Symmetry(up, lambda t, q: 2.0 * 9.81 * t)
+
+    def up(q):
+        return jnp.array([0.0, 1.0])
+
+    right, wrong = (
+        Symmetry(up, lambda t, q: -2.0 * 9.81 * t),
+        Symmetry(up, lambda t, q: 2.0 * 9.81 * t),
+    )
     assert right.drift(traj) < 1e-13
     assert wrong.drift(traj) > 0.1
     assert Symmetry(up).drift(traj) > 0.1
 
 
 def test_defects_are_rates(rng):
-    """The continuous defect is d/dt (p.X - f) along the motion, the discrete one its change over a step; with time, force, and no symmetry."""
+    """The continuous defect is d/dt (p.X - f) along the motion, the discrete one its change over a
+    step; with time, force, and no symmetry.
+    """
 
     def lagrangian(t, q, v, p):
         return 0.5 * (1 + t * q[0] ** 2) * v[0] ** 2 + v[1] ** 2 + q[0] * q[1]
 
-    system = ac.System(lagrangian, ac.Euclidean(2), force=lambda t, q, v, p: jnp.array([-v[0], q[0] * t]))
+    system = ac.System(
+        lagrangian, ac.Euclidean(2), force=lambda t, q, v, p: jnp.array([-v[0], q[0] * t])
+    )
     s = Symmetry(lambda q: jnp.array([q[1] ** 2, q[0] + 1]), lambda t, q: t * q[0] ** 2 - q[1])
     t, (q, v) = 0.4, jnp.array(rng.normal(size=(2, 2)))
     a = jax.jit(ac.accelerations(system))(t, q, v)
@@ -168,14 +268,21 @@ def test_defects_are_rates(rng):
     J = s.along(traj)
     step = s.discrete_defect(system, ac.Midpoint(), t, 0.1, traj.q[0], traj.q[1])
     assert float(step) == pytest.approx(float(J[1] - J[0]), abs=1e-12)
-    assert float(s.discrete_momentum(system, ac.Midpoint(), t, 0.1, traj.q[0], traj.q[1])) == pytest.approx(float(J[0]), abs=1e-12)
+    assert float(
+        s.discrete_momentum(system, ac.Midpoint(), t, 0.1, traj.q[0], traj.q[1])
+    ) == pytest.approx(float(J[0]), abs=1e-12)
     assert abs(float(step)) > 1e-3
 
 
 def test_lifts(rng):
-    """The complete lift is the derivative of the flow on TQ, the vertical lift that of fibre translations."""
+    """The complete lift is the derivative of the flow on TQ, the vertical lift that of fibre
+    translations.
+    """
     A = jnp.array([[0.2, 1.0], [-0.7, 0.1]])
-    X = lambda q: A @ q + jnp.sin(q)  # noqa: E731
+
+    def X(q):
+        return A @ q + jnp.sin(q)
+
     q, v = jnp.array(rng.normal(size=(2, 2)))
     e = 1e-6
     moved = jax.jvp(lambda q: q + e * X(q), (q,), (v,))
@@ -206,20 +313,29 @@ def test_a_symmetry_from_its_action(rng):
 
 
 def test_an_action_with_f_and_on_other_spaces():
-    """A change by a total derivative goes along; angles may turn by whole turns; a product gives tuples."""
-    up = Symmetry.from_action(lambda s, q: q + s * jnp.array([0.0, 1.0]), ac.Euclidean(2), lambda t, q: -2.0 * 9.81 * t)
+    """A change by a total derivative goes along; angles may turn by whole turns; a product gives
+    tuples.
+    """
+    up = Symmetry.from_action(
+        lambda s, q: q + s * jnp.array([0.0, 1.0]), ac.Euclidean(2), lambda t, q: -2.0 * 9.81 * t
+    )
     traj = ac.simulate(GRAVITY, ac.Midpoint(), q0=[0.0, 1.0], v0=[1.0, 0.0], h=0.05, steps=100)
     assert up.drift(traj) < 1e-13
     turn = Symmetry.from_action(lambda s, q: (q + 3.0 * s) % (2 * jnp.pi), ac.Torus(1))
     np.testing.assert_allclose(turn.X(jnp.array([-1.0])), [3.0])
-    both = Symmetry.from_action(lambda s, q: (q[0] * (1 + s), q[1] - s), ac.Product(ac.Euclidean(1), ac.Torus(1)))
+    both = Symmetry.from_action(
+        lambda s, q: (q[0] * (1 + s), q[1] - s), ac.Product(ac.Euclidean(1), ac.Torus(1))
+    )
     np.testing.assert_allclose(both.X((jnp.array([2.0]), jnp.array([0.3]))), [2.0, -1.0])
 
 
 @pytest.mark.parametrize(
     ("action", "words"),
     [
-        (lambda s, q: q + s + 0.1, r"action\(0, q\) must be q; from q = \[0.0, 0.0\] it leads to \[0.1, 0.1\]"),
+        (
+            lambda s, q: q + s + 0.1,
+            r"action\(0, q\) must be q; from q = \[0.0, 0.0\] it leads to \[0.1, 0.1\]",
+        ),
         (lambda s, q: q * (2 + s), r"action\(0, q\) must be q"),  # which keeps the origin
         (lambda s, q: q / (q @ q), r"action\(0, q\) must be q"),  # NaN there
         (lambda s, q: q[:1], r"shape \(2,\); got \(1,\)"),
@@ -232,9 +348,18 @@ def test_a_bad_action_is_named(action, words):
 
 
 def test_the_defect_on_rotations(rng):
-    """d/dt (p.X - f) of a heavy top from Euler's equations p' = p x v + torque, with a field that is no symmetry and one that is."""
-    inertia, centre, vertical = jnp.array([1.0, 2.0, 3.5]), jnp.array([0.1, -0.3, 0.8]), jnp.array([0.0, 0.0, 1.0])
-    L = lambda t, R, v, p: 0.5 * v @ (inertia * v) - (2 + jnp.sin(t)) * vertical @ (R @ centre)  # noqa: E731
+    """d/dt (p.X - f) of a heavy top from Euler's equations p' = p x v + torque, with a field that
+    is no symmetry and one that is.
+    """
+    inertia, centre, vertical = (
+        jnp.array([1.0, 2.0, 3.5]),
+        jnp.array([0.1, -0.3, 0.8]),
+        jnp.array([0.0, 0.0, 1.0]),
+    )
+
+    def L(t, R, v, p):
+        return 0.5 * v @ (inertia * v) - (2 + jnp.sin(t)) * vertical @ (R @ centre)
+
     top = ac.System(L, ac.SO3(), force=lambda t, R, v, p: -0.2 * v)
     R, t, v = ac.SO3().tau(rng.normal(size=3)), 0.4, jnp.array(rng.normal(size=3))
     p = inertia * v
@@ -247,12 +372,16 @@ def test_the_defect_on_rotations(rng):
     np.testing.assert_allclose(Symmetry(field, f).defect(top, t, R, v), expected, rtol=1e-12)
     # About the vertical, in the body: R^T e3. Only friction changes its momentum.
     about = Symmetry(lambda R: R.T @ vertical)
-    np.testing.assert_allclose(about.defect(top, t, R, v), top.F(t, R, v) @ (R.T @ vertical), atol=1e-14)
+    np.testing.assert_allclose(
+        about.defect(top, t, R, v), top.F(t, R, v) @ (R.T @ vertical), atol=1e-14
+    )
 
 
 def test_a_symmetry_that_a_method_loses():
     """A map that is not affine in q0 and q1 breaks the rotation of a central force."""
-    crooked = ac.FiniteDifference(lambda h, q0, q1: [(1.0, 0.5, (q0 + q1) / 2 + 0.05 * (q1 - q0) ** 2, (q1 - q0) / h)])
+    crooked = ac.FiniteDifference(
+        lambda h, q0, q1: [(1.0, 0.5, (q0 + q1) / 2 + 0.05 * (q1 - q0) ** 2, (q1 - q0) / h)]
+    )
     (found,) = symmetries(ac.mechanical(1.0, lambda t, q, p: -1 / jnp.linalg.norm(q), 2), crooked)
     assert found.survives is False
     assert "lost by the discretisation" in found.text()
@@ -263,7 +392,9 @@ def test_decay_law():
     system = caldirola_particle.system
     kappa = system.params["kappa"]
     assert ac.analysis.decay_rate(system) == pytest.approx(kappa, rel=1e-12)
-    traj = ac.simulate(system, ac.Midpoint(), q0=[1.0, 0.0, 0.0], v0=[0.1, 1.0, 0.2], h=0.01, steps=300)
+    traj = ac.simulate(
+        system, ac.Midpoint(), q0=[1.0, 0.0, 0.0], v0=[0.1, 1.0, 0.2], h=0.01, steps=300
+    )
     law = ac.analysis.decay(traj, lambda q: jnp.array([-q[1], q[0], 0.0]))
     assert law.predicted == pytest.approx(kappa, rel=1e-12)
     assert law.measured == pytest.approx(kappa, rel=1e-9)
@@ -274,9 +405,17 @@ def test_decay_law():
 
 def test_bad_input():
     with pytest.raises(ValueError, match="vakonomic"):
-        symmetries(ac.System(lambda t, q, v, p: 0.5 * v @ v, ac.Euclidean(2), vakonomic=lambda t, q, v, p: v[:1]))
+        symmetries(
+            ac.System(
+                lambda t, q, v, p: 0.5 * v @ v, ac.Euclidean(2), vakonomic=lambda t, q, v, p: v[:1]
+            )
+        )
     with pytest.raises(ValueError, match="Euclidean or Torus"):
-        symmetries(ac.System(lambda t, q, v, p: 0.5 * v @ v, ac.Product(ac.Euclidean(1), ac.Torus(1))))
+        symmetries(
+            ac.System(lambda t, q, v, p: 0.5 * v @ v, ac.Product(ac.Euclidean(1), ac.Torus(1)))
+        )
     fall = ac.simulate(GRAVITY, ac.Midpoint(), q0=[0.0, 1.0], v0=[1.0, 0.0], h=0.05, steps=100)
-    with pytest.raises(ValueError, match=r"X must be a vector field.*\(2,\); it returned shape \(\)"):
+    with pytest.raises(
+        ValueError, match=r"X must be a vector field.*\(2,\); it returned shape \(\)"
+    ):
         Symmetry(lambda q: q[0]).along(fall)

@@ -14,18 +14,32 @@ from accion.gallery import double_pendulum
 
 @pytest.fixture(scope="module")
 def traj():
-    return ac.simulate(double_pendulum.system, ac.Midpoint(), q0=[1.0, 1.5], v0=[0.1, 0.0], h=0.01, steps=50)
+    return ac.simulate(
+        double_pendulum.system, ac.Midpoint(), q0=[1.0, 1.5], v0=[0.1, 0.0], h=0.01, steps=50
+    )
 
 
 @pytest.fixture(scope="module")
 def many():
-    return ac.ensemble(double_pendulum.system, ac.Midpoint(), q0=jnp.array([[1.0, 1.5], [0.5, 0.2]]), v0=[0.1, 0.0], h=0.01, steps=20)
+    return ac.ensemble(
+        double_pendulum.system,
+        ac.Midpoint(),
+        q0=jnp.array([[1.0, 1.5], [0.5, 0.2]]),
+        v0=[0.1, 0.0],
+        h=0.01,
+        steps=20,
+    )
 
 
 @pytest.fixture(scope="module")
 def pair():
-    system = ac.System(lambda t, q, v, params: 0.5 * v @ v - 0.5 * q[0] @ q[0] + jnp.cos(q[1][0]), ac.Product(ac.Euclidean(2), ac.Torus(1)))
-    return ac.simulate(system, ac.Midpoint(), q0=([0.1, 0.2], [0.3]), v0=[0.0, 0.0, 0.5], h=0.01, steps=20)
+    system = ac.System(
+        lambda t, q, v, params: 0.5 * v @ v - 0.5 * q[0] @ q[0] + jnp.cos(q[1][0]),
+        ac.Product(ac.Euclidean(2), ac.Torus(1)),
+    )
+    return ac.simulate(
+        system, ac.Midpoint(), q0=([0.1, 0.2], [0.3]), v0=[0.0, 0.0, 0.5], h=0.01, steps=20
+    )
 
 
 def test_energy_and_momentum_by_hand(traj):
@@ -34,12 +48,20 @@ def test_energy_and_momentum_by_hand(traj):
     V = -9.81 * (1.7 * np.cos(q[0]) + 0.7 * 0.8 * np.cos(q[1]))
     np.testing.assert_allclose(traj.energy()[7], T + V, rtol=1e-13)
     np.testing.assert_allclose(traj.p[7], mass_matrix(q) @ v, rtol=1e-12)
-    np.testing.assert_allclose(traj.momentum(lambda q: jnp.array([q[0], 1.0]))[7], traj.p[7] @ jnp.array([q[0], 1.0]), rtol=1e-14)
+    np.testing.assert_allclose(
+        traj.momentum(lambda q: jnp.array([q[0], 1.0]))[7],
+        traj.p[7] @ jnp.array([q[0], 1.0]),
+        rtol=1e-14,
+    )
     assert t == pytest.approx(0.07)
 
 
 @pytest.mark.parametrize("which", ["traj", "many"])
-@pytest.mark.parametrize("X", [lambda q: 1.0, lambda q: q[:1], lambda q: (q[0], q[1]), "x"], ids=["number", "short", "tuple", "text"])
+@pytest.mark.parametrize(
+    "X",
+    [lambda q: 1.0, lambda q: q[:1], lambda q: (q[0], q[1]), "x"],
+    ids=["number", "short", "tuple", "text"],
+)
 def test_a_field_that_is_none_is_named(X, which, request):
     with pytest.raises(ValueError, match=r"^X must be .*\(2,\)"):
         request.getfixturevalue(which).momentum(X)
@@ -57,16 +79,24 @@ def mass_matrix(q):
 
 
 def test_inverse_legendre_of_a_relativistic_particle():
-    """A Lagrangian that is not quadratic in v: the velocity comes back from the momentum, near the speed of light too."""
-    system = ac.System(lambda t, q, v, c: -(c**2) * jnp.sqrt(1 - v @ v / c**2) - 0.1 * q @ q, ac.Euclidean(2), 3.0)
+    """A Lagrangian that is not quadratic in v: the velocity comes back from the momentum, near the
+    speed of light too.
+    """
+    system = ac.System(
+        lambda t, q, v, c: -(c**2) * jnp.sqrt(1 - v @ v / c**2) - 0.1 * q @ q, ac.Euclidean(2), 3.0
+    )
     run = ac.simulate(system, ac.Midpoint(), q0=[0.5, 0.0], v0=[2.0, 2.1], h=0.01, steps=100)
     v, p = np.asarray(run.v), np.asarray(run.p)
     np.testing.assert_allclose(v[0], [2.0, 2.1], rtol=1e-13)
-    np.testing.assert_allclose(v, p / np.sqrt(1 + np.sum(p**2, axis=1, keepdims=True) / 9), rtol=1e-12)
+    np.testing.assert_allclose(
+        v, p / np.sqrt(1 + np.sum(p**2, axis=1, keepdims=True) / 9), rtol=1e-12
+    )
 
 
 def test_what_reads_out_is_compiled_once_for_all_lengths(traj):
-    """Velocities at 4, 51 and 301 times by one compiled function; the memory that it is given is bounded by the size of a row."""
+    """Velocities at 4, 51 and 301 times by one compiled function; the memory that it is given is
+    bounded by the size of a row.
+    """
     from accion.trajectory import at_once, counted, rows
 
     def speed(system, t, q, p):
@@ -76,7 +106,14 @@ def test_what_reads_out_is_compiled_once_for_all_lengths(traj):
     before = cached._cache_size()
     for count in (1, 4, 51, 256, 301, 700):
         pick = np.arange(count) % 51
-        found, t = rows(speed, False, traj.system, np.arange(1.0 * count), np.asarray(traj.q)[pick], np.asarray(traj.p)[pick])
+        found, t = rows(
+            speed,
+            False,
+            traj.system,
+            np.arange(1.0 * count),
+            np.asarray(traj.q)[pick],
+            np.asarray(traj.p)[pick],
+        )
         np.testing.assert_allclose(found, np.sum(np.asarray(traj.p) ** 2, axis=1)[pick], rtol=1e-14)
         np.testing.assert_array_equal(t, np.arange(count))
     assert cached._cache_size() <= before + 1
@@ -110,7 +147,11 @@ def test_save_and_load(which, tmp_path, request):
         back = ac.load(path, system=system)
         for name in ("t", "p", "v", "iterations", "success", "steps_completed", "h"):
             np.testing.assert_array_equal(getattr(back, name), getattr(run, name))
-        for a, b in zip(back.q if isinstance(run.q, tuple) else [back.q], run.q if isinstance(run.q, tuple) else [run.q], strict=True):
+        for a, b in zip(
+            back.q if isinstance(run.q, tuple) else [back.q],
+            run.q if isinstance(run.q, tuple) else [run.q],
+            strict=True,
+        ):
             np.testing.assert_array_equal(a, b)
         np.testing.assert_array_equal(back.energy(), run.energy())
     assert [p.name for p in tmp_path.iterdir()] == ["run.zarr"]
@@ -120,19 +161,39 @@ def test_an_ensemble_is_loaded_with_the_system_that_it_took(many, tmp_path):
     """Params that vary come from the store, those that do not must be the system's own."""
     many.save(tmp_path / "many.zarr")
     back = ac.load(tmp_path / "many.zarr", double_pendulum.system)
-    np.testing.assert_array_equal(back.each(lambda s, t, q, v: s.energy(t, q, v), back.q, back.v), many.energy())
+    np.testing.assert_array_equal(
+        back.each(lambda s, t, q, v: s.energy(t, q, v), back.q, back.v), many.energy()
+    )
     own = {"m": jnp.array([1.0, 3.0]), "shape": jnp.ones((2, 2)), "how": "hard"}
-    system = ac.System(lambda t, q, v, p: 0.5 * p["m"] * v @ v - p["shape"] @ q**2, ac.Euclidean(2), {"m": 2.0, "shape": jnp.ones(2), "how": "hard"})
-    run = ac.ensemble(system, ac.Midpoint(), q0=[1.0, 0.5], v0=[0.0, 0.0], h=0.1, steps=3, params=own)
+    system = ac.System(
+        lambda t, q, v, p: 0.5 * p["m"] * v @ v - p["shape"] @ q**2,
+        ac.Euclidean(2),
+        {"m": 2.0, "shape": jnp.ones(2), "how": "hard"},
+    )
+    run = ac.ensemble(
+        system, ac.Midpoint(), q0=[1.0, 0.5], v0=[0.0, 0.0], h=0.1, steps=3, params=own
+    )
     run.save(tmp_path / "run.zarr")
-    for given in (system, run.system, system.with_params({"m": 7.0, "shape": jnp.ones(2), "how": "hard"})):
+    for given in (
+        system,
+        run.system,
+        system.with_params({"m": 7.0, "shape": jnp.ones(2), "how": "hard"}),
+    ):
         back = ac.load(tmp_path / "run.zarr", given)
-        np.testing.assert_array_equal(back.each(lambda s, t, q, v: s.energy(t, q, v), back.q, back.v), run.energy())
+        np.testing.assert_array_equal(
+            back.each(lambda s, t, q, v: s.energy(t, q, v), back.q, back.v), run.energy()
+        )
         np.testing.assert_array_equal(back.system.params["m"], own["m"])
     for params, words in (
-        ({"m": 2.0, "shape": 2 * jnp.ones(2), "how": "hard"}, r"each of its runs has \[1.0, 1.0\] where the given one has \[2.0, 2.0\]"),
+        (
+            {"m": 2.0, "shape": 2 * jnp.ones(2), "how": "hard"},
+            r"each of its runs has \[1.0, 1.0\] where the given one has \[2.0, 2.0\]",
+        ),
         ({"m": 2.0, "shape": jnp.ones(2), "how": "soft"}, "another system: its params"),
-        ({"m": 2.0, "shape": jnp.ones(3), "how": "hard"}, r"shapes \[\(\), \(2,\)\], those of the given one \[\(\), \(3,\)\]"),
+        (
+            {"m": 2.0, "shape": jnp.ones(3), "how": "hard"},
+            r"shapes \[\(\), \(2,\)\], those of the given one \[\(\), \(3,\)\]",
+        ),
     ):
         with pytest.raises(ValueError, match=words):
             ac.load(tmp_path / "run.zarr", system.with_params(params))
@@ -142,7 +203,9 @@ def test_a_method_comes_back(tmp_path):
     from accion.storage import stored_method
 
     alpha = methods.GeneralizedAlpha
-    ac.simulate(double_pendulum.system, alpha(0.6), q0=[1.0, 1.5], v0=[0.1, 0.0], h=0.01, steps=2).save(tmp_path / "run.zarr")
+    ac.simulate(
+        double_pendulum.system, alpha(0.6), q0=[1.0, 1.5], v0=[0.1, 0.0], h=0.01, steps=2
+    ).save(tmp_path / "run.zarr")
     assert ac.load(tmp_path / "run.zarr", double_pendulum.system).method == alpha(0.6)
     for method in (
         alpha(np.float64(0.5)),
@@ -213,7 +276,10 @@ def test_plot_shows_coordinates_and_energy(which, request):
     assert tuple(expected.round(12)) in shown
     assert bottom.get_xlabel() == "t [s]"
     if which == "traj":
-        assert [text.get_text() for text in top.get_legend().get_texts()] == ["alpha [rad]", "beta [rad]"]
+        assert [text.get_text() for text in top.get_legend().get_texts()] == [
+            "alpha [rad]",
+            "beta [rad]",
+        ]
 
 
 def test_animate_writes_a_gif(traj, tmp_path):
@@ -239,5 +305,8 @@ def test_animate_without_positions(pair, many, tmp_path):
 
 
 def test_repr_tells_what_it_is(traj, many):
-    assert repr(traj) == "Trajectory(double pendulum, Midpoint(), 51 times from 0 to 0.5, success=True)"
+    assert (
+        repr(traj)
+        == "Trajectory(double pendulum, Midpoint(), 51 times from 0 to 0.5, success=True)"
+    )
     assert "2 runs" in repr(many)

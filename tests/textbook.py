@@ -1,4 +1,6 @@
-"""The systems of the gallery as the documents print them, corrected: typed from paper with SymPy, apart from the functions that are run."""
+"""The systems of the gallery as the documents print them, corrected: typed from paper with SymPy,
+apart from the functions that are run.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,15 +23,21 @@ class Textbook:
     def lam(self):
         """The multipliers, as functions of time."""
         count = len(self.holonomic) + len(self.nonholonomic)
-        return tuple(sp.Function(f"lambda_{i + 1}" if count > 1 else "lambda")(self.t) for i in range(count))
+        return tuple(
+            sp.Function(f"lambda_{i + 1}" if count > 1 else "lambda")(self.t) for i in range(count)
+        )
 
     def equations(self):
         """[d/dt dL/dv_i - dL/dq_i - F_i - (A^T lam)_i], zero on a motion."""
         rows = []
         for i, q in enumerate(self.q):
             left = sp.diff(sp.diff(self.L, q.diff(self.t)), self.t) - sp.diff(self.L, q)
-            A = [sp.diff(phi, q) for phi in self.holonomic] + [sp.diff(kappa, q.diff(self.t)) for kappa in self.nonholonomic]
-            right = (self.force[i] if self.force else 0) + sum(lam * c for lam, c in zip(self.lam, A, strict=True))
+            A = [sp.diff(phi, q) for phi in self.holonomic] + [
+                sp.diff(kappa, q.diff(self.t)) for kappa in self.nonholonomic
+            ]
+            right = (self.force[i] if self.force else 0) + sum(
+                lam * c for lam, c in zip(self.lam, A, strict=True)
+            )
             rows.append(left - right)
         return rows
 
@@ -38,7 +46,9 @@ def atwood():
     t = sp.Symbol("t")
     mA, mB, I, r, g = sp.symbols("m_A m_B I r g", positive=True)
     x = sp.Function("x")(t)
-    return Textbook(t, (x,), (mA + mB) * x.diff(t) ** 2 / 2 + I * (x.diff(t) / r) ** 2 / 2 - (mB - mA) * g * x)
+    return Textbook(
+        t, (x,), (mA + mB) * x.diff(t) ** 2 / 2 + I * (x.diff(t) / r) ** 2 / 2 - (mB - mA) * g * x
+    )
 
 
 def caldirola_oscillator():
@@ -81,7 +91,11 @@ def disk_on_wedge():
     M, m, r, alpha, g = sp.symbols("M m r alpha g", positive=True)
     x, theta = sp.Function("x")(t), sp.Function("theta")(t)
     dx, dtheta = x.diff(t), theta.diff(t)
-    T = M * dx**2 / 2 + m * (dx**2 + (r * dtheta) ** 2 + 2 * dx * dtheta * r * sp.cos(alpha)) / 2 + m * r**2 * dtheta**2 / 4
+    T = (
+        M * dx**2 / 2
+        + m * (dx**2 + (r * dtheta) ** 2 + 2 * dx * dtheta * r * sp.cos(alpha)) / 2
+        + m * r**2 * dtheta**2 / 4
+    )
     return Textbook(t, (x, theta), T + m * g * theta * r * sp.sin(alpha))
 
 
@@ -90,7 +104,11 @@ def double_pendulum():
     ma, mb, a, b, g = sp.symbols("m_a m_b a b g", positive=True)
     alpha, beta = sp.Function("alpha")(t), sp.Function("beta")(t)
     da, db = alpha.diff(t), beta.diff(t)
-    T = (a**2 * (ma + mb) * da**2 + 2 * a * b * mb * da * db * sp.cos(alpha - beta) + b**2 * mb * db**2) / 2
+    T = (
+        a**2 * (ma + mb) * da**2
+        + 2 * a * b * mb * da * db * sp.cos(alpha - beta)
+        + b**2 * mb * db**2
+    ) / 2
     V = -g * ((ma + mb) * a * sp.cos(alpha) + mb * b * sp.cos(beta))
     return Textbook(t, (alpha, beta), T - V)
 
@@ -99,7 +117,12 @@ def driven_mass():
     t = sp.Symbol("t")
     M, k, mu, A, w = sp.symbols("M k mu A omega", positive=True)
     x = sp.Function("x")(t)
-    return Textbook(t, (x,), M * x.diff(t) ** 2 / 2 - k * x**2 / 2 + A * sp.cos(w * t) * x, force=(-mu * x.diff(t),))
+    return Textbook(
+        t,
+        (x,),
+        M * x.diff(t) ** 2 / 2 - k * x**2 / 2 + A * sp.cos(w * t) * x,
+        force=(-mu * x.diff(t),),
+    )
 
 
 def henon_heiles():
@@ -113,7 +136,9 @@ def kepler():
     t = sp.Symbol("t")
     m, GM = sp.symbols("m GM", positive=True)
     x, y = sp.Function("x")(t), sp.Function("y")(t)
-    return Textbook(t, (x, y), m * (x.diff(t) ** 2 + y.diff(t) ** 2) / 2 + GM * m / sp.sqrt(x**2 + y**2))
+    return Textbook(
+        t, (x, y), m * (x.diff(t) ** 2 + y.diff(t) ** 2) / 2 + GM * m / sp.sqrt(x**2 + y**2)
+    )
 
 
 def magnetic_particle():
@@ -121,7 +146,9 @@ def magnetic_particle():
     kappa, B, c, d = sp.symbols("kappa B c d")
     x, y, z = q = tuple(sp.Function(name)(t) for name in ("x", "y", "z"))
     A = (-B * y / 2, B * x / 2 + c * z**2, d * x * y)
-    L = sp.exp(-kappa * t) * (sum(c.diff(t) ** 2 for c in q) / 2 + sum(a * c.diff(t) for a, c in zip(A, q, strict=True)))
+    L = sp.exp(-kappa * t) * (
+        sum(c.diff(t) ** 2 for c in q) / 2 + sum(a * c.diff(t) for a, c in zip(A, q, strict=True))
+    )
     return Textbook(t, q, L)
 
 
@@ -136,7 +163,11 @@ def rods():
     t = sp.Symbol("t")
     ma, mb, a, b, g = sp.symbols("m_a m_b a b g", positive=True)
     x1, y1, x2, y2 = q = tuple(sp.Function(name)(t) for name in ("x1", "y1", "x2", "y2"))
-    L = ma * (x1.diff(t) ** 2 + y1.diff(t) ** 2) / 2 + mb * (x2.diff(t) ** 2 + y2.diff(t) ** 2) / 2 - g * (ma * y1 + mb * y2)
+    L = (
+        ma * (x1.diff(t) ** 2 + y1.diff(t) ** 2) / 2
+        + mb * (x2.diff(t) ** 2 + y2.diff(t) ** 2) / 2
+        - g * (ma * y1 + mb * y2)
+    )
     phi = ((x1**2 + y1**2 - a**2) / 2, ((x2 - x1) ** 2 + (y2 - y1) ** 2 - b**2) / 2)
     return Textbook(t, q, L, holonomic=phi)
 
@@ -145,8 +176,15 @@ def rolling_disk():
     t = sp.Symbol("t")
     R, m, I, J = sp.symbols("R m I J", positive=True)
     x, y, theta, phi = q = tuple(sp.Function(name)(t) for name in ("x", "y", "theta", "phi"))
-    L = m * (x.diff(t) ** 2 + y.diff(t) ** 2) / 2 + I * theta.diff(t) ** 2 / 2 + J * phi.diff(t) ** 2 / 2
-    kappa = (x.diff(t) - R * sp.cos(phi) * theta.diff(t), y.diff(t) - R * sp.sin(phi) * theta.diff(t))
+    L = (
+        m * (x.diff(t) ** 2 + y.diff(t) ** 2) / 2
+        + I * theta.diff(t) ** 2 / 2
+        + J * phi.diff(t) ** 2 / 2
+    )
+    kappa = (
+        x.diff(t) - R * sp.cos(phi) * theta.diff(t),
+        y.diff(t) - R * sp.sin(phi) * theta.diff(t),
+    )
     return Textbook(t, q, L, nonholonomic=kappa)
 
 
@@ -162,7 +200,11 @@ def skate():
     t = sp.Symbol("t")
     m, J, g, slope = sp.symbols("m J g alpha", positive=True)
     x, y, phi = q = tuple(sp.Function(name)(t) for name in ("x", "y", "phi"))
-    L = m * (x.diff(t) ** 2 + y.diff(t) ** 2) / 2 + J * phi.diff(t) ** 2 / 2 + m * g * sp.sin(slope) * x
+    L = (
+        m * (x.diff(t) ** 2 + y.diff(t) ** 2) / 2
+        + J * phi.diff(t) ** 2 / 2
+        + m * g * sp.sin(slope) * x
+    )
     return Textbook(t, q, L, nonholonomic=(x.diff(t) * sp.sin(phi) - y.diff(t) * sp.cos(phi),))
 
 
@@ -171,7 +213,10 @@ def sleigh():
     m, I, a = sp.symbols("m I a", positive=True)
     _, _, theta = q = tuple(sp.Function(name)(t) for name in ("x", "y", "theta"))
     dx, dy, dth = (c.diff(t) for c in q)
-    L = m * ((dx - a * sp.sin(theta) * dth) ** 2 + (dy + a * sp.cos(theta) * dth) ** 2) / 2 + I * dth**2 / 2
+    L = (
+        m * ((dx - a * sp.sin(theta) * dth) ** 2 + (dy + a * sp.cos(theta) * dth) ** 2) / 2
+        + I * dth**2 / 2
+    )
     return Textbook(t, q, L, nonholonomic=(dy * sp.cos(theta) - dx * sp.sin(theta),))
 
 
@@ -179,7 +224,11 @@ def slotted_disk():
     t = sp.Symbol("t")
     m, I, g = sp.symbols("m I g", positive=True)
     l, alpha = sp.Function("l")(t), sp.Function("alpha")(t)
-    L = m * (l.diff(t) ** 2 + l**2 * alpha.diff(t) ** 2) / 2 + I * alpha.diff(t) ** 2 / 2 - m * g * l * sp.sin(alpha)
+    L = (
+        m * (l.diff(t) ** 2 + l**2 * alpha.diff(t) ** 2) / 2
+        + I * alpha.diff(t) ** 2 / 2
+        - m * g * l * sp.sin(alpha)
+    )
     return Textbook(t, (l, alpha), L)
 
 

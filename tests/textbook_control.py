@@ -1,4 +1,6 @@
-"""Problems of optimal control with answers from elsewhere: the swing-up of 004 sections 7.2 and 8.6, Kelly's cart-pole, blocks, a satellite."""
+"""Problems of optimal control with answers from elsewhere: the swing-up of 004 sections 7.2 and
+8.6, Kelly's cart-pole, blocks, a satellite.
+"""
 
 import json
 from pathlib import Path
@@ -8,7 +10,8 @@ import numpy as np
 
 import accion as ac
 
-# Of the continuous problem by indirect shooting to 1e-12, and of the discrete one of 004 section 8.6 by another program.
+# Of the continuous problem by indirect shooting to 1e-12, and of the discrete one of 004 section
+# 8.6 by another program.
 SWING = json.loads((Path(__file__).parent / "data" / "swing_up.json").read_text())
 
 
@@ -24,18 +27,32 @@ def square(t, q, v, u, p):
 
 
 def cart_pole_lagrangian(t, q, v, p):
-    kinetic = 0.5 * (p["M"] + p["m"]) * v[0] ** 2 + p["m"] * p["l"] * v[0] * v[1] * jnp.cos(q[1]) + 0.5 * p["m"] * p["l"] ** 2 * v[1] ** 2
+    kinetic = (
+        0.5 * (p["M"] + p["m"]) * v[0] ** 2
+        + p["m"] * p["l"] * v[0] * v[1] * jnp.cos(q[1])
+        + 0.5 * p["m"] * p["l"] ** 2 * v[1] ** 2
+    )
     return kinetic - p["m"] * p["gravity"] * p["l"] * jnp.cos(q[1])
 
 
 cart_pole = ac.System(
-    cart_pole_lagrangian, ac.Euclidean(2), {"M": 1.0, "m": 0.3, "l": 0.5, "gravity": 9.81}, coordinates=("x [m]", "theta [rad]"), name="cart-pole"
+    cart_pole_lagrangian,
+    ac.Euclidean(2),
+    {"M": 1.0, "m": 0.3, "l": 0.5, "gravity": 9.81},
+    coordinates=("x [m]", "theta [rad]"),
+    name="cart-pole",
 )
 
 
 def swing_up(**changes):
     """004 section 7.2: from hanging to upright at the same place, at rest."""
-    given = {"cost": half_square, "actuated": ["x"], "start": ([0, np.pi], [0, 0]), "end": ([0, 0], [0, 0]), "duration": 2.0}
+    given = {
+        "cost": half_square,
+        "actuated": ["x"],
+        "start": ([0, np.pi], [0, 0]),
+        "end": ([0, 0], [0, 0]),
+        "duration": 2.0,
+    }
     return ac.ControlProblem(cart_pole, **(given | changes))
 
 
@@ -46,7 +63,13 @@ def swing_up_between_configurations():
 
 def kelly(**changes):
     """Kelly 2017, section 6: the angle is zero when the pole hangs."""
-    given = {"cost": square, "start": ([0, np.pi], [0, 0]), "end": ([1, 0], [0, 0]), "control_bounds": (-20, 20), "state_bounds": {"x": (-2, 2)}}
+    given = {
+        "cost": square,
+        "start": ([0, np.pi], [0, 0]),
+        "end": ([1, 0], [0, 0]),
+        "control_bounds": (-20, 20),
+        "state_bounds": {"x": (-2, 2)},
+    }
     return swing_up(**(given | changes))
 
 
@@ -60,11 +83,20 @@ def block_lagrangian(t, q, v, p):
     return 0.5 * p["m"] * v @ v
 
 
-block_system = ac.System(block_lagrangian, ac.Euclidean(1), {"m": 1.0}, coordinates=("x [m]",), name="block")
+block_system = ac.System(
+    block_lagrangian, ac.Euclidean(1), {"m": 1.0}, coordinates=("x [m]",), name="block"
+)
 
 
 def block(**changes):
-    given = {"system": block_system, "cost": half_square, "actuated": ["x"], "start": ([0.0], [0.0]), "end": ([1.0], [0.0]), "duration": 1.0}
+    given = {
+        "system": block_system,
+        "cost": half_square,
+        "actuated": ["x"],
+        "start": ([0.0], [0.0]),
+        "end": ([1.0], [0.0]),
+        "duration": 1.0,
+    }
     return ac.ControlProblem(**(given | changes))
 
 
@@ -104,14 +136,23 @@ def drag(t, q, v, p):
     return -0.8 * v
 
 
-damped_system = ac.System(block_lagrangian, ac.Euclidean(1), {"m": 1.0}, force=drag, coordinates=("x [m]",), name="damped block")
+damped_system = ac.System(
+    block_lagrangian,
+    ac.Euclidean(1),
+    {"m": 1.0},
+    force=drag,
+    coordinates=("x [m]",),
+    name="damped block",
+)
 
 
 def swelling_lagrangian(t, q, v, p):
     return 0.5 * jnp.exp(0.7 * t) * v @ v
 
 
-swelling_system = ac.System(swelling_lagrangian, ac.Euclidean(1), coordinates=("x [m]",), name="block that gains mass")
+swelling_system = ac.System(
+    swelling_lagrangian, ac.Euclidean(1), coordinates=("x [m]",), name="block that gains mass"
+)
 
 
 # ---------------------------------------------------------------- in the plane
@@ -154,7 +195,14 @@ def thrust_and_turn(t, q, p):
     return jnp.array([[jnp.cos(q[2]), 0.0], [jnp.sin(q[2]), 0.0], [0.0, 1.0]])
 
 
-skate_system = ac.System(block_lagrangian, ac.Euclidean(3), {"m": 1.0}, nonholonomic=edge, coordinates=("x [m]", "y [m]", "a [rad]"), name="skate")
+skate_system = ac.System(
+    block_lagrangian,
+    ac.Euclidean(3),
+    {"m": 1.0},
+    nonholonomic=edge,
+    coordinates=("x [m]", "y [m]", "a [rad]"),
+    name="skate",
+)
 
 
 # ---------------------------------------------------------------- groups
@@ -167,4 +215,6 @@ def body_lagrangian(t, q, v, p):
 
 
 def satellite(space=None):
-    return ac.System(body_lagrangian, space or ac.SO3(retraction="cayley"), {"I": INERTIA}, name="satellite")
+    return ac.System(
+        body_lagrangian, space or ac.SO3(retraction="cayley"), {"I": INERTIA}, name="satellite"
+    )

@@ -1,4 +1,6 @@
-"""The systems of the gallery that are controlled, as textbooks print them, with their controls: typed from paper with SymPy."""
+"""The systems of the gallery that are controlled, as textbooks print them, with their controls:
+typed from paper with SymPy.
+"""
 
 import sympy as sp
 
@@ -37,7 +39,9 @@ def skate_parking():
     x, y, phi = functions("x", "y", "phi")
     L = m * squared_speed((x, y)) / 2 + J * phi.diff(T) ** 2 / 2
     across = x.diff(T) * sp.sin(phi) - y.diff(T) * sp.cos(phi)
-    return Textbook(T, (x, y, phi), L, (drive * sp.cos(phi), drive * sp.sin(phi), turn), nonholonomic=(across,))
+    return Textbook(
+        T, (x, y, phi), L, (drive * sp.cos(phi), drive * sp.sin(phi), turn), nonholonomic=(across,)
+    )
 
 
 def satellite_attitude():
@@ -45,14 +49,25 @@ def satellite_attitude():
 
 
 def two_links():
-    """(angles, kinetic energy, centres of mass): theta1 from the vertical downwards, theta2 of the second link against the first."""
+    """(angles, kinetic energy, centres of mass): theta1 from the vertical downwards, theta2 of the
+    second link against the first.
+    """
     m1, m2, l1, c1, c2, I1, I2 = sp.symbols("m1 m2 l1 c1 c2 I1 I2")
     theta1, theta2 = functions("theta1", "theta2")
-    down = lambda angle: (sp.sin(angle), -sp.cos(angle))  # noqa: E731
+
+    def down(angle):
+        return (sp.sin(angle), -sp.cos(angle))
+
     first = tuple(c1 * x for x in down(theta1))
-    second = tuple(l1 * x + c2 * y for x, y in zip(down(theta1), down(theta1 + theta2), strict=True))
+    second = tuple(
+        l1 * x + c2 * y for x, y in zip(down(theta1), down(theta1 + theta2), strict=True)
+    )
     turning = (I1 * theta1.diff(T) ** 2 + I2 * (theta1 + theta2).diff(T) ** 2) / 2
-    return (theta1, theta2), turning + (m1 * squared_speed(first) + m2 * squared_speed(second)) / 2, m1 * first[1] + m2 * second[1]
+    return (
+        (theta1, theta2),
+        turning + (m1 * squared_speed(first) + m2 * squared_speed(second)) / 2,
+        m1 * first[1] + m2 * second[1],
+    )
 
 
 def two_link_arm():

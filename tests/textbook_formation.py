@@ -14,7 +14,11 @@ SQUARE = [(1, 2), (2, 3), (3, 4), (4, 1), (1, 3)]
 
 def page(agents, edges, letters):
     q = {i: [sp.Function(f"{letter}{i}")(t) for letter in letters] for i in range(1, agents + 1)}
-    rows = {(i, a): x.diff(t, 2) + kappa * x.diff(t) for i, axes in q.items() for a, x in enumerate(axes)}
+    rows = {
+        (i, a): x.diff(t, 2) + kappa * x.diff(t)
+        for i, axes in q.items()
+        for a, x in enumerate(axes)
+    }
     for w, (i, j) in enumerate(edges):
         z = [x - y for x, y in zip(q[i], q[j], strict=True)]
         gamma = sum(c**2 for c in z) - sp.Symbol(f"d_{w + 1}") ** 2

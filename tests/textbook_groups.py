@@ -1,4 +1,6 @@
-"""The systems of the gallery on groups as textbooks print them, in vectors: Euler's, Kirchhoff's and Newton's equations."""
+"""The systems of the gallery on groups as textbooks print them, in vectors: Euler's, Kirchhoff's
+and Newton's equations.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -63,7 +65,9 @@ def heavy_top_se3():
 
 
 def satellite():
-    """The torque 3 n^2 c x I c of the gravity gradient, c the direction of the Earth in the body."""
+    """The torque 3 n^2 c x I c of the gravity gradient, c the direction of the Earth in the
+    body.
+    """
     n = sp.Symbol("n")
     I = sp.diag(*numbers("I"))
     c = R.T * sp.Matrix([sp.cos(n * T), sp.sin(n * T), 0])
@@ -77,7 +81,9 @@ def underwater():
 
 
 def quadrotor():
-    """Newton's equations of load and drone with the tension along the rod, Euler's of the drone under its controller."""
+    """Newton's equations of load and drone with the tension along the rod, Euler's of the drone
+    under its controller.
+    """
     m, M, g, kx, kv, kr, kw = sp.symbols("load drone g kx kv kr kw")
     x, y, lam = vector("x1", "y1", "z1"), vector("x2", "y2", "z2"), sp.Function("lambda")(T)
     wanted = (m + M) * g * UP - kx * y - kv * y.diff(T)
@@ -85,14 +91,23 @@ def quadrotor():
     size = sp.sqrt(b.dot(b))
     load = m * (x.diff(T, 2) + g * UP) - lam * (x - y)
     drone = M * (y.diff(T, 2) + g * UP) + lam * (x - y) - b[2] * R * UP
-    return Page([*load, *drone, *rigid(sp.diag(*numbers("I")), kr * UP.cross(b) / size - kw * OMEGA)])
+    return Page(
+        [*load, *drone, *rigid(sp.diag(*numbers("I")), kr * UP.cross(b) / size - kw * OMEGA)]
+    )
 
 
 def rolling_disk_se2():
     m, I, J, radius = sp.symbols("m I J R")
     omega, v1, v2, psi = (sp.Function(name)(T) for name in ("omega", "v_1", "v_2", "psi"))
     lam1, lam2 = vector("lambda_1", "lambda_2")
-    return Page([J * omega.diff(T), m * (v1.diff(T) - omega * v2) - lam1, m * (v2.diff(T) + omega * v1) - lam2, I * psi.diff(T, 2) + radius * lam1])
+    return Page(
+        [
+            J * omega.diff(T),
+            m * (v1.diff(T) - omega * v2) - lam1,
+            m * (v2.diff(T) + omega * v1) - lam2,
+            I * psi.diff(T, 2) + radius * lam1,
+        ]
+    )
 
 
 GROUP_PAGES = {

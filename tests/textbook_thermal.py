@@ -1,4 +1,6 @@
-"""The thermomechanical systems of the gallery as 001 prints them, corrected: typed from paper with SymPy, apart from the functions that are run."""
+"""The thermomechanical systems of the gallery as 001 prints them, corrected: typed from paper with
+SymPy, apart from the functions that are run.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +10,9 @@ import sympy as sp
 
 @dataclass(frozen=True)
 class ThermalTextbook:
-    """The Lagrangian, and friction and heat as they reach each body: SymPy expressions in functions q_i(t) and S_a(t)."""
+    """The Lagrangian, and friction and heat as they reach each body: SymPy expressions in functions
+    q_i(t) and S_a(t).
+    """
 
     t: Any
     q: tuple[Any, ...]
@@ -19,14 +23,20 @@ class ThermalTextbook:
     external: tuple[Any, ...] | None = None
 
     def equations(self):
-        """[d/dt dL/dv_i - dL/dq_i - F_i, ..., T_a S_a' - (P_a - F_a.v), ...], zero on a motion (001 Thm 3.9)."""
+        """[d/dt dL/dv_i - dL/dq_i - F_i, ..., T_a S_a' - (P_a - F_a.v), ...], zero on a motion (001
+        Thm 3.9).
+        """
         v = [q.diff(self.t) for q in self.q]
         rows = []
         for i, q in enumerate(self.q):
-            force = sum(row[i] for row in self.friction) + (self.external[i] if self.external else 0)
+            force = sum(row[i] for row in self.friction) + (
+                self.external[i] if self.external else 0
+            )
             rows.append(sp.diff(sp.diff(self.L, v[i]), self.t) - sp.diff(self.L, q) - force)
         for a, S in enumerate(self.S):
-            gain = (self.heat[a] if self.heat else 0) - sum(f * c for f, c in zip(self.friction[a], v, strict=True))
+            gain = (self.heat[a] if self.heat else 0) - sum(
+                f * c for f, c in zip(self.friction[a], v, strict=True)
+            )
             rows.append(-sp.diff(self.L, S) * S.diff(self.t) - gain)
         return rows
 
@@ -36,7 +46,13 @@ def friction_cart():
     t = sp.Symbol("t")
     m, mu, nu, T0, S0 = sp.symbols("m mu nu T_0 S_0", positive=True)
     x, S = sp.Function("x")(t), sp.Function("S")(t)
-    return ThermalTextbook(t, (x,), (S,), m * x.diff(t) ** 2 / 2 - nu * T0 * sp.exp((S - S0) / nu), ((-mu * x.diff(t),),))
+    return ThermalTextbook(
+        t,
+        (x,),
+        (S,),
+        m * x.diff(t) ** 2 / 2 - nu * T0 * sp.exp((S - S0) / nu),
+        ((-mu * x.diff(t),),),
+    )
 
 
 def spring_in_gas():

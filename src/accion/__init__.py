@@ -1,7 +1,8 @@
 """accion: Lagrangian mechanics in continuous and in discrete time.
 
-Write one scalar function, the Lagrangian, and say what acts on it; accion gives the equations of motion, a structure-preserving
-(variational) integrator, and the conservation laws with how well they are kept. Importing it sets JAX to float64.
+Write one scalar function, the Lagrangian, and say what acts on it; accion gives the equations of
+motion, a structure-preserving (variational) integrator, and the conservation laws with how well
+they are kept. Importing it sets JAX to float64.
 """
 
 from importlib.metadata import version
@@ -10,7 +11,13 @@ from importlib.metadata import version
 from accion import _config as _config  # first: JAX reads it when it starts
 
 # isort: on
-from accion import analysis as analysis, campaign as campaign, control as control, formation as formation, thermo as thermo
+from accion import (
+    analysis as analysis,
+    campaign as campaign,
+    control as control,
+    formation as formation,
+    thermo as thermo,
+)
 from accion.boundary import connect as connect
 from accion.continuous import accelerations as accelerations, reference as reference
 from accion.control import ControlProblem as ControlProblem, optimize as optimize
@@ -44,7 +51,11 @@ from accion.spaces import (
     Product as Product,
     Torus as Torus,
 )
-from accion.symbolic import Untranslatable as Untranslatable, from_sympy as from_sympy, symbolic as symbolic
+from accion.symbolic import (
+    Untranslatable as Untranslatable,
+    from_sympy as from_sympy,
+    symbolic as symbolic,
+)
 from accion.systems import (
     DiscreteThermalSystem as DiscreteThermalSystem,
     HigherOrderSystem as HigherOrderSystem,

@@ -2,19 +2,22 @@
 
 float64. In float32 Newton's iteration stalls above the roundoff that the conservation laws need.
 
-One function for a loop. XLA on a CPU pays for each operation that it dispatches, unless it may compile a small loop into one
-function; the loops of mechanics are just above its default size (1 KiB touched in each turn). With a limit of 1 MiB a step of the double
-pendulum takes about a fifth of the time (`benchmarks/step_cost.py`), and compiles faster. XLA reads the option when the first JAX
-computation of the process runs, so `import accion` must come before it; later, results are the same, only slower.
+One function for a loop. XLA on a CPU pays for each operation that it dispatches, unless it may
+compile a small loop into one function; the loops of mechanics are just above its default size (1
+KiB touched in each turn). With a limit of 1 MiB a step of the double pendulum takes about a fifth
+of the time (`benchmarks/step_cost.py`), and compiles faster. XLA reads the option when the first
+JAX computation of the process runs, so `import accion` must come before it; later, results are the
+same, only slower.
 
 Compiled programs are kept. Compilation is most of what a short program waits for, so JAX's
-persistent cache is on: a program that ran before on this machine is loaded and not compiled again, to
-the same bits (`benchmarks/first_call.py`). It lies in the user's cache directory, `accion/compiled`
-(in `~/.cache` or XDG_CACHE_HOME; in `~/Library/Caches` on macOS; in LOCALAPPDATA on Windows). Whenever
-a program starts, what was used longest ago is removed until `LARGEST` bytes are left. ACCION_CACHE=0
-turns it off, ACCION_CACHE=FOLDER puts it elsewhere; where JAX's own cache was chosen or forbidden
-before, that choice stands. Where the folder cannot be used (no home, not writable, another user's),
-or jaxlib is older than 0.10.2, programs are compiled as if there were none.
+persistent cache is on: a program that ran before on this machine is loaded and not compiled again,
+to the same bits (`benchmarks/first_call.py`). It lies in the user's cache directory,
+`accion/compiled` (in `~/.cache` or XDG_CACHE_HOME; in `~/Library/Caches` on macOS; in LOCALAPPDATA
+on Windows). Whenever a program starts, what was used longest ago is removed until `LARGEST` bytes
+are left. ACCION_CACHE=0 turns it off, ACCION_CACHE=FOLDER puts it elsewhere; where JAX's own cache
+was chosen or forbidden before, that choice stands. Where the folder cannot be used (no home, not
+writable, another user's), or jaxlib is older than 0.10.2, programs are compiled as if there were
+none.
 """
 
 import hashlib
@@ -33,8 +36,8 @@ import jax
 LOOP_OPTION = "xla_cpu_small_while_loop_byte_threshold"
 LARGEST = 512 * 2**20  # bytes of all that is kept; the whole gallery takes about a tenth
 OFF = ("0", "off", "no", "false")
-# Before this jaxlib, XLA refused on some processors of Intel what it had compiled there, with a line for each program, and could
-# crash on macOS when it loaded a large one.
+# Before this jaxlib, XLA refused on some processors of Intel what it had compiled there, with a
+# line for each program, and could crash on macOS when it loaded a large one.
 TRUSTED = (0, 10, 2)
 
 
@@ -42,12 +45,16 @@ def configure():
     jax.config.update("jax_enable_x64", True)
     flags = os.environ.get("XLA_FLAGS", "")
     if "xla_backend_extra_options" not in flags:  # the user's own choice stands
-        os.environ["XLA_FLAGS"] = f"{flags} --xla_backend_extra_options={LOOP_OPTION}=1048576".strip()
+        os.environ["XLA_FLAGS"] = (
+            f"{flags} --xla_backend_extra_options={LOOP_OPTION}=1048576".strip()
+        )
     keep_compiled(cache_root())
 
 
 def cache_root():
-    """The folder of everything that is kept, or None where it was chosen otherwise or there is no place for it."""
+    """The folder of everything that is kept, or None where it was chosen otherwise or there is no
+    place for it.
+    """
     chosen = os.environ.get("ACCION_CACHE", "")
     options = jax.config.values
     old = tuple(int(number) for number in re.findall(r"\d+", version("jaxlib"))[:3]) < TRUSTED
@@ -57,10 +64,13 @@ def cache_root():
     if chosen:
         return Path(chosen).expanduser().absolute()
     home = Path(os.path.expanduser("~"))
-    default = {"darwin": home / "Library" / "Caches", "win32": home / "AppData" / "Local"}.get(sys.platform, home / ".cache")
+    default = {"darwin": home / "Library" / "Caches", "win32": home / "AppData" / "Local"}.get(
+        sys.platform, home / ".cache"
+    )
     named = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME", "")
     folder = Path(named) if os.path.isabs(named) else default
-    return folder / "accion" / "compiled" if folder.is_absolute() else None  # "~" stays as it is where nobody's home is known
+    # "~" stays as it is where nobody's home is known
+    return folder / "accion" / "compiled" if folder.is_absolute() else None
 
 
 def keep_compiled(root):
@@ -70,50 +80,73 @@ def keep_compiled(root):
     folder = root / f"jaxlib-{version('jaxlib')}-accion-{version('accion')}-{machine()}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # What is loaded is run: only from a folder that is the user's own. Root in a user's home shall not leave its files there.
-        if not os.access(folder, os.R_OK | os.W_OK | os.X_OK) or (hasattr(os, "getuid") and folder.stat().st_uid != os.getuid()):
+        # What is loaded is run: only from a folder that is the user's own. Root in a user's home
+        # shall not leave its files there.
+        if not os.access(folder, os.R_OK | os.W_OK | os.X_OK) or (
+            hasattr(os, "getuid") and folder.stat().st_uid != os.getuid()
+        ):
             return
         make_room(root, LARGEST)
     except OSError:
         return  # as documented above: without a place for them, programs are compiled each time
     jax.config.update("jax_compilation_cache_dir", str(folder))
-    for option, value in (("jax_persistent_cache_min_compile_time_secs", 0.0), ("jax_persistent_cache_min_entry_size_bytes", -1)):
+    for option, value in (
+        ("jax_persistent_cache_min_compile_time_secs", 0.0),
+        ("jax_persistent_cache_min_entry_size_bytes", -1),
+    ):
         if option.upper() not in os.environ:
             jax.config.update(option, value)
-    # A full disk, or a file that another process has not finished: JAX compiles instead, and would say so for each program.
-    warnings.filterwarnings("ignore", message="Error (reading|writing) persistent compilation cache entry")
+    # A full disk, or a file that another process has not finished: JAX compiles instead, and would
+    # say so for each program.
+    warnings.filterwarnings(
+        "ignore", message="Error (reading|writing) persistent compilation cache entry"
+    )
 
 
 def machine():
-    """A word for the kind of processor: what is compiled for one may not run on another, and a home may be shared by both.
+    """A word for the kind of processor: what is compiled for one may not run on another, and a home
+    may be shared by both.
 
-    JAX's own key of a program has the version of jaxlib and the options of XLA, but it is not documented to know the processor.
+    JAX's own key of a program has the version of jaxlib and the options of XLA, but it is not
+    documented to know the processor.
     """
     told = []
     try:
         with open("/proc/cpuinfo") as lines:
             for line in takewhile(str.strip, lines):  # the first of its cores, up to the empty line
-                if line.partition(":")[0].strip() in ("model name", "flags", "Features", "CPU part"):
+                if line.partition(":")[0].strip() in (
+                    "model name",
+                    "flags",
+                    "Features",
+                    "CPU part",
+                ):
                     told.append(line)
     except OSError:
         told = [platform.processor()]
-    return hashlib.sha256("\n".join([platform.system(), platform.machine(), *told]).encode()).hexdigest()[:12]
+    return hashlib.sha256(
+        "\n".join([platform.system(), platform.machine(), *told]).encode()
+    ).hexdigest()[:12]
 
 
 def make_room(root, largest):
-    """Remove what was used longest ago until the files under `root` have `largest` bytes; and empty ones, which a killed program left."""
+    """Remove what was used longest ago until the files under `root` have `largest` bytes; and empty
+    ones, which a killed program left.
+    """
     kept = []
     for path in root.glob("jaxlib-*/*-cache"):
         try:
             found = path.stat()
         except FileNotFoundError:
             continue  # another process makes room too
-        kept.append((max(found.st_atime, found.st_mtime) if found.st_size else 0.0, found.st_size, path))
+        kept.append(
+            (max(found.st_atime, found.st_mtime) if found.st_size else 0.0, found.st_size, path)
+        )
     size = sum(bytes for _, bytes, _ in kept)
     for _, bytes, path in sorted(kept):
         if size <= largest and bytes:
             break
-        with suppress(OSError):  # another process removed it, or reads it on a system that then refuses
+        # another process removed it, or reads it on a system that then refuses
+        with suppress(OSError):
             path.unlink()
         size -= bytes
 

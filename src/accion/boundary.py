@@ -1,7 +1,8 @@
 """Two-point problems: all windows at once, by Newton's method on a banded system.
 
-A window is a step, or for a system of order r any r + 1 configurations that follow each other. As in the method of finite elements, each window adds
-its derivatives D_j Ld to the equations of its nodes, and their derivatives to the matrix.
+A window is a step, or for a system of order r any r + 1 configurations that follow each other. As
+in the method of finite elements, each window adds its derivatives D_j Ld to the equations of its
+nodes, and their derivatives to the matrix.
 """
 
 from typing import Any
@@ -21,33 +22,44 @@ from accion.two_point import Ends, Path, derivatives, equations, is_held, laid_o
 
 ITERATIONS = 100
 HALVINGS = 12
-# Where rounding moves a solution by more than this part of its size, it is asked whether the system is regular at all.
+# Where rounding moves a solution by more than this part of its size, it is asked whether the system
+# is regular at all.
 LOOSE = 1e-3
 
 
-def connect(system, method, *, qa, qb, va=None, vb=None, duration, steps, t0=0.0, guess=None, params=None) -> Trajectory:
-    """The discrete trajectory from `qa` at time t0 to `qb` at time t0 + duration: stationary for the whole discrete action.
+def connect(
+    system, method, *, qa, qb, va=None, vb=None, duration, steps, t0=0.0, guess=None, params=None
+) -> Trajectory:
+    """The discrete trajectory from `qa` at time t0 to `qb` at time t0 + duration: stationary for
+    the whole discrete action.
 
         D2 Ld(q_{k-1}, q_k) + Fd^+ + D1 Ld(q_k, q_{k+1}) + Fd^- + h A^T lam_k = 0        at each inner node
 
-    with phi(t_k, q_k) = 0 at the inner nodes (holonomic), or Phi = 0 sampled on each step and L + lam_k.Phi (vakonomic, 004 eq 8.1-8.3).
+    with phi(t_k, q_k) = 0 at the inner nodes (holonomic), or Phi = 0 sampled on each step and L +
+    lam_k.Phi (vakonomic, 004 eq 8.1-8.3).
 
-    For a system of order r it is sum_j D_j Ld = 0 at q_r, ..., q_{N-r} (004 sections 8.3 and 8.4). Its ends are either `qa` and `qb` with r
-    configurations each, the first and the last ones of the trajectory, or one configuration each and the derivatives q', ..., q^(r-1) there, `va` and
-    `vb` of shape (r - 1, dim): then those of the polynomial through the first (last) r + 1 nodes are equal to them.
+    For a system of order r it is sum_j D_j Ld = 0 at q_r, ..., q_{N-r} (004 sections 8.3 and 8.4).
+    Its ends are either `qa` and `qb` with r configurations each, the first and the last ones of the
+    trajectory, or one configuration each and the derivatives q', ..., q^(r-1) there, `va` and `vb`
+    of shape (r - 1, dim): then those of the polynomial through the first (last) r + 1 nodes are
+    equal to them.
 
-    All steps are solved at once, at a cost linear in their number. `guess` is a `Trajectory` or configurations at the steps + 1 times;
-    without it, the straight line. There may be several solutions: it is the one that Newton's method reaches from the guess. Failure
-    raises `ConnectFailed`.
+    All steps are solved at once, at a cost linear in their number. `guess` is a `Trajectory` or
+    configurations at the steps + 1 times; without it, the straight line. There may be several
+    solutions: it is the one that Newton's method reaches from the guess. Failure raises
+    `ConnectFailed`.
     """
     system = inputs.check_system(system, method, params)
     system.check()
     if isinstance(system, Entropic):
-        raise ValueError("connect does not support thermal systems: heat has a direction of time, and entropy no second end. Use simulate.")
+        raise ValueError(
+            "connect does not support thermal systems: heat has a direction of time, and entropy no"
+            " second end. Use simulate."
+        )
     if isinstance(system, System) and system.nonholonomic is not None:
         raise ValueError(
-            "a nonholonomic system has no two-point problem: its velocities have fewer degrees of freedom than qb, so two given ends "
-            "are too many conditions. Simulate it from one end."
+            "a nonholonomic system has no two-point problem: its velocities have fewer degrees of"
+            " freedom than qb, so two given ends are too many conditions. Simulate it from one end."
         )
     r = order(system)
     steps = inputs.whole(steps, "steps", 2 * r)
@@ -74,14 +86,29 @@ def check_ends(system, qa, qb, va, vb):
     if (va is None) != (vb is None):
         raise ValueError("give derivatives at both ends, va and vb, or at none.")
     if va is not None and r == 1:
-        raise ValueError("va and vb belong to systems of order 2 or more; a system of order 1 is determined by qa and qb.")
+        raise ValueError(
+            "va and vb belong to systems of order 2 or more; a system of order 1 is determined by"
+            " qa and qb."
+        )
     if r == 1:
-        return Ends(inputs.stacked([space.check(qa, "qa")]), inputs.stacked([space.check(qb, "qb")]), None, None)
+        return Ends(
+            inputs.stacked([space.check(qa, "qa")]),
+            inputs.stacked([space.check(qb, "qb")]),
+            None,
+            None,
+        )
     if va is None:
-        return Ends(inputs.check_configurations(space, qa, r, "qa"), inputs.check_configurations(space, qb, r, "qb"), None, None)
+        return Ends(
+            inputs.check_configurations(space, qa, r, "qa"),
+            inputs.check_configurations(space, qb, r, "qb"),
+            None,
+            None,
+        )
     words = f"q', ..., q^(r-1) of a system of order r = {r}"
     va, vb = (inputs.check_rows(v, r - 1, n, name, words) for v, name in ((va, "va"), (vb, "vb")))
-    return Ends(inputs.stacked([space.check(qa, "qa")]), inputs.stacked([space.check(qb, "qb")]), va, vb)
+    return Ends(
+        inputs.stacked([space.check(qa, "qa")]), inputs.stacked([space.check(qb, "qb")]), va, vb
+    )
 
 
 def check_on_constraint(system, t, q, name):
@@ -89,7 +116,8 @@ def check_on_constraint(system, t, q, name):
         off = float(jnp.max(jnp.abs(system.holonomic(t, q, system.params))))
         if off > 1e-8:
             raise ValueError(
-                f"{name} is off the constraint of {system.name} by {off:.3g}. Move it there: accion.project(system, {name}, v, t={float(t):g})."
+                f"{name} is off the constraint of {system.name} by {off:.3g}. Move it there:"
+                f" accion.project(system, {name}, v, t={float(t):g})."
             )
 
 
@@ -101,7 +129,9 @@ def first_path(system, t0, h, ends, steps, guess):
         x = space.local(first(ends.qa), last(ends.qb))
         q = jax.vmap(lambda s: space.retract(first(ends.qa), s * x))(jnp.linspace(0, 1, steps + 1))
         if isinstance(system, System) and system.holonomic is not None:
-            q, _ = jax.vmap(lambda t, q: nodes.project_at(system, t, q, jnp.zeros(space.dim)))(times, q)
+            q, _ = jax.vmap(lambda t, q: nodes.project_at(system, t, q, jnp.zeros(space.dim)))(
+                times, q
+            )
     else:
         q = guess.q if isinstance(guess, Trajectory) else guess
         q = jax.tree.map(lambda a: jnp.asarray(a, dtype=float), q)
@@ -109,15 +139,25 @@ def first_path(system, t0, h, ends, steps, guess):
             raise ValueError(f"guess must have a configuration at each of the {steps + 1} times.")
         space.check(jax.tree.map(lambda leaf: leaf[0], q), "guess[0]")
     if not all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(q)):
-        message = "no path on the constraint was found between qa and qb to start from; pass one as guess=."
+        message = (
+            "no path on the constraint was found between qa and qb to start from; pass one as"
+            " guess=."
+        )
         raise ConnectFailed(message, residual=float("nan"), t=float(t0))
     # The ends are the given ones, whatever the guess says.
-    q = jax.tree.map(lambda a, head, tail: a.at[: len(head)].set(head).at[len(a) - len(tail) :].set(tail), q, ends.qa, ends.qb)
+    q = jax.tree.map(
+        lambda a, head, tail: a.at[: len(head)].set(head).at[len(a) - len(tail) :].set(tail),
+        q,
+        ends.qa,
+        ends.qb,
+    )
     return Path(q, all_increments(space, q), lam)
 
 
 def all_increments(space, q):
-    return jax.vmap(space.local)(jax.tree.map(lambda a: a[:-1], q), jax.tree.map(lambda a: a[1:], q))
+    return jax.vmap(space.local)(
+        jax.tree.map(lambda a: a[:-1], q), jax.tree.map(lambda a: a[1:], q)
+    )
 
 
 # ---------------------------------------------------------------- Newton's method
@@ -129,13 +169,27 @@ def newton(system, method, t0, h, steps, path, ends):
     error, how = off(problem, path, ends), f"in {ITERATIONS} iterations"
     for i in range(ITERATIONS):
         extent = 1 + max(float(jnp.max(jnp.abs(leaf))) for leaf in jax.tree.leaves(path.q))
-        step = linear_step(system, equations(*problem, path, ends), derivatives(*problem, path, ends), steps, extent)
+        step = linear_step(
+            system,
+            equations(*problem, path, ends),
+            derivatives(*problem, path, ends),
+            steps,
+            extent,
+        )
         if step.x is None:
-            scale, relative, how = 0.0, np.inf, f"after {i} iterations, where Newton's matrix is singular (too symmetric a guess, or conjugate ends)"
+            scale, relative, how = (
+                0.0,
+                np.inf,
+                (
+                    f"after {i} iterations, where Newton's matrix is singular (too symmetric a"
+                    " guess, or conjugate ends)"
+                ),
+            )
         else:
             path, error, scale, change = improved(problem, path, ends, step, error)
             relative = float(jnp.max(jnp.abs(change[0])) / extent)
-        # Where the step leads nowhere the path may solve the equations all the same: the ends may allow many such paths.
+        # Where the step leads nowhere the path may solve the equations all the same: the ends may
+        # allow many such paths.
         if (scale == 1.0 and relative < 1e-9) or (scale == 0.0 and step.solved):
             if step.x is None or step.sway > LOOSE * extent:
                 check_regular(system, t0, h, steps, path)
@@ -146,15 +200,18 @@ def newton(system, method, t0, h, steps, path, ends):
     balance, _ = equations(*problem, path, ends)
     t = float(t0 + int(np.argmax(np.max(np.abs(np.asarray(balance)), axis=1))) * h)
     raise ConnectFailed(
-        f"no trajectory between qa and qb was found {how}; the equations are off by {error:.3g}, most at t = {t:.4g}. "
-        "Pass a better guess= (a solution with a shorter duration or fewer steps), or check that one exists.",
+        f"no trajectory between qa and qb was found {how}; the equations are off by {error:.3g},"
+        f" most at t = {t:.4g}. Pass a better guess= (a solution with a shorter duration or fewer"
+        " steps), or check that one exists.",
         residual=error,
         t=t,
     )
 
 
 def check_regular(system, t0, h, steps, path):
-    """Raise ValueError where the system is regular nowhere on the path: its ends then do not determine it."""
+    """Raise ValueError where the system is regular nowhere on the path: its ends then do not
+    determine it.
+    """
     K = np.asarray(regularity(*laid_out(system, t0, h, steps, path)[:2]))
     finite = K[np.all(np.isfinite(K), axis=(1, 2))]
     if len(finite) and all(relative_rank(each, system.space.dim)[0] < len(each) for each in finite):
@@ -163,7 +220,9 @@ def check_regular(system, t0, h, steps, path):
 
 @small_map
 def regularity(fixed, row):
-    """The matrix that is to be regular, on a window: d2L/dv2, of order r by q^(r), bordered by the constraints."""
+    """The matrix that is to be regular, on a window: d2L/dv2, of order r by q^(r), bordered by the
+    constraints.
+    """
     (system, h), (t, q, x, lam) = fixed, row
     lam = lam if system.vakonomic is not None else None
     if isinstance(system, HigherOrderSystem):
@@ -183,9 +242,11 @@ def off(problem, path, ends):
 
 
 def improved(problem, path, ends, step, error):
-    """What `damped` returns, and the change: that of the step or, where it does not help, without its weakest directions if that does.
+    """What `damped` returns, and the change: that of the step or, where it does not help, without
+    its weakest directions if that does.
 
-    Where solutions form a family, as geodesics between the poles of a sphere do, Newton's steps wander along it.
+    Where solutions form a family, as geodesics between the poles of a sphere do, Newton's steps
+    wander along it.
     """
     system, steps = problem[0], problem[-1]
     change = parted(system, steps, step.x)
@@ -200,20 +261,25 @@ def improved(problem, path, ends, step, error):
 
 
 def parted(system, steps, x):
-    """The displacements of nodes and the changes of multipliers in a solution of the banded system."""
+    """The displacements of nodes and the changes of multipliers in a solution of the banded
+    system.
+    """
     x = x.reshape(steps + 1, -1)
     count = len(x) - order(system) if system.vakonomic is not None else len(x)
     return jnp.asarray(x[:, : system.space.dim]), jnp.asarray(x[:count, system.space.dim :])
 
 
 def damped(problem, path, ends, change, error):
-    """The path after as much of the step as does not make the residual much larger; its residual and the part taken, 0 if none was good."""
+    """The path after as much of the step as does not make the residual much larger; its residual
+    and the part taken, 0 if none was good.
+    """
     system, scale = problem[0], 1.0
     for _ in range(HALVINGS):
         e, dlam = change
         new = moved(system.space, path, scale * e, scale * dlam)
         left = off(problem, new, ends)
-        # Far from a solution a full step may pass through larger residuals; near it, rounding lets them grow a little.
+        # Far from a solution a full step may pass through larger residuals; near it, rounding lets
+        # them grow a little.
         if np.isfinite(left) and left <= max(2.0 * error, 1e-9):
             return new, left, scale
         scale /= 2
@@ -222,16 +288,23 @@ def damped(problem, path, ends, change, error):
 
 @jax.jit(static_argnums=0)
 def moved(space, path, e, dlam):
-    """The path after displacements of its nodes. Where increments add up they take theirs, without loss."""
+    """The path after displacements of its nodes.
+
+    Where increments add up they take theirs, without loss.
+    """
     q = jax.vmap(space.retract)(path.q, e)
-    return Path(q, path.x + (e[1:] - e[:-1]) if space.flat else all_increments(space, q), path.lam + dlam)
+    return Path(
+        q, path.x + (e[1:] - e[:-1]) if space.flat else all_increments(space, q), path.lam + dlam
+    )
 
 
 def linear_step(system, residual, jacobians, steps, extent):
-    """The Newton correction, displacements of all nodes and multipliers in one vector (see `parted`); `extent` is the size of configurations.
+    """The Newton correction, displacements of all nodes and multipliers in one vector (see
+    `parted`); `extent` is the size of configurations.
 
-    A block for each node: its displacement, then the multipliers of the window that it begins (vakonomic) or its own (holonomic). What is
-    not unknown, the nodes at the ends and multipliers that do not exist, has an equation 1 x = 0 and is in no other. Solved by LAPACK with pivoting.
+    A block for each node: its displacement, then the multipliers of the window that it begins
+    (vakonomic) or its own (holonomic). What is not unknown, the nodes at the ends and multipliers
+    that do not exist, has an equation 1 x = 0 and is in no other. Solved by LAPACK with pivoting.
     """
     r, n, m = order(system), system.space.dim, system.multipliers
     balance, closed = (np.asarray(a) for a in residual)
@@ -266,7 +339,9 @@ def linear_step(system, residual, jacobians, steps, extent):
         for s in range(r - 1):
             for j in range(1, r + 1):
                 band.add(np.array([1 + s]), np.array([j]), of_ends[0][s, :, j][None])
-                band.add(np.array([steps - 1 - s]), np.array([steps - j]), of_ends[1][s, :, r - j][None])
+                band.add(
+                    np.array([steps - 1 - s]), np.array([steps - j]), of_ends[1][s, :, r - j][None]
+                )
     right[:, :n] = -balance
     if m:
         right[: len(closed), n:] = -closed
@@ -279,11 +354,17 @@ def linear_step(system, residual, jacobians, steps, extent):
 def collect(system, method, t0, h, steps, path, iterations):
     t = t0 + h * jnp.arange(steps + 1)
     G, x = pieces(system, method, t0, h, steps, path), path.x
-    done: Any = {"success": jnp.array(True), "steps_completed": jnp.array(steps), "iterations": jnp.full(steps + 1, iterations)}
+    done: Any = {
+        "success": jnp.array(True),
+        "steps_completed": jnp.array(steps),
+        "iterations": jnp.full(steps + 1, iterations),
+    }
     done |= {"t": t, "q": path.q, "h": h, "system": system, "method": method}
     if isinstance(system, HigherOrderSystem):
         (p, jets, lam), nodal = shown(system, t, path.q, h, steps, np.asarray(G), np.asarray(x))
-        return Trajectory(p=p, jets=jets, lam=lam if system.multipliers else None, nodal=nodal, **done)
+        return Trajectory(
+            p=p, jets=jets, lam=lam if system.multipliers else None, nodal=nodal, **done
+        )
     p, guess, lam = jnp.concatenate([-G[:1, 0], G[:, 1]]), jnp.concatenate([x[:1], x]) / h, None
     if system.constraint is not None:
         guess, p, lam = rows(nodes.node, False, system, t, path.q, p, guess)
@@ -291,10 +372,12 @@ def collect(system, method, t0, h, steps, path, iterations):
 
 
 def shown(system, t, q, h, steps, G, x):
-    """(p, jets, lam) at each node of a trajectory of higher order, and the `Nodal` that they are from.
+    """(p, jets, lam) at each node of a trajectory of higher order, and the `Nodal` that they are
+    from.
 
-    It has the r nodes that begin there (near the end, the last r) and their momenta.
-    The momentum of a node is what the windows before add to it; at the first r nodes, minus what those from there on do.
+    It has the r nodes that begin there (near the end, the last r) and their momenta. The momentum
+    of a node is what the windows before add to it; at the first r nodes, minus what those from
+    there on do.
     """
     r, space = system.order, system.space
     start = np.minimum(np.arange(steps + 1), steps + 1 - r)
@@ -302,10 +385,23 @@ def shown(system, t, q, h, steps, G, x):
     for k, s in enumerate(start):
         for j in range(r):
             i = s + j
-            P[k, j] = -sum(G[w, i - w] for w in range(s, i + 1)) if i < r else sum(G[w, i - w] for w in range(i - r, s))
-    d = np.stack([windows.differencing(r) @ x[min(s, steps - r) : min(s, steps - r) + r] for s in start])
-    # The last r nodes have no increment after them: their differences are those of the r - 1 before.
-    own = np.stack([windows.differencing(r - 1) @ x[s : s + r - 1] for s in start]) if r > 1 else np.zeros((steps + 1, 0, space.dim))
+            P[k, j] = (
+                -sum(G[w, i - w] for w in range(s, i + 1))
+                if i < r
+                else sum(G[w, i - w] for w in range(i - r, s))
+            )
+    d = np.stack(
+        [windows.differencing(r) @ x[min(s, steps - r) : min(s, steps - r) + r] for s in start]
+    )
+    # The last r nodes have no increment after them: their differences are those of the r - 1
+    # before.
+    own = (
+        np.stack([windows.differencing(r - 1) @ x[s : s + r - 1] for s in start])
+        if r > 1
+        else np.zeros((steps + 1, 0, space.dim))
+    )
     ahead = np.arange(steps + 1.0) - start
-    found = rows(higher.seen, False, system, t, q, P, own, d[:, -1], np.full(steps + 1, float(h)), ahead)
+    found = rows(
+        higher.seen, False, system, t, q, P, own, d[:, -1], np.full(steps + 1, float(h)), ahead
+    )
     return found, jax.tree.map(jnp.asarray, higher.Nodal(P, own, ahead))

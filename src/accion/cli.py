@@ -1,5 +1,6 @@
-"""The command line: `accion list`, `accion run NAME`, `accion equations NAME`, `accion reproduce [NAME ...]`, `accion campaign FILE`,
-`accion attraction SHAPE`."""
+"""The command line: `accion list`, `accion run NAME`, `accion equations NAME`, `accion reproduce
+[NAME ...]`, `accion campaign FILE`, `accion attraction SHAPE`.
+"""
 
 import time
 from contextlib import nullcontext
@@ -24,7 +25,9 @@ app = typer.Typer(
 console = Console()
 METHODS = ("LeftRectangle", "RightRectangle", "Midpoint", "Trapezoid", "Alpha")
 SHAPES = ("square", "hexagon")  # planar ones, functions of accion.formation.shapes
-CHOICE = f"{', '.join(METHODS)}; Alpha as Alpha:0.3, and for a thermal system EnergyConsistent:Midpoint"
+CHOICE = (
+    f"{', '.join(METHODS)}; Alpha as Alpha:0.3, and for a thermal system EnergyConsistent:Midpoint"
+)
 
 
 def fail(message) -> NoReturn:
@@ -34,7 +37,9 @@ def fail(message) -> NoReturn:
 
 
 @app.callback(invoke_without_command=True)
-def main(show_version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False):
+def main(
+    show_version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+):
     if show_version:
         from importlib.metadata import version
 
@@ -47,10 +52,20 @@ def list_systems():
     """The systems of the gallery, with their parameters."""
     from accion.gallery import ENTRIES
 
-    table = Table(Column("name", no_wrap=True), "system", "source", "method, h, steps", "parameters")
+    table = Table(
+        Column("name", no_wrap=True), "system", "source", "method, h, steps", "parameters"
+    )
     for entry in ENTRIES.values():
-        params = ", ".join(f"{key}={written(value)}" for key, value in (entry.system.params or {}).items())
-        table.add_row(entry.name, entry.title, entry.source, f"{type(entry.method).__name__}, {entry.h:g}, {entry.steps}", params)
+        params = ", ".join(
+            f"{key}={written(value)}" for key, value in (entry.system.params or {}).items()
+        )
+        table.add_row(
+            entry.name,
+            entry.title,
+            entry.source,
+            f"{type(entry.method).__name__}, {entry.h:g}, {entry.steps}",
+            params,
+        )
     console.print(table)
 
 
@@ -58,13 +73,32 @@ def list_systems():
 def run(
     name: Annotated[str, typer.Argument(help="A system of the gallery; see `accion list`.")],
     method: Annotated[str | None, typer.Option(help=f"One of {CHOICE}.")] = None,
-    h: Annotated[float | None, typer.Option(help="The time step [s]; not where the duration is given by a control problem.")] = None,
+    h: Annotated[
+        float | None,
+        typer.Option(
+            help="The time step [s]; not where the duration is given by a control problem."
+        ),
+    ] = None,
     steps: Annotated[int | None, typer.Option(help="How many steps.")] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", help="param=value; may be repeated.")] = None,
-    out: Annotated[Path | None, typer.Option(help="A new folder for the trajectory, or the optimal control, (Zarr) and its figure.")] = None,
-    animate: Annotated[float | None, typer.Option(help="Also a moving picture (GIF) of so many seconds, in the folder of --out.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="param=value; may be repeated.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="A new folder for the trajectory, or the optimal control, (Zarr) and its figure."
+        ),
+    ] = None,
+    animate: Annotated[
+        float | None,
+        typer.Option(
+            help="Also a moving picture (GIF) of so many seconds, in the folder of --out."
+        ),
+    ] = None,
 ):
-    """Simulate one system of the gallery, or find its optimal control where it has a control problem."""
+    """Simulate one system of the gallery, or find its optimal control where it has a control
+    problem.
+    """
     from accion.errors import OptimizeFailed, StepFailed
     from accion.gallery import find
     from accion.gallery.base import run as run_entry
@@ -76,7 +110,10 @@ def run(
         if out is not None and out.exists():
             raise FileExistsError(f"{out} exists; choose a new folder.")
         if animate is not None and (out is None or not animate > 0):
-            raise ValueError("--animate needs --out, the folder that it is written to, and a number of seconds above zero.")
+            raise ValueError(
+                "--animate needs --out, the folder that it is written to, and a number of seconds"
+                " above zero."
+            )
         if out is not None:
             out.mkdir(parents=True)
         begin = time.perf_counter()
@@ -97,10 +134,17 @@ def run(
 @app.command()
 def equations(
     name: Annotated[str, typer.Argument(help="A system of the gallery; see `accion list`.")],
-    method: Annotated[str | None, typer.Option(help=f"Also the discrete equations of one of {', '.join(METHODS)}; Alpha as Alpha:0.3.")] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Also the discrete equations of one of {', '.join(METHODS)}; Alpha as Alpha:0.3."
+        ),
+    ] = None,
     latex: Annotated[bool, typer.Option("--latex", help="As LaTeX.")] = False,
 ):
-    """The equations of one system of the gallery: Lagrangian, motion, momenta, energy, what is conserved."""
+    """The equations of one system of the gallery: Lagrangian, motion, momenta, energy, what is
+    conserved.
+    """
     from accion.gallery import find
     from accion.gallery.base import equations_of
     from accion.symbolic import symbolic
@@ -116,17 +160,34 @@ def equations(
 
 @app.command()
 def reproduce(
-    names: Annotated[list[str] | None, typer.Argument(help="Systems of the gallery; all of them where none is named.")] = None,
-    out: Annotated[Path, typer.Option(help="The folder of the report; files of yours in it are left alone.")] = Path("report"),
-    jobs: Annotated[int | None, typer.Option(help="How many systems run at once; the cores, at most 3, where it is not said.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Three systems, for a first look.")] = False,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Systems of the gallery; all of them where none is named."),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(help="The folder of the report; files of yours in it are left alone.")
+    ] = Path("report"),
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            help="How many systems run at once; the cores, at most 3, where it is not said."
+        ),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Three systems, for a first look.")
+    ] = False,
 ):
-    """Simulate the gallery, compare every number with its reference, and write report/index.html. Exit code 1 if any differs."""
+    """Simulate the gallery, compare every number with its reference, and write report/index.html.
+
+    Exit code 1 if any differs.
+    """
     from accion import gallery, report
 
     try:
         if quick and names:
-            raise ValueError("--quick chooses the systems by itself; name them or pass --quick, not both.")
+            raise ValueError(
+                "--quick chooses the systems by itself; name them or pass --quick, not both."
+            )
         if jobs is not None and jobs < 1:
             raise ValueError(f"jobs must be a number of processes, at least 1; got {jobs}.")
         chosen = list(dict.fromkeys(names or (gallery.QUICK if quick else gallery.NAMES)))
@@ -137,29 +198,45 @@ def reproduce(
     begin, lines = time.perf_counter(), Lines(len(chosen))
     try:
         with lines:
-            results = report.reproduce(chosen, out, jobs=jobs or report.default_jobs(), find=gallery.find, tell=lines.tell)
+            results = report.reproduce(
+                chosen, out, jobs=jobs or report.default_jobs(), find=gallery.find, tell=lines.tell
+            )
     except OSError as error:
         fail(error)
     except KeyboardInterrupt:
-        done = f"what was done is in {out / 'index.html'}" if lines.ended else "no system had ended, nothing was written"
+        done = (
+            f"what was done is in {out / 'index.html'}"
+            if lines.ended
+            else "no system had ended, nothing was written"
+        )
         Console(stderr=True).print(f"interrupted; {done}", highlight=False, soft_wrap=True)
         raise typer.Exit(130) from None
-    good, used = sum(result.passed for result in results), sum(result.processor for result in results)
+    good, used = (
+        sum(result.passed for result in results),
+        sum(result.processor for result in results),
+    )
     console.print(
         f"{good} of {len(results)} systems PASS; {time.perf_counter() - begin:.0f} s, {used:.0f} s of the processor, "
         f"processes of at most {max(result.memory for result in results) / 2**20:.0f} MiB. written: {out / 'index.html'}",
-        highlight=False, soft_wrap=True,
-    )  # fmt: skip
+        highlight=False,
+        soft_wrap=True,
+    )
     if good < len(results):
         raise typer.Exit(1)
 
 
 class Lines:
-    """A line for each system as it ends, and on a terminal a bar under them that shows what runs."""
+    """A line for each system as it ends, and on a terminal a bar under them that shows what
+    runs.
+    """
 
     def __init__(self, total):
         self.running, self.ended = [], 0
-        self.bar = progress_bar("gallery", total) if console.is_terminal else nullcontext(lambda amount, now: None)
+        self.bar = (
+            progress_bar("gallery", total)
+            if console.is_terminal
+            else nullcontext(lambda amount, now: None)
+        )
 
     def __enter__(self):
         self.advance = self.bar.__enter__()
@@ -174,23 +251,45 @@ class Lines:
         else:
             self.running.remove(name)
             self.ended += 1
-            word, said = ("[green]PASS[/green]", f"{result.agreeing} numbers agree") if result.passed else ("[red]FAIL[/red]", result.reason)
-            console.print(f"{name:<22} {word} {result.seconds:6.1f} s  {escape(said)}", highlight=False, soft_wrap=True)
+            word, said = (
+                ("[green]PASS[/green]", f"{result.agreeing} numbers agree")
+                if result.passed
+                else ("[red]FAIL[/red]", result.reason)
+            )
+            console.print(
+                f"{name:<22} {word} {result.seconds:6.1f} s  {escape(said)}",
+                highlight=False,
+                soft_wrap=True,
+            )
         self.advance(result is not None, ", ".join(self.running))
 
 
 @app.command()
 def campaign(
-    file: Annotated[Path, typer.Argument(help="A TOML file: system, method, plan, reductions, store; see `accion.campaign.file`.")],
-    scheduler: Annotated[str | None, typer.Option(help="The address of a Dask scheduler; without it, this machine.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin again where another campaign is stored.")] = False,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A TOML file: system, method, plan, reductions, store; see `accion.campaign.file`."
+        ),
+    ],
+    scheduler: Annotated[
+        str | None, typer.Option(help="The address of a Dask scheduler; without it, this machine.")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Begin again where another campaign is stored.")
+    ] = False,
 ):
-    """Run many simulations, as a file says. Interrupted, it goes on where it was when it is run again."""
+    """Run many simulations, as a file says.
+
+    Interrupted, it goes on where it was when it is run again.
+    """
     from accion.campaign import file as files, summary
     from accion.gallery import find
 
     try:
-        console.print(summary(files.run(file, find, parse_method, scheduler, overwrite)), highlight=False)
+        console.print(
+            summary(files.run(file, find, parse_method, scheduler, overwrite)), highlight=False
+        )
     except (ValueError, OSError, ImportError) as error:
         fail(error)
 
@@ -201,25 +300,41 @@ def attraction(
     out: Annotated[Path, typer.Option(help="A new folder for the result (Zarr) and its map.")],
     agent: Annotated[int, typer.Option(help="The agent that is moved, from 1.")] = 1,
     size: Annotated[int, typer.Option(help="Points of the grid on each axis.")] = 60,
-    scale: Annotated[float, typer.Option(help="The size of the shape: the side of the square, the radius of the hexagon [m].")] = 5.0,
-    width: Annotated[float, typer.Option(help="How far from its own place the agent is moved [m].")] = 15.0,
+    scale: Annotated[
+        float,
+        typer.Option(
+            help="The size of the shape: the side of the square, the radius of the hexagon [m]."
+        ),
+    ] = 5.0,
+    width: Annotated[
+        float, typer.Option(help="How far from its own place the agent is moved [m].")
+    ] = 15.0,
     damping: Annotated[float, typer.Option(help="kappa [1/s].")] = 13.0,
     h: Annotated[float, typer.Option(help="The time step [s].")] = 0.014,
     steps: Annotated[int, typer.Option(help="How many steps.")] = 357,
-    finer: Annotated[int, typer.Option(help="How often the grid is refined near the boundaries.")] = 0,
+    finer: Annotated[
+        int, typer.Option(help="How often the grid is refined near the boundaries.")
+    ] = 0,
 ):
-    """Place one agent of a planar shape over a grid and see where the formation goes: a map of the region of attraction (002 section 6.4)."""
+    """Place one agent of a planar shape over a grid and see where the formation goes: a map of the
+    region of attraction (002 section 6.4).
+    """
     from accion import formation
     from accion.folders import replacing
     from accion.plot import save_figure
 
     try:
         if shape not in SHAPES:
-            raise ValueError(f"there is no planar shape {shape!r}. Try one of: {', '.join(SHAPES)}.")
+            raise ValueError(
+                f"there is no planar shape {shape!r}. Try one of: {', '.join(SHAPES)}."
+            )
         if out.exists():
             raise FileExistsError(f"{out} exists; choose a new folder.")
         if size < 2 or not width > 0 or not scale > 0:
-            raise ValueError(f"size must be at least 2, width and scale positive; got {size}, {width} and {scale}.")
+            raise ValueError(
+                f"size must be at least 2, width and scale positive; got {size}, {width} and"
+                f" {scale}."
+            )
         edges, positions = getattr(formation.shapes, shape)(scale)
         if not 1 <= agent <= len(positions):
             raise ValueError(f"agent must be a number from 1 to {len(positions)}; got {agent}.")
@@ -241,7 +356,11 @@ def attraction(
     for i, words in enumerate(formation.OUTCOMES):
         console.print(f"{words}: {np.mean(outcome == i):.1%}", highlight=False)
     runs = int(ds["computed"].sum())
-    console.print(f"{runs} runs of {steps} steps in the last grid; {seconds:.1f} s in all, with compilation. written: {out}", highlight=False)
+    console.print(
+        f"{runs} runs of {steps} steps in the last grid; {seconds:.1f} s in all, with compilation."
+        f" written: {out}",
+        highlight=False,
+    )
 
 
 def written(value):
@@ -260,7 +379,10 @@ def parse_method(text):
     if name not in METHODS:
         raise ValueError(f"there is no method {text!r} to choose here. Try one of: {CHOICE}.")
     if (name == "Alpha") != bool(argument):
-        raise ValueError(f"{name} takes {'a number, as in Alpha:0.3' if name == 'Alpha' else 'no argument'}; got {text!r}.")
+        raise ValueError(
+            f"{name} takes {'a number, as in Alpha:0.3' if name == 'Alpha' else 'no argument'}; got"
+            f" {text!r}."
+        )
     return getattr(methods, name)(*([parse_number(argument)] if argument else []))
 
 
@@ -270,9 +392,14 @@ def parse_settings(params, settings):
     for text in settings:
         key, _, value = text.partition("=")
         if key not in params:
-            raise ValueError(f"{text!r} sets no parameter of this system. Try one of: {', '.join(params)}.")
+            raise ValueError(
+                f"{text!r} sets no parameter of this system. Try one of: {', '.join(params)}."
+            )
         if np.ndim(params[key]):
-            raise ValueError(f"{key} is an array of shape {np.shape(params[key])}; only single numbers are set here. Use the library for it.")
+            raise ValueError(
+                f"{key} is an array of shape {np.shape(params[key])}; only single numbers are set"
+                " here. Use the library for it."
+            )
         params[key] = parse_number(value)
     return params
 
@@ -300,15 +427,21 @@ def describe(traj, seconds):
     E, table = traj.energy(), ends_of(traj)
     if traj.S is not None:
         frame = traj.system.frame
-        thermal = zip(frame.names, frame.temperatures, np.atleast_2d(traj.S.T), np.atleast_2d(traj.temperature().T), strict=True)
+        thermal = zip(
+            frame.names,
+            frame.temperatures,
+            np.atleast_2d(traj.S.T),
+            np.atleast_2d(traj.temperature().T),
+            strict=True,
+        )
         for name, hot, S, T in thermal:
             table.add_row(escape(name), f"{S[0]:.9g}", f"{S[-1]:.9g}")
             table.add_row(escape(hot), f"{T[0]:.9g}", f"{T[-1]:.9g}")
     table.add_row("energy", f"{float(E[0]):.9g}", f"{float(E[-1]):.9g}")
     console.print(table)
     console.print(
-        f"{int(traj.steps_completed)} steps of {float(traj.h):g} s; at most {int(traj.iterations.max())} Newton iterations; "
-        f"{seconds:.2f} s with compilation.",
+        f"{int(traj.steps_completed)} steps of {float(traj.h):g} s; at most"
+        f" {int(traj.iterations.max())} Newton iterations; {seconds:.2f} s with compilation.",
         highlight=False,
     )
 
@@ -316,14 +449,20 @@ def describe(traj, seconds):
 def describe_control(solution, seconds):
     """What a person wants to know first of an optimal control."""
     table = ends_of(solution.trajectory)
-    for name, first, last in zip(solution.problem.controls, solution.u[0], solution.u[-1], strict=True):
+    for name, first, last in zip(
+        solution.problem.controls, solution.u[0], solution.u[-1], strict=True
+    ):
         table.add_row(escape(name), f"{first:.9g}", f"{last:.9g}")
     console.print(table)
     if len(solution.optima) > 1:
-        console.print(f"costs of the local optima: {', '.join(f'{s.cost:.6g}' for s in solution.optima)}", highlight=False)
+        console.print(
+            f"costs of the local optima: {', '.join(f'{s.cost:.6g}' for s in solution.optima)}",
+            highlight=False,
+        )
     console.print(
-        f"cost {solution.cost:.9g} on {solution.steps} steps; {solution.message} in {solution.iterations} iterations of {solution.solver}; "
-        f"{solution.checked()}; {seconds:.2f} s with compilation.",
+        f"cost {solution.cost:.9g} on {solution.steps} steps; {solution.message} in"
+        f" {solution.iterations} iterations of {solution.solver}; {solution.checked()};"
+        f" {seconds:.2f} s with compilation.",
         highlight=False,
     )
 

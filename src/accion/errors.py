@@ -6,8 +6,8 @@ from typing import Any
 class StepFailed(RuntimeError):
     """A time step whose equations were not solved.
 
-    Attributes: `step` (its number, from 0), `t` (its time), `residual` (what was left of the equations), `trajectory` (the run up to
-    the last good step, NaN after it).
+    Attributes: `step` (its number, from 0), `t` (its time), `residual` (what was left of the
+    equations), `trajectory` (the run up to the last good step, NaN after it).
     """
 
     def __init__(self, message, *, step: int, t: float, residual: float, trajectory: Any = None):
@@ -19,7 +19,10 @@ class StepFailed(RuntimeError):
 
 
 class ConnectFailed(RuntimeError):
-    """A two-point problem that was not solved. Attributes: `residual` of the equations, and `t`, where it is largest."""
+    """A two-point problem that was not solved.
+
+    Attributes: `residual` of the equations, and `t`, where it is largest.
+    """
 
     def __init__(self, message, *, residual: float, t: float):
         RuntimeError.__init__(self, message)
@@ -28,7 +31,10 @@ class ConnectFailed(RuntimeError):
 
 
 class OptimizeFailed(RuntimeError):
-    """A control problem that was not solved. Attributes: `found`, where the solver ended; `solution`, the controls there, or None."""
+    """A control problem that was not solved.
+
+    Attributes: `found`, where the solver ended; `solution`, the controls there, or None.
+    """
 
     def __init__(self, message, *, found: Any = None, solution: Any = None):
         RuntimeError.__init__(self, message)
@@ -37,16 +43,24 @@ class OptimizeFailed(RuntimeError):
 
 
 class Untranslatable(ValueError):
-    """A function does something that has no expression in SymPy, or an expression has no counterpart in JAX."""
+    """A function does something that has no expression in SymPy, or an expression has no
+    counterpart in JAX.
+    """
 
 
 class StepTooLarge(UserWarning):
-    """In a run whose energy should be kept it changed by as much as the motion has to exchange: the step does not resolve the motion."""
+    """In a run whose energy should be kept it changed by as much as the motion has to exchange: the
+    step does not resolve the motion.
+    """
 
 
 class SecondLawViolated(UserWarning):
-    """In a step of a thermal system friction gave energy, or entropy became less without cooling."""
+    """In a step of a thermal system friction gave energy, or entropy became less without
+    cooling.
+    """
 
 
 class ReplayMisses(UserWarning):
-    """Controls that were found on a mesh do not lead the continuous system to where the mesh says: it is too coarse, or the motion unstable."""
+    """Controls that were found on a mesh do not lead the continuous system to where the mesh says:
+    it is too coarse, or the motion unstable.
+    """

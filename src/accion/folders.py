@@ -14,14 +14,16 @@ ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]*")
 
 @contextmanager
 def replacing(path):
-    """Write to the path that is given out; at the end of the block it takes the place of `path`, and what was there is removed.
+    """Write to the path that is given out; at the end of the block it takes the place of `path`,
+    and what was there is removed.
 
     The new folder is made in one of its own beside `path`, whose name nobody can guess:
 
         write  .NAME.xxxxxxxx/new        move  NAME to .NAME.xxxxxxxx/old        move  new to NAME        remove  .NAME.xxxxxxxx
 
-    An exception in the block or later leaves the old folder or the new one, whole. A process that is killed between the two moves
-    leaves both aside; `recover`, which whoever reads or writes `path` calls first, then puts the new one in place.
+    An exception in the block or later leaves the old folder or the new one, whole. A process that
+    is killed between the two moves leaves both aside; `recover`, which whoever reads or writes
+    `path` calls first, then puts the new one in place.
     """
     path = real(path)
     beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
@@ -42,17 +44,26 @@ def replacing(path):
 
 
 def recover(path):
-    """Finish a replacement of `path` that was cut off between its two moves: both folders are whole, and the new one is put in place."""
+    """Finish a replacement of `path` that was cut off between its two moves: both folders are
+    whole, and the new one is put in place.
+    """
     path = real(path)
     if os.path.lexists(path):
         return
-    for new in sorted(path.parent.glob(f".{glob.escape(path.name)}.*/{NEW}"), key=os.path.getmtime, reverse=True):
+    for new in sorted(
+        path.parent.glob(f".{glob.escape(path.name)}.*/{NEW}"), key=os.path.getmtime, reverse=True
+    ):
         if (new.parent / OLD).exists():
             try:
                 os.rename(new, path)
             except OSError as error:
-                words = f"writing {path} was cut off; the new folder is whole at {new}, the one before at {new.parent / OLD}"
-                raise OSError(f"{words}. It cannot be put in place ({error}): move it there by hand.") from error
+                words = (
+                    f"writing {path} was cut off; the new folder is whole at {new}, the one before"
+                    f" at {new.parent / OLD}"
+                )
+                raise OSError(
+                    f"{words}. It cannot be put in place ({error}): move it there by hand."
+                ) from error
             shutil.rmtree(new.parent, ignore_errors=True)
             return
 
@@ -63,8 +74,13 @@ def real(path):
 
 
 def check_ending(path, otherwise):
-    """Raise ValueError where the name of a Zarr store ends like that of a file; `otherwise` says how to write one."""
+    """Raise ValueError where the name of a Zarr store ends like that of a file; `otherwise` says
+    how to write one.
+    """
     ending = Path(path).suffix
     if ENDING.fullmatch(ending) and ending != ".zarr":
-        words = f"what is written is a Zarr store, a folder: its name must end in .zarr or have no ending; got {str(path)!r}"
+        words = (
+            "what is written is a Zarr store, a folder: its name must end in .zarr or have no"
+            f" ending; got {str(path)!r}"
+        )
         raise ValueError(f"{words}. {otherwise}")

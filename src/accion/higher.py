@@ -1,7 +1,9 @@
-"""Steps of systems of order r: the discrete equations sum_j D_j Ld = 0 on windows of r + 1 configurations, as a step in positions and momenta.
+"""Steps of systems of order r: the discrete equations sum_j D_j Ld = 0 on windows of r + 1
+configurations, as a step in positions and momenta.
 
-The state at node k is q_k, ..., q_{k+r-1} with the momenta P_1, ..., P_r that belong to them, the components of the discrete Poincare-Cartan form
-Theta^+ of the nodes before (004 eq 8.6). One step solves, for the next node (and the multipliers of the window),
+The state at node k is q_k, ..., q_{k+r-1} with the momenta P_1, ..., P_r that belong to them, the
+components of the discrete Poincare-Cartan form Theta^+ of the nodes before (004 eq 8.6). One step
+solves, for the next node (and the multipliers of the window),
 
     P_1 + D_1 Ld(q_k, ..., q_{k+r}) = 0,        Phi sampled on the window = 0 where there is a constraint
 
@@ -25,7 +27,9 @@ from accion.windows import action, closure, combine, derivatives, differences, s
 
 
 def balance(method, unknowns, args):
-    """P_1 + D_1 Ld and, below it, the discrete constraint; unknown are the highest difference of the window's increments and the multipliers."""
+    """P_1 + D_1 Ld and, below it, the discrete constraint; unknown are the highest difference of
+    the window's increments and the multipliers.
+    """
     system, t, h, q, P, d = args
     n = system.space.dim
     window, lam = jnp.concatenate([d, unknowns[None, :n]]), unknowns[n:]
@@ -36,12 +40,16 @@ def balance(method, unknowns, args):
 
 
 def units(method, unknowns, J, args):
-    """The size of the highest difference that matters: sqrt(|Ld| / |J|), which is h^r q^(r), or that of the momenta; and that of an increment."""
+    """The size of the highest difference that matters: sqrt(|Ld| / |J|), which is h^r q^(r), or
+    that of the momenta; and that of an increment.
+    """
     system, t, h, q, P, d = args
     n = system.space.dim
     window = jnp.concatenate([d, unknowns[None, :n]])
     stiffness = jnp.diagonal(J)[:n]
-    own = jnp.sqrt(newton.own_size(jnp.abs(action(system, method, t, h, q, window)), stiffness)) + newton.own_size(jnp.abs(P[0]), stiffness)
+    own = jnp.sqrt(
+        newton.own_size(jnp.abs(action(system, method, t, h, q, window)), stiffness)
+    ) + newton.own_size(jnp.abs(P[0]), stiffness)
     return own, jnp.abs(window[0])
 
 
@@ -53,19 +61,29 @@ def solve(system, method, t, h, q, P, d, guess):
 
 @dataclass(frozen=True)
 class HigherOrder(Scheme):
-    """The step of a system of higher order. It carries the differences of the r - 1 increments that follow, and the highest of the last window."""
+    """The step of a system of higher order.
+
+    It carries the differences of the r - 1 increments that follow, and the highest of the last
+    window.
+    """
 
     system: Any
     method: Any
 
     def opening(self, t, h, q, q1):
-        """The differences of all increments of the 2r configurations q, q1[0], ..., and the momenta P with which the steps lead to them."""
+        """The differences of all increments of the 2r configurations q, q1[0], ..., and the momenta
+        P with which the steps lead to them.
+        """
         r, space = self.system.order, self.system.space
         nodes = [q, *(jax.tree.map(lambda a, i=i: a[i], q1) for i in range(2 * r - 1))]
-        return differences(space, nodes), -theta_minus(self.system, self.method, t, h, nodes, jnp.zeros((r, 0)))
+        return differences(space, nodes), -theta_minus(
+            self.system, self.method, t, h, nodes, jnp.zeros((r, 0))
+        )
 
     def start(self, t, h, q, p, x, lam):
-        """The state before the first step, `x` the differences of the increments, r + 1 of them or more (r = 1: one)."""
+        """The state before the first step, `x` the differences of the increments, r + 1 of them or
+        more (r = 1: one).
+        """
         r = self.system.order
         before = x[r - 1] - x[r] if len(x) > r else x[r - 1]
         guess = jnp.concatenate([x[r - 1], lam])
@@ -89,16 +107,22 @@ class HigherOrder(Scheme):
         G = variation(self.system, self.method, t, h, state.q, window, lam)[1:]
         P = G.at[:-1].add(state.p[1:])
         top = window[-1]
-        # The increment of this step was known before it; what is not solved must still be NaN from here on.
+        # The increment of this step was known before it; what is not solved must still be NaN from
+        # here on.
         x = window[0] + 0 * top
-        return End(x, P, jnp.concatenate([2 * top - state.rates[1], lam]), (window[:-1] + window[1:], top))
+        return End(
+            x, P, jnp.concatenate([2 * top - state.rates[1], lam]), (window[:-1] + window[1:], top)
+        )
 
     def lagrangian(self, unknowns, state, t, h):
         window = self.window(unknowns, state)
         return action(self.system, self.method, t, h, state.q, window)
 
     def obstacle(self, unknowns, state, t, h):
-        return f"the Lagrangian is not finite on the window that it leads to, whose highest difference is {unknowns[: self.system.space.dim]}"
+        return (
+            "the Lagrangian is not finite on the window that it leads to, whose highest difference"
+            f" is {unknowns[: self.system.space.dim]}"
+        )
 
     def kept(self, state):
         return state.rates
@@ -111,7 +135,9 @@ class HigherOrder(Scheme):
 
 
 def pieces(system, method, t, h, nodes, lams):
-    """D_j Ld of each window of r + 1 among the nodes, shape (windows, r + 1, dim); `lams` are their multipliers."""
+    """D_j Ld of each window of r + 1 among the nodes, shape (windows, r + 1, dim); `lams` are their
+    multipliers.
+    """
     r, found = system.order, []
     for i in range(len(nodes) - r):
         d = differences(system.space, nodes[i : i + r + 1])
@@ -120,7 +146,9 @@ def pieces(system, method, t, h, nodes, lams):
 
 
 def theta_minus(system, method, t, h, nodes, lams):
-    """sum over the windows that contain it of D_j Ld, at each of the first r of 2r nodes: minus the components of Theta^- (004 eq 8.5)."""
+    """sum over the windows that contain it of D_j Ld, at each of the first r of 2r nodes: minus the
+    components of Theta^- (004 eq 8.5).
+    """
     r, G = system.order, pieces(system, method, t, h, nodes, lams)
     return jnp.stack([sum(G[i, k - i] for i in range(k + 1)) for k in range(r)])
 
@@ -131,12 +159,14 @@ def theta_plus(system, method, t, h, nodes, lams):
     return jnp.stack([sum(G[i, k - i] for i in range(k - r, r)) for k in range(r, 2 * r)])
 
 
-# ---------------------------------------------------------------- from derivatives and momenta at an instant to nodes, and back
+# ---------------- from derivatives and momenta at an instant to nodes, and back
 
 
 @lru_cache(maxsize=64)
 def monomials(rows, columns):
-    """A with d_l = sum_s A[l, s] h^(s+1) q^(s+1): the differences of increments from the derivatives at the first node, by Taylor's series."""
+    """A with d_l = sum_s A[l, s] h^(s+1) q^(s+1): the differences of increments from the
+    derivatives at the first node, by Taylor's series.
+    """
     A = np.zeros((rows, columns))
     for s in range(columns):
         x = np.diff(np.arange(rows + 1.0) ** (s + 1)) / factorial(s + 1)
@@ -147,24 +177,35 @@ def monomials(rows, columns):
 
 def advanced(jets, tau):
     """The derivatives at a time `tau` later, by Taylor's series."""
-    return jnp.stack([sum(tau**k / factorial(k) * jets[s + k] for k in range(len(jets) - s)) for s in range(len(jets))])
+    return jnp.stack(
+        [
+            sum(tau**k / factorial(k) * jets[s + k] for k in range(len(jets) - s))
+            for s in range(len(jets))
+        ]
+    )
 
 
 def spread(space, jets, h, delta):
-    """Displacements of the r nodes at (j - (r-1)/2) h from an instant where q, v, a, ... change by the rows of `delta`, shape (r, dim).
+    """Displacements of the r nodes at (j - (r-1)/2) h from an instant where q, v, a, ... change by
+    the rows of `delta`, shape (r, dim).
 
-    A displacement eta(t) of the body changes its velocity by eta' + [v, eta]; on flat spaces this is Taylor's series.
+    A displacement eta(t) of the body changes its velocity by eta' + [v, eta]; on flat spaces this
+    is Taylor's series.
     """
     r = len(delta)
     eta = [delta[0]]
     for s in range(r - 1):
-        eta.append(delta[s + 1] - sum(comb(s, i) * space.ad(jets[i], eta[s - i]) for i in range(s + 1)))
+        eta.append(
+            delta[s + 1] - sum(comb(s, i) * space.ad(jets[i], eta[s - i]) for i in range(s + 1))
+        )
     times = [(j - (r - 1) / 2) * h for j in range(r)]
     return jnp.stack([sum(tau**s / factorial(s) * eta[s] for s in range(r)) for tau in times])
 
 
 def to_nodes(space, jets, h, p):
-    """P_1, ..., P_r with sum_j P_j.eta_j = sum_s p_s.delta_s: momenta of the nodes from those of Jacobi and Ostrogradsky at the middle of them."""
+    """P_1, ..., P_r with sum_j P_j.eta_j = sum_s p_s.delta_s: momenta of the nodes from those of
+    Jacobi and Ostrogradsky at the middle of them.
+    """
     M = jax.jacfwd(partial(spread, space, jets, h))(jnp.zeros_like(p)).reshape(p.size, p.size)
     return newton.solve(M.T, p.ravel()).reshape(p.shape)
 
@@ -177,14 +218,19 @@ def from_nodes(space, jets, h, P):
 def begin(system, method, t, h, start):
     """The state before the first step, and what tells whether a motion can start there.
 
-    From derivatives at t (`v0`, shape (2r - 1, dim)) the momenta of Jacobi and Ostrogradsky follow; they and the derivatives are carried on to
-    the middle of the first r nodes, (r - 1) h/2 later, and there turned into momenta of the nodes. For r = 1 this is p0 = dL/dv.
+    From derivatives at t (`v0`, shape (2r - 1, dim)) the momenta of Jacobi and Ostrogradsky follow;
+    they and the derivatives are carried on to the middle of the first r nodes, (r - 1) h/2 later,
+    and there turned into momenta of the nodes. For r = 1 this is p0 = dL/dv.
     """
     scheme, r, n = HigherOrder(system, method), system.order, system.space.dim
     q = start.q0
     if start.q1 is not None:
         d, P = scheme.opening(t, h, q, start.q1)
-        return scheme.start(t, h, q, P, d, jnp.zeros(0)), look(system, t, q, derivatives(d, 0.0, h), None), None
+        return (
+            scheme.start(t, h, q, P, d, jnp.zeros(0)),
+            look(system, t, q, derivatives(d, 0.0, h), None),
+            None,
+        )
     jets, lams = start.v0, jnp.zeros((r, 0)) if start.lam0 is None else start.lam0
     tau = (r - 1) / 2 * h
     p = system.momenta(t, q, jets, lams)
@@ -193,7 +239,9 @@ def begin(system, method, t, h, start):
         along = (jnp.ones(()), jets[0], shift(jets), shift(lams))
         point = (jnp.asarray(t, float), jnp.zeros(n), jets, lams, q)
         dp = rates(*point, p)
-        ddp = jax.jvp(lambda t, e, jets, lams, p: rates(t, e, jets, lams, q, p), (*point[:4], p), (*along, dp))[1]
+        ddp = jax.jvp(
+            lambda t, e, jets, lams, p: rates(t, e, jets, lams, q, p), (*point[:4], p), (*along, dp)
+        )[1]
         p = p + tau * dp + tau**2 / 2 * ddp
     P = to_nodes(system.space, advanced(jets, tau), h, p)
     powers = jnp.stack([h ** (s + 1) for s in range(len(jets))])[:, None]
@@ -202,9 +250,13 @@ def begin(system, method, t, h, start):
 
 
 def look(system, t, q, jets, lams):
-    """What tells whether a motion can start there: the matrix of regularity, and Phi with its derivatives."""
+    """What tells whether a motion can start there: the matrix of regularity, and Phi with its
+    derivatives.
+    """
     lam = jnp.zeros(system.multipliers) if lams is None else lams[0]
-    rates = None if system.vakonomic is None else system.constraint_rates(t, q, jets, system.order - 1)
+    rates = (
+        None if system.vakonomic is None else system.constraint_rates(t, q, jets, system.order - 1)
+    )
     return Look(system.regularity(t, q, jets, lam), rates, None, None)
 
 
@@ -232,10 +284,12 @@ class Nodal(NamedTuple):
 
 @dataclass(frozen=True)
 class MomentumMap:
-    """Theta^+(X) = sum_j P_j.X(q_j) over the r nodes of a row: what the discrete motion keeps exactly where X is a symmetry (004 section 8.4).
+    """Theta^+(X) = sum_j P_j.X(q_j) over the r nodes of a row: what the discrete motion keeps
+    exactly where X is a symmetry (004 section 8.4).
 
-    It belongs to the middle of the nodes. From there to the row, tau earlier, it goes by its own rate, which for a symmetry is zero: so for every
-    field the value is that of the row to second order in h.
+    It belongs to the middle of the nodes. From there to the row, tau earlier, it goes by its own
+    rate, which for a symmetry is zero: so for every field the value is that of the row to second
+    order in h.
     """
 
     X: Any
@@ -258,7 +312,9 @@ def seen_residual(unknowns, args):
 
 
 def seen_at(system, t, q, p, jets, tau, unknowns):
-    """(q', ..., q^(r)) and the momenta at t, from those at t + tau and q^(r), the first of the unknowns."""
+    """(q', ..., q^(r)) and the momenta at t, from those at t + tau and q^(r), the first of the
+    unknowns.
+    """
     n = system.space.dim
     full = advanced(jnp.concatenate([jets, unknowns[None, :n]]), -tau)
     return full, p - tau * system.momentum_rates(t, q, full, p, unknowns[n:])
@@ -267,24 +323,31 @@ def seen_at(system, t, q, p, jets, tau, unknowns):
 def seen_units(unknowns, J, args):
     system, _, _, p, _, _ = args
     n = system.space.dim
-    own = newton.own_size(jnp.abs(p[-1]) + jnp.abs(seen_residual(jnp.zeros_like(unknowns), args)[:n]), jnp.diagonal(J)[:n])
+    own = newton.own_size(
+        jnp.abs(p[-1]) + jnp.abs(seen_residual(jnp.zeros_like(unknowns), args)[:n]),
+        jnp.diagonal(J)[:n],
+    )
     return own + jnp.abs(unknowns[:n]), jnp.abs(unknowns[:n]) + 1.0
 
 
 def seen(system, t, q, P, d, top, h, ahead):
-    """(p, jets, lam) at a node: the momenta of Jacobi and Ostrogradsky, (q', ..., q^(r)) and the multipliers, all to second order in h.
+    """(p, jets, lam) at a node: the momenta of Jacobi and Ostrogradsky, (q', ..., q^(r)) and the
+    multipliers, all to second order in h.
 
-    From r nodes with their momenta `P`, differences of increments `d` and a guess `top` of the next one; the node is `ahead` steps after the first
-    of them. In the middle of the nodes derivatives up to q^(r-1) are those of the polynomial through them; from there to the node they go by
-    Taylor's series and momenta by their equations of motion; q^(r) and lam are by the inverse Legendre transform, p_{r-1} = d(L + lam.Phi)/dq^(r)
-    and Phi = 0.
+    From r nodes with their momenta `P`, differences of increments `d` and a guess `top` of the next
+    one; the node is `ahead` steps after the first of them. In the middle of the nodes derivatives
+    up to q^(r-1) are those of the polynomial through them; from there to the node they go by
+    Taylor's series and momenta by their equations of motion; q^(r) and lam are by the inverse
+    Legendre transform, p_{r-1} = d(L + lam.Phi)/dq^(r) and Phi = 0.
     """
     r, n = system.order, system.space.dim
     tau = ((r - 1) / 2 - ahead) * h
     jets = derivatives(d, (r - 1) / 2, h) if r > 1 else d
     p = from_nodes(system.space, jets, h, P)
     guess = jnp.concatenate([top / h**r, jnp.zeros(system.multipliers)])
-    found, _, converged = newton.root(seen_residual, seen_units, system.multipliers, guess, (system, t, q, p, jets, tau))
+    found, _, converged = newton.root(
+        seen_residual, seen_units, system.multipliers, guess, (system, t, q, p, jets, tau)
+    )
     found = jnp.where(converged, found, jnp.nan)
     full, p = seen_at(system, t, q, p, jets, tau, found)
     return p, full, found[n:]

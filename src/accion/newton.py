@@ -1,8 +1,9 @@
 """The root finder of the hot path and its small dense solver.
 
-Written by hand because a library's root finder makes a step of two unknowns several times as expensive, one of ten twice (measured side by
-side in `benchmarks/step_cost.py`): LAPACK is called through XLA for each small solve, and a loop that contains such a call cannot be
-compiled into one function.
+Written by hand because a library's root finder makes a step of two unknowns several times as
+expensive, one of ten twice (measured side by side in `benchmarks/step_cost.py`): LAPACK is called
+through XLA for each small solve, and a loop that contains such a call cannot be compiled into one
+function.
 """
 
 from functools import partial
@@ -20,10 +21,12 @@ ORDINARY = 3  # iterations, after which it is worth looking more closely
 QUADRATIC = EPS**0.5
 # A residual this small against its terms is their rounding.
 ROUNDING = 8 * EPS
-# Once corrections no longer shrink they are roundoff, if they are this small against the unit of their component.
+# Once corrections no longer shrink they are roundoff, if they are this small against the unit of
+# their component.
 STALLED = 1e-11
 LEAST = 0.25**9  # part of a Newton step; where a function levels off it may be 1e5 times too long
-# Elimination is written out up to the first size, a loop up to the second; beyond it LAPACK is faster.
+# Elimination is written out up to the first size, a loop up to the second; beyond it LAPACK is
+# faster.
 UNROLLED, SMALL = 8, 32
 
 
@@ -34,7 +37,9 @@ class Root(NamedTuple):
 
 
 def solve(A, b):
-    """x with A x = b, shape (n,): Gaussian elimination with row pivoting; linear, and so transposable, in `b`."""
+    """x with A x = b, shape (n,): Gaussian elimination with row pivoting; linear, and so
+    transposable, in `b`.
+    """
     return accion_dense_solve(A, b)
 
 
@@ -67,14 +72,16 @@ def accion_dense_solve(A, b):
 def root(residual, unit, held, guess, args):
     """x with residual(x, args) = 0, to roundoff, by Newton's method from `guess`.
 
-    The last `held` unknowns are multipliers: they enter linearly and need no test of their own. The last `held` equations are constraints.
-    It ends when each correction is below sqrt(eps) of its unknown. A component that is zero never gets there: after a few
-    iterations it is asked whether what is left is rounding, for which `unit(x, J, args)` returns the size of an unknown that matters, and of the
-    quantities that it is added to, shapes (n,). From then on a step that makes the residual larger is shortened; and if the first iterations led
-    nowhere, they are taken back.
+    The last `held` unknowns are multipliers: they enter linearly and need no test of their own. The
+    last `held` equations are constraints. It ends when each correction is below sqrt(eps) of its
+    unknown. A component that is zero never gets there: after a few iterations it is asked whether
+    what is left is rounding, for which `unit(x, J, args)` returns the size of an unknown that
+    matters, and of the quantities that it is added to, shapes (n,). From then on a step that makes
+    the residual larger is shortened; and if the first iterations led nowhere, they are taken back.
 
-    Derivatives are those of the implicit function, dx = -J^{-1} (dr/dargs) dargs, and do not pass through the iterations; `residual` must not
-    close over traced values. Returns x, the number of iterations and whether they converged.
+    Derivatives are those of the implicit function, dx = -J^{-1} (dr/dargs) dargs, and do not pass
+    through the iterations; `residual` must not close over traced values. Returns x, the number of
+    iterations and whether they converged.
     """
     n = guess.shape[0] - held
 
@@ -104,7 +111,9 @@ def root(residual, unit, held, guess, args):
             size, left = jnp.abs(dx[:n]), left_over(new, dx) / part
             solved = jnp.all(jnp.abs(r) <= ROUNDING * terms)
             nothing = jnp.all(size <= EPS * own)
-            stalled = (left >= 0.5 * last) & jnp.all(size <= STALLED * (own + jnp.abs(new[:n])) + 64 * EPS * beside)
+            stalled = (left >= 0.5 * last) & jnp.all(
+                size <= STALLED * (own + jnp.abs(new[:n])) + 64 * EPS * beside
+            )
             done = solved | nothing | stalled
             back = nowhere & (i == ORDINARY) & ~done
             return jnp.where(back, guess, new), jnp.where(done, 0.0, jnp.where(back, jnp.inf, left))
@@ -113,7 +122,8 @@ def root(residual, unit, held, guess, args):
 
     def unfinished(state):
         _, left, i = state
-        # NaN ends it, unless it comes after the first iteration and before these are looked at: they may be taken back.
+        # NaN ends it, unless it comes after the first iteration and before these are looked at:
+        # they may be taken back.
         return ((left > 1) & (i < ITERATIONS)) | (jnp.isnan(left) & (i > 1) & (i <= ORDINARY))
 
     x, left, i = jax.lax.while_loop(unfinished, iterate, (guess, jnp.array(jnp.inf), jnp.array(0)))
@@ -121,16 +131,20 @@ def root(residual, unit, held, guess, args):
 
 
 def own_size(numerator, diagonal):
-    """numerator / |diagonal|, the size of unknowns that matters; 0 where there is nothing to measure it by, as for a coordinate without mass."""
+    """numerator / |diagonal|, the size of unknowns that matters; 0 where there is nothing to
+    measure it by, as for a coordinate without mass.
+    """
     diagonal = jnp.abs(diagonal)
     own = numerator / jnp.where(diagonal > 0, diagonal, 1.0)
     return jnp.where((diagonal > 0) & jnp.isfinite(own), own, 0.0)
 
 
 def damping(residual, args, x, dx, r, J, terms, guess):
-    """The part of a Newton step to take: the largest with which the residual does not grow; where there is none, with which it is finite.
+    """The part of a Newton step to take: the largest with which the residual does not grow; where
+    there is none, with which it is finite.
 
-    And whether the way from the guess to x led nowhere: a step from here, J dx = r, is half of all that way, J (x - guess), or more.
+    And whether the way from the guess to x led nowhere: a step from here, J dx = r, is half of all
+    that way, J (x - guess), or more.
     """
     row = 1 / (jnp.max(jnp.abs(J), axis=1) + TINY)
     size, floor = jnp.max(row * jnp.abs(r)), 64 * EPS * jnp.max(row * terms)
@@ -146,8 +160,11 @@ def damping(residual, args, x, dx, r, J, terms, guess):
         part, good, _ = state
         return ~good & (part > LEAST)
 
-    # One after the other: side by side the parts are ten residuals to compile for what is seldom run.
-    part, good, finite = jax.lax.while_loop(unfinished, shortened, (jnp.array(4.0), jnp.array(False), jnp.array(0.0)))
+    # One after the other: side by side the parts are ten residuals to compile for what is seldom
+    # run.
+    part, good, finite = jax.lax.while_loop(
+        unfinished, shortened, (jnp.array(4.0), jnp.array(False), jnp.array(0.0))
+    )
     way = jnp.max(row * jnp.sum(jnp.abs(J) * jnp.abs(x - guess), axis=1))
     return jnp.where(good, part, jnp.where(finite > 0, finite, 1.0)), ~(size <= 0.5 * way + floor)
 

@@ -1,8 +1,9 @@
 """Small products of matrices, written out.
 
-XLA on a CPU calls a library for a product, however small, and a loop that contains such a call is not compiled into one function: a Lagrangian
-with v @ M @ v makes a step several times slower than the same with sums (`benchmarks/products.py`). So the equations of a step are traced, and
-their small products replaced by multiplications and sums.
+XLA on a CPU calls a library for a product, however small, and a loop that contains such a call is
+not compiled into one function: a Lagrangian with v @ M @ v makes a step several times slower than
+the same with sums (`benchmarks/products.py`). So the equations of a step are traced, and their
+small products replaced by multiplications and sums.
 """
 
 import jax
@@ -47,7 +48,9 @@ def apply(eqn, values):
 
 
 def size(eqn, a):
-    """The number of multiplications: entries of the result times the length of what is summed over."""
+    """The number of multiplications: entries of the result times the length of what is summed
+    over.
+    """
     (summed, _), _ = eqn.params["dimension_numbers"]
     count = eqn.outvars[0].aval.size
     for axis in summed:
@@ -56,13 +59,17 @@ def size(eqn, a):
 
 
 def product(a, b, dimension_numbers):
-    """The sum over the contracted axes of a b, the result in the order of dot_general: batch axes, the rest of a, the rest of b."""
+    """The sum over the contracted axes of a b, the result in the order of dot_general: batch axes,
+    the rest of a, the rest of b.
+    """
     (sum_a, sum_b), (batch_a, batch_b) = dimension_numbers
     rest_a = [i for i in range(jnp.ndim(a)) if i not in (*sum_a, *batch_a)]
     rest_b = [i for i in range(jnp.ndim(b)) if i not in (*sum_b, *batch_b)]
     a = jnp.transpose(a, (*batch_a, *rest_a, *sum_a))
     b = jnp.transpose(b, (*batch_b, *rest_b, *sum_b))
-    a = jnp.expand_dims(a, tuple(range(len(batch_a) + len(rest_a), len(batch_a) + len(rest_a) + len(rest_b))))
+    a = jnp.expand_dims(
+        a, tuple(range(len(batch_a) + len(rest_a), len(batch_a) + len(rest_a) + len(rest_b)))
+    )
     b = jnp.expand_dims(b, tuple(range(len(batch_b), len(batch_b) + len(rest_a))))
     n = len(batch_a) + len(rest_a) + len(rest_b)
     return jnp.sum(a * b, axis=tuple(range(n, n + len(sum_a))))

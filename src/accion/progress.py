@@ -7,7 +7,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 @contextmanager
 def progress_bar(what, total):
-    """A bar for `total` units of work; yields the function (amount, now) that adds to what is done and says what is next."""
-    with Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as bar:
+    """A bar for `total` units of work; yields the function (amount, now) that adds to what is done
+    and says what is next.
+    """
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    ) as bar:
         task = bar.add_task(what, total=total)
         yield lambda amount, now=what: bar.update(task, advance=amount, description=now)

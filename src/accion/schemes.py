@@ -17,15 +17,21 @@ from accion.thermal import Thermal
 
 
 def move(method, h, rates, dv):
-    """(x, v, a) of a step of GeneralizedAlpha at whose end the derivative of the velocity is `dv`."""
+    """(x, v, a) of a step of GeneralizedAlpha at whose end the derivative of the velocity is
+    `dv`.
+    """
     v, dv0, a0 = rates
-    a = ((1 - method.alpha_f) * dv + method.alpha_f * dv0 - method.alpha_m * a0) / (1 - method.alpha_m)
+    a = ((1 - method.alpha_f) * dv + method.alpha_f * dv0 - method.alpha_m * a0) / (
+        1 - method.alpha_m
+    )
     x = h * (v + h * ((0.5 - method.beta) * a0 + method.beta * a))
     return x, v + h * ((1 - method.gamma) * a0 + method.gamma * a), a
 
 
 def equations(method, unknowns, args):
-    """The continuous equations and the constraint at the end of a step; unknown are v' and the multipliers there."""
+    """The continuous equations and the constraint at the end of a step; unknown are v' and the
+    multipliers there.
+    """
     system, t, h, q, rates = args
     n, constraint = system.space.dim, system.constraint
     dv, lam = unknowns[:n], unknowns[n:]
@@ -54,13 +60,27 @@ class AlphaScheme(Mechanical):
     def start(self, t, h, q, p, x, lam):
         v = x / h
         dv, lam = index_one(self.system, t, q, v, None)
-        return State(q, p, jnp.zeros_like(x), x, dv if lam is None else jnp.concatenate([dv, lam]), jnp.array(0), (v, dv, dv))
+        return State(
+            q,
+            p,
+            jnp.zeros_like(x),
+            x,
+            dv if lam is None else jnp.concatenate([dv, lam]),
+            jnp.array(0),
+            (v, dv, dv),
+        )
 
     def args(self, state, t, h):
         return self.system, t, h, state.q, state.rates
 
     def solve(self, state, t, h):
-        return newton.root(written_out(partial(equations, self.method)), units, self.system.multipliers, state.guess, self.args(state, t, h))
+        return newton.root(
+            written_out(partial(equations, self.method)),
+            units,
+            self.system.multipliers,
+            state.guess,
+            self.args(state, t, h),
+        )
 
     def residual(self, unknowns, state, t, h):
         return equations(self.method, unknowns, self.args(state, t, h))
@@ -71,7 +91,12 @@ class AlphaScheme(Mechanical):
     def end(self, unknowns, state, t, h):
         dv = unknowns[: self.system.space.dim]
         x, v, a = move(self.method, h, state.rates, dv)
-        return End(x, self.system.momentum(t + h, self.system.space.retract(state.q, x), v), unknowns, (v, dv, a))
+        return End(
+            x,
+            self.system.momentum(t + h, self.system.space.retract(state.q, x), v),
+            unknowns,
+            (v, dv, a),
+        )
 
     def lagrangian(self, unknowns, state, t, h):
         x, v, _ = move(self.method, h, state.rates, unknowns[: self.system.space.dim])
@@ -81,5 +106,7 @@ class AlphaScheme(Mechanical):
 def scheme_of(system, method) -> Scheme:
     """The scheme that steps `system` by `method`."""
     if isinstance(system, System):
-        return (AlphaScheme if isinstance(method, GeneralizedAlpha) else Variational)(system, method)
+        return (AlphaScheme if isinstance(method, GeneralizedAlpha) else Variational)(
+            system, method
+        )
     return (HigherOrder if isinstance(system, HigherOrderSystem) else Thermal)(system, method)

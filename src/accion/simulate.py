@@ -37,7 +37,9 @@ class Saved(NamedTuple):
 
 
 def begin(system, method, t0, h, start):
-    """The state before the first step and what is known there: momenta matched to v0, or given, or those with which the step leads to q1."""
+    """The state before the first step and what is known there: momenta matched to v0, or given, or
+    those with which the step leads to q1.
+    """
     if isinstance(system, HigherOrderSystem):
         return higher.begin(system, method, t0, h, start)
     q0, v0, p0, q1, lam0, S0 = start
@@ -47,7 +49,9 @@ def begin(system, method, t0, h, start):
         x, p0 = scheme.opening(t0, h, z0, q1)
         state, known, thermal = first_state(scheme, t0, h, z0, p0, x, lam)
         if system.constraint is not None:
-            known = known._replace(opening=nodes.opening(system, method, t0, h, q0, q1, known.matrix))
+            known = known._replace(
+                opening=nodes.opening(system, method, t0, h, q0, q1, known.matrix)
+            )
         return state, known, thermal
     if v0 is not None:
         p0 = system.momentum(t0, z0, v0, lam0)
@@ -59,15 +63,32 @@ def begin(system, method, t0, h, start):
 
 
 def first_state(scheme, t0, h, z0, p0, x, lam, given=None):
-    """The state, and what tells whether a motion can start there; `given` are the momenta that the user gave."""
+    """The state, and what tells whether a motion can start there; `given` are the momenta that the
+    user gave.
+    """
     system = scheme.system
-    state = scheme.start(t0, h, z0, p0, x, lam)._replace(changes=energy.NOTHING if energy.is_kept(system, scheme.method) else ())
-    known = nodes.look(system, t0, z0, x[: system.space.dim] / h, lam if system.vakonomic is not None else None, given)
-    return state, known, hypotheses(system, scheme.method, t0, h, state) if isinstance(system, Entropic) else None
+    state = scheme.start(t0, h, z0, p0, x, lam)._replace(
+        changes=energy.NOTHING if energy.is_kept(system, scheme.method) else ()
+    )
+    known = nodes.look(
+        system,
+        t0,
+        z0,
+        x[: system.space.dim] / h,
+        lam if system.vakonomic is not None else None,
+        given,
+    )
+    return (
+        state,
+        known,
+        hypotheses(system, scheme.method, t0, h, state) if isinstance(system, Entropic) else None,
+    )
 
 
 def saver(system, method, t0, h, first, save_every, every_step):
-    """The function (state, j) -> (state, what is saved) that makes the steps up to the j-th save; `every_step` says that `save_every` is 1."""
+    """The function (state, j) -> (state, what is saved) that makes the steps up to the j-th save;
+    `every_step` says that `save_every` is 1.
+    """
     scheme = scheme_of(system, method)
     step = stepper(scheme)
 
@@ -81,16 +102,20 @@ def saver(system, method, t0, h, first, save_every, every_step):
         if every_step:
             state, iterations = step(state, t0 + i * h, h)
         else:
-            state, iterations = jax.lax.fori_loop(0, save_every, lambda k, carry: one(i + k, carry), (state, jnp.array(0)))
+            state, iterations = jax.lax.fori_loop(
+                0, save_every, lambda k, carry: one(i + k, carry), (state, jnp.array(0))
+            )
         return state, Saved(state.q, state.p, state.x, iterations, scheme.kept(state))
 
     return save
 
 
 def march(system, method, state, t0, h, first, save_every, saves, every_step, room):
-    """`saves` times `save_every` steps from step number `first`: the last state and what was saved, in an array with `room` rows.
+    """`saves` times `save_every` steps from step number `first`: the last state and what was saved,
+    in an array with `room` rows.
 
-    Both numbers are arguments of what is compiled, so that runs of other lengths compile nothing while they have room.
+    Both numbers are arguments of what is compiled, so that runs of other lengths compile nothing
+    while they have room.
     """
     save = saver(system, method, t0, h, first, save_every, every_step)
     row = jax.eval_shape(save, state, 0)[1]
@@ -100,12 +125,16 @@ def march(system, method, state, t0, h, first, save_every, saves, every_step, ro
         state, row = save(state, j)
         return state, jax.tree.map(lambda a, b: a.at[j].set(b), rows, row)
 
-    return jax.lax.fori_loop(0, saves, write, (state, jax.tree.map(lambda a: jnp.zeros((room, *a.shape), a.dtype), row)))
+    return jax.lax.fori_loop(
+        0, saves, write, (state, jax.tree.map(lambda a: jnp.zeros((room, *a.shape), a.dtype), row))
+    )
 
 
 def fixed_march(system, method, state, t0, h, first, save_every, saves, every_step, room):
     """As `march`, with numbers that are fixed: what reverse-mode derivatives need."""
-    return jax.lax.scan(saver(system, method, t0, h, first, save_every, every_step), state, jnp.arange(saves))
+    return jax.lax.scan(
+        saver(system, method, t0, h, first, save_every, every_step), state, jnp.arange(saves)
+    )
 
 
 def begin_many(system, method, t0, h, start):
@@ -114,46 +143,87 @@ def begin_many(system, method, t0, h, start):
 
 def many(march):
     """`march` for an ensemble."""
-    return lambda system, method, state, **rest: jax.vmap(lambda system, state: march(system, method, state, **rest))(system, state)
+    return lambda system, method, state, **rest: jax.vmap(
+        lambda system, state: march(system, method, state, **rest)
+    )(system, state)
 
 
 def room_for(saves, state):
-    """How many rows a run is given room for: a round number, so that runs of similar length share what is compiled, and little memory is lost."""
-    few = min(ROOM, 2 ** int(math.log2(max(1, NUMBERS // sum(leaf.size for leaf in jax.tree.leaves(state))))))
+    """How many rows a run is given room for: a round number, so that runs of similar length share
+    what is compiled, and little memory is lost.
+    """
+    few = min(
+        ROOM,
+        2 ** int(math.log2(max(1, NUMBERS // sum(leaf.size for leaf in jax.tree.leaves(state))))),
+    )
     grain = 2 ** max(0, saves.bit_length() - 4) if saves > ROOM else 2 ** (saves - 1).bit_length()
     return max(few, -(-saves // grain) * grain)
 
 
 def collect(system, method, first, last, saved, t0, h, save_every, steps, axis, np, engine):
-    """The numbers of a trajectory: the start and what was saved, joined along the time `axis` by `np`, NumPy or its counterpart in JAX."""
+    """The numbers of a trajectory: the start and what was saved, joined along the time `axis` by
+    `np`, NumPy or its counterpart in JAX.
+    """
     scheme, t0, h = scheme_of(system, method), np.asarray(t0), np.asarray(h)
     first, last = jax.tree.map(np.asarray, (first, last))
     head = Saved(first.q, first.p, first.x, np.zeros_like(first.completed), scheme.kept(first))
-    z, p, x, iterations, kept = jax.tree.map(lambda a, b: np.concatenate([np.expand_dims(a, axis), b], axis=axis), head, saved)
+    z, p, x, iterations, kept = jax.tree.map(
+        lambda a, b: np.concatenate([np.expand_dims(a, axis), b], axis=axis), head, saved
+    )
     t = t0 + h * save_every * np.arange(p.shape[axis])
     q, S = system.apart(z)
-    numbers = {"t": t, "q": q, "p": p, "iterations": iterations, "guess": x[..., : system.space.dim] / h}
+    numbers = {
+        "t": t,
+        "q": q,
+        "p": p,
+        "iterations": iterations,
+        "guess": x[..., : system.space.dim] / h,
+    }
     if S is not None:
         numbers |= {"S": S, "supplied": kept, "laws": scheme.laws(last)}
     if isinstance(system, HigherOrderSystem):
         numbers |= shown(system, numbers, kept, h, axis, np, engine)
     put = jnp.asarray if np is jnp else jax.device_put  # without a compilation for each shape
-    return jax.tree.map(put, numbers | {"success": last.completed == steps, "steps_completed": last.completed})
+    return jax.tree.map(
+        put, numbers | {"success": last.completed == steps, "steps_completed": last.completed}
+    )
 
 
 def shown(system, numbers, kept, h, axis, np, engine):
-    """What a trajectory shows of a system of higher order: momenta, derivatives and multipliers at each row."""
+    """What a trajectory shows of a system of higher order: momenta, derivatives and multipliers at
+    each row.
+    """
     P = numbers["p"]
     every, none = np.broadcast_to(h, P.shape[: axis + 1]), np.zeros(P.shape[: axis + 1])
-    p, jets, lam = rows(higher.seen, axis == 1, system, numbers["t"], numbers["q"], P, *kept, every, none, engine=engine)
+    p, jets, lam = rows(
+        higher.seen,
+        axis == 1,
+        system,
+        numbers["t"],
+        numbers["q"],
+        P,
+        *kept,
+        every,
+        none,
+        engine=engine,
+    )
     nodal = higher.Nodal(P, kept[0], none)
-    return {"p": p, "jets": jets, "lam": lam if system.multipliers else None, "guess": None, "nodal": nodal}
+    return {
+        "p": p,
+        "jets": jets,
+        "lam": lam if system.multipliers else None,
+        "guess": None,
+        "nodal": nodal,
+    }
 
 
 def members(system, *trees):
     """The system and the trees of each member of an ensemble."""
     system, trees = jax.tree.map(np.asarray, (system, trees))
-    return [jax.tree.map(lambda a, i=i: a[i], (system, *trees)) for i in range(len(jax.tree.leaves(trees)[0]))]
+    return [
+        jax.tree.map(lambda a, i=i: a[i], (system, *trees))
+        for i in range(len(jax.tree.leaves(trees)[0]))
+    ]
 
 
 def stacked(results):
@@ -163,7 +233,16 @@ def stacked(results):
 def native_begin(loop, system, method, t0, h, start, engine):
     """`begin` by the native engine, or None where XLA must serve."""
     runs = members(system, start) if loop is MANY else [(system, start)]
-    program = native("compiled", ("begin", method), lambda *args: begin(args[0], method, *args[1:]), runs[0][0], t0, h, runs[0][1], engine=engine)
+    program = native(
+        "compiled",
+        ("begin", method),
+        lambda *args: begin(args[0], method, *args[1:]),
+        runs[0][0],
+        t0,
+        h,
+        runs[0][1],
+        engine=engine,
+    )
     if program is None:
         return None
     found = [program(system, t0, h, start) for system, start in runs]
@@ -178,21 +257,27 @@ def native_march(loop, system, method, state, t0, h, engine):
         return saver(system, method, t0, h, first, save_every, every_step=False)(state, j)
 
     runs = members(system, state) if loop is MANY else [(system, state)]
-    program = native("folded", ("march", method), save, (runs[0][0], t0, h, 0, 1), runs[0][1], 0, engine=engine)
+    program = native(
+        "folded", ("march", method), save, (runs[0][0], t0, h, 0, 1), runs[0][1], 0, engine=engine
+    )
     if program is None:
         return None
 
     def march(state, save_every, first, saves, room):
         runs = members(system, state) if loop is MANY else [(system, state)]
         j = np.arange(saves)
-        found = [program((system, t0, h, first, save_every), state, j, saves) for system, state in runs]
+        found = [
+            program((system, t0, h, first, save_every), state, j, saves) for system, state in runs
+        ]
         return stacked(found) if loop is MANY else found[0]
 
     return march
 
 
 class Compiled(NamedTuple):
-    """The loop, compiled: `march` for any number of steps and saves, `fixed_march` for numbers that derivatives go through."""
+    """The loop, compiled: `march` for any number of steps and saves, `fixed_march` for numbers that
+    derivatives go through.
+    """
 
     begin: Any
     march: Any
@@ -210,7 +295,10 @@ def compiled(begin, march, fixed_march, time_axis):
     )
 
 
-ONE, MANY = compiled(begin, march, fixed_march, 0), compiled(begin_many, many(march), many(fixed_march), 1)
+ONE, MANY = (
+    compiled(begin, march, fixed_march, 0),
+    compiled(begin_many, many(march), many(fixed_march), 1),
+)
 
 
 def simulate(
@@ -234,25 +322,31 @@ def simulate(
 ) -> Trajectory:
     """The discrete trajectory of `system` by `method`: `steps` steps of length `h` from time `t0`.
 
-    Each step solves p_k + D1 Ld(q_k, q_{k+1}) + Fd^- + h A^T lam_k = 0, with the discrete constraint where there is one, for q_{k+1}
-    and sets p_{k+1} = D2 Ld + Fd^+ (001 eq 2.4 and Thm 2.31, 002 eq 14, 004 Thm 8.2.1 and eq 8.3).
+    Each step solves p_k + D1 Ld(q_k, q_{k+1}) + Fd^- + h A^T lam_k = 0, with the discrete
+    constraint where there is one, for q_{k+1} and sets p_{k+1} = D2 Ld + Fd^+ (001 eq 2.4 and Thm
+    2.31, 002 eq 14, 004 Thm 8.2.1 and eq 8.3).
 
-    The start is q0 with one of: `v0`, a velocity (momenta matched, p0 = dL/dv(t0, q0, v0)); `p0`, the momenta; `q1`, the second
-    configuration, as papers print it (with q1 = q0 + h v0 every second-order method becomes first order). A vakonomic system whose start
-    is v0 also needs `lam0`, the multipliers at the start: p0 = dL/dv + lam0.dPhi/dv. A thermal system needs `S0`, its entropy or entropies; each
-    step then also satisfies the sampled entropy balance (001 Thm 3.17), and a step that breaks the second law is warned of.
+    The start is q0 with one of: `v0`, a velocity (momenta matched, p0 = dL/dv(t0, q0, v0)); `p0`,
+    the momenta; `q1`, the second configuration, as papers print it (with q1 = q0 + h v0 every
+    second-order method becomes first order). A vakonomic system whose start is v0 also needs
+    `lam0`, the multipliers at the start: p0 = dL/dv + lam0.dPhi/dv. A thermal system needs `S0`,
+    its entropy or entropies; each step then also satisfies the sampled entropy balance (001 Thm
+    3.17), and a step that breaks the second law is warned of.
 
-    Every `save_every`-th step is kept, so memory does not grow with `steps`. `params` replaces the system's own. With `progress` a
-    bar shows how far the run is. `engine`: "native" (machine code of single numbers, soon compiled, for small systems), "xla", or "auto", which
-    chooses; they agree to rounding. A step that is not solved raises `StepFailed`, or with `throw=False` (and under jax.jit, grad and
-    vmap, where nothing can be raised) leaves NaN after the last good step.
+    Every `save_every`-th step is kept, so memory does not grow with `steps`. `params` replaces the
+    system's own. With `progress` a bar shows how far the run is. `engine`: "native" (machine code
+    of single numbers, soon compiled, for small systems), "xla", or "auto", which chooses; they
+    agree to rounding. A step that is not solved raises `StepFailed`, or with `throw=False` (and
+    under jax.jit, grad and vmap, where nothing can be raised) leaves NaN after the last good step.
     """
     system = inputs.check_system(system, method, params, S0)
     system.check()
     t0, h = inputs.check_times(t0, h, steps, save_every)
     steps, save_every = inputs.check_counts(steps, save_every)
     start = inputs.check_start(system, Start(q0, v0, p0, q1, lam0, S0))
-    return run(ONE, system, method, start, t0, h, steps, save_every, throw, progress, system, engine)
+    return run(
+        ONE, system, method, start, t0, h, steps, save_every, throw, progress, system, engine
+    )
 
 
 def ensemble(
@@ -274,11 +368,13 @@ def ensemble(
     params=None,
     engine="auto",
 ) -> Trajectory:
-    """Many runs at once: the arguments of `simulate`, with a leading axis of one length on any of q0, v0, p0, q1, S0 or `params`.
+    """Many runs at once: the arguments of `simulate`, with a leading axis of one length on any of
+    q0, v0, p0, q1, S0 or `params`.
 
-    A number of `params` varies over the ensemble where it has one axis more than in `system.params`. Returns one `Trajectory` whose
-    arrays have the leading axis. A member that fails is NaN after its last good step and `success` is False for it; with `throw` this
-    raises `StepFailed`, whose `trajectory` holds all members.
+    A number of `params` varies over the ensemble where it has one axis more than in
+    `system.params`. Returns one `Trajectory` whose arrays have the leading axis. A member that
+    fails is NaN after its last good step and `success` is False for it; with `throw` this raises
+    `StepFailed`, whose `trajectory` holds all members.
     """
     system = inputs.check_system(system, method)
     t0, h = inputs.check_times(t0, h, steps, save_every)
@@ -307,17 +403,49 @@ def run(loop, system, method, start, t0, h, steps, save_every, throw, progress, 
     engine = "xla" if march is None else "native"
     of_rows = "xla" if march is None else "auto"
     if march is None:
-        march = partial(loop.fixed_march if traced else loop.march, system, method, t0=t0, h=h, every_step=save_every == 1)
+        march = partial(
+            loop.fixed_march if traced else loop.march,
+            system,
+            method,
+            t0=t0,
+            h=h,
+            every_step=save_every == 1,
+        )
     march = partial(march, save_every=save_every)
-    last, saved = in_parts(march, first, steps, save_every, progress and not traced, traced, loop.time_axis)
-    numbers = collect(system, method, first, last, saved, t0, h, save_every, steps, loop.time_axis, jnp if traced else np, of_rows)
+    last, saved = in_parts(
+        march, first, steps, save_every, progress and not traced, traced, loop.time_axis
+    )
+    numbers = collect(
+        system,
+        method,
+        first,
+        last,
+        saved,
+        t0,
+        h,
+        save_every,
+        steps,
+        loop.time_axis,
+        jnp if traced else np,
+        of_rows,
+    )
     if member.constraint is not None:
         at_rows = (numbers["t"], numbers["q"], numbers["p"], numbers["guess"])
         v, p, lam = rows(nodes.node, loop is MANY, system, *at_rows, engine=of_rows)
         numbers |= {"p": p, "lam": lam, "guess": v}
     trajectory = Trajectory(**numbers, h=h, system=system, method=method, engine=engine)
     if throw and not traced and not bool(jnp.all(trajectory.success)):
-        raise failure(partial(again, method, t0, h, engine), system, method, first, t0, h, steps, trajectory, engine)
+        raise failure(
+            partial(again, method, t0, h, engine),
+            system,
+            method,
+            first,
+            t0,
+            h,
+            steps,
+            trajectory,
+            engine,
+        )
     if not traced and trajectory.laws is not None:
         warn_of_second_law(trajectory)
     if kept and energy.constraints_do_no_work(member, known, first.x):
@@ -327,7 +455,9 @@ def run(loop, system, method, start, t0, h, steps, save_every, throw, progress, 
 
 def again(method, t0, h, engine, system, first, steps):
     """The state of one run after some steps, once more: a run that goes well need not carry it."""
-    march = native_march(ONE, system, method, first, t0, h, engine) or partial(ONE.march, system, method, t0=t0, h=h, every_step=False)
+    march = native_march(ONE, system, method, first, t0, h, engine) or partial(
+        ONE.march, system, method, t0=t0, h=h, every_step=False
+    )
     return first if steps == 0 else march(first, first=0, save_every=steps, saves=1, room=1)[0]
 
 
@@ -346,4 +476,8 @@ def in_parts(march, state, steps, save_every, progress, traced, axis):
             filled = (slice(None),) * axis + (slice(count),)
             parts.append(jax.tree.map(lambda a, filled=filled: np.asarray(a)[filled], part))
             advance(count * save_every)
-    return state, parts[0] if len(parts) == 1 else jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=axis), *parts)
+    return state, (
+        parts[0]
+        if len(parts) == 1
+        else jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=axis), *parts)
+    )

@@ -28,7 +28,8 @@ AMONG = 1e-3  # of the heat that flows, below which what comes from outside coun
 class Exchange(NamedTuple):
     """What a step exchanges, sampled as the step is."""
 
-    supply: Any  # energy from outside: external work, heat, and what L's own dependence on time brings
+    # energy from outside: external work, heat, and what L's own dependence on time brings
+    supply: Any
     heat: Any  # into each body, shape (m,)
     dissipation: Any  # into each body, shape (m,)
     friction: Any  # h |F_fr| |v|, what dissipation is measured by, shape (m,)
@@ -36,7 +37,9 @@ class Exchange(NamedTuple):
 
 
 class Discretised(ABC):
-    """A discrete thermomechanical system (001 Def 3.12), as its step sees it: functions of the start z and the increment x."""
+    """A discrete thermomechanical system (001 Def 3.12), as its step sees it: functions of the
+    start z and the increment x.
+    """
 
     system: Any
 
@@ -77,7 +80,9 @@ class Sampled(Discretised):
     method: Any
 
     def action(self, t, h, z, x):
-        return action(self.system.whole, self.method, t, h, z, x, jnp.zeros_like(x), jnp.zeros_like(x))
+        return action(
+            self.system.whole, self.method, t, h, z, x, jnp.zeros_like(x), jnp.zeros_like(x)
+        )
 
     def gradient(self, t, h, z, x):
         return gradient(action, self.system.whole, self.method, t, h, z, x)
@@ -93,7 +98,13 @@ class Sampled(Discretised):
 
     def exchange(self, t, h, z, x):
         n, samples = self.system.space.dim, self.samples(t, h, z, x)
-        parts = (self.system.supply, self.system.heating, self.system.dissipation, self.system.friction_size, self.system.temperature)
+        parts = (
+            self.system.supply,
+            self.system.heating,
+            self.system.dissipation,
+            self.system.friction_size,
+            self.system.temperature,
+        )
         return Exchange(*(h * sampled(lambda t, z, w, f=f: f(t, z, w[:n]), samples) for f in parts))
 
     def energy(self, t, z, v):
@@ -101,7 +112,9 @@ class Sampled(Discretised):
 
     def cold(self, t, h, z, x):
         n = self.system.space.dim
-        return ~(self.system.temperature(t + h, self.system.step_space.retract(z, x), x[:n] / h) > 0)
+        return ~(
+            self.system.temperature(t + h, self.system.step_space.retract(z, x), x[:n] / h) > 0
+        )
 
 
 @dataclass(frozen=True)
@@ -122,7 +135,9 @@ class Given(Discretised):
 
     def gradient(self, t, h, z, x):
         zero = jnp.zeros_like(x)
-        return jax.grad(lambda e0, e1: self.read(self.system.lagrangian, t, h, z, x, e0, e1), (0, 1))(zero, zero)
+        return jax.grad(
+            lambda e0, e1: self.read(self.system.lagrangian, t, h, z, x, e0, e1), (0, 1)
+        )(zero, zero)
 
     def variation(self, t, h, z, x):
         zero, n = jnp.zeros_like(x), self.system.space.dim
@@ -158,7 +173,9 @@ class Laws(NamedTuple):
 
     energy: Any  # at the start
     supplied: Any  # energy from outside, so far
-    least: Any  # change of the total entropy, without what net cooling can take, in a step with (nearly) no heat from outside
+    # change of the total entropy, without what net cooling can take, in a step with (nearly) no
+    # heat from outside
+    least: Any
     least_step: Any
     push: Any  # the largest energy that friction gave in a step; friction takes it
     push_step: Any
@@ -167,15 +184,26 @@ class Laws(NamedTuple):
 
 def opened(energy):
     """Before the first step."""
-    return Laws(energy, jnp.zeros(()), jnp.array(jnp.inf), jnp.array(-1), jnp.array(-jnp.inf), jnp.array(-1), jnp.zeros(()))
+    return Laws(
+        energy,
+        jnp.zeros(()),
+        jnp.array(jnp.inf),
+        jnp.array(-1),
+        jnp.array(-jnp.inf),
+        jnp.array(-1),
+        jnp.zeros(()),
+    )
 
 
 def written(laws, exchange, h, change, step):
     """The laws with one more step, in which the entropies changed by `change`, shape (m,)."""
     net = jnp.sum(exchange.heat)
-    # Where much heat comes from outside, from where is not known, and nothing can be said about the entropy of these bodies alone.
+    # Where much heat comes from outside, from where is not known, and nothing can be said about the
+    # entropy of these bodies alone.
     alone = jnp.abs(net) <= AMONG * jnp.sum(jnp.abs(exchange.heat))
-    total = jnp.where(alone, jnp.sum(change) + jnp.maximum(-net, 0.0) / jnp.min(exchange.T / h), jnp.inf)
+    total = jnp.where(
+        alone, jnp.sum(change) + jnp.maximum(-net, 0.0) / jnp.min(exchange.T / h), jnp.inf
+    )
     push = jnp.max(-exchange.dissipation)
     less, more = total < laws.least, push > laws.push
     return laws._replace(
@@ -199,20 +227,27 @@ class Hypotheses(NamedTuple):
 def hypotheses(system, method, t, h, state):
     n, m = system.space.dim, system.frame.m
     minus, plus = discretised(system, method).variation(t, h, state.q, state.x)
-    T = jnp.full(m, jnp.nan) if isinstance(system, DiscreteThermalSystem) else system.temperature(t, state.q, state.x[:n] / h)
+    T = (
+        jnp.full(m, jnp.nan)
+        if isinstance(system, DiscreteThermalSystem)
+        else system.temperature(t, state.q, state.x[:n] / h)
+    )
     return Hypotheses(T, minus[n:], plus[n:])
 
 
 def check_hypotheses(system, known):
-    """Raise ValueError where a hypothesis does not hold, by name; of an ensemble the first member is looked at."""
+    """Raise ValueError where a hypothesis does not hold, by name; of an ensemble the first member
+    is looked at.
+    """
     T, D3, D4 = (np.asarray(a).reshape(-1, system.frame.m)[0] for a in known)
     if not isinstance(system, DiscreteThermalSystem):
         check_temperatures(system, T)
     for name, minus, plus in zip(system.frame.names, D3, D4, strict=True):
         if minus == 0 and plus == 0:
             raise ValueError(
-                f"D3 Ld and D4 Ld, the derivatives of the discrete Lagrangian by {name}, are both zero at the start: the equations of 001 Thm 3.17 "
-                "need one of them (Lemma 3.15). The Lagrangian must depend on the entropy."
+                f"D3 Ld and D4 Ld, the derivatives of the discrete Lagrangian by {name}, are both"
+                " zero at the start: the equations of 001 Thm 3.17 need one of them (Lemma 3.15)."
+                " The Lagrangian must depend on the entropy."
             )
 
 
@@ -221,8 +256,9 @@ def check_temperatures(system, T):
     for name, temperature in zip(system.frame.names, np.asarray(T), strict=True):
         if not temperature > 0:
             raise ValueError(
-                f"the temperature T = -dL/dS that belongs to {name} is {temperature:.6g} at the start; it must be positive, or friction cannot heat "
-                "(001 Lemma 3.8). Is the internal energy in L with a minus sign, L = K - U(S), and does U grow with S?"
+                f"the temperature T = -dL/dS that belongs to {name} is {temperature:.6g} at the"
+                " start; it must be positive, or friction cannot heat (001 Lemma 3.8). Is the"
+                " internal energy in L with a minus sign, L = K - U(S), and does U grow with S?"
             )
 
 
@@ -230,10 +266,17 @@ def check_temperatures(system, T):
 
 
 def balance(form, unknowns, args):
-    """The momentum balance at the start of the step and, below it, the discrete entropy balance; `form(system)` is the discrete system."""
+    """The momentum balance at the start of the step and, below it, the discrete entropy balance;
+    `form(system)` is the discrete system.
+    """
     system, t, h, z, p = args
     pieces = form(system)
-    return jnp.concatenate([p + pieces.variation(t, h, z, unknowns)[0][: system.space.dim], pieces.rho(t, h, z, unknowns)])
+    return jnp.concatenate(
+        [
+            p + pieces.variation(t, h, z, unknowns)[0][: system.space.dim],
+            pieces.rho(t, h, z, unknowns),
+        ]
+    )
 
 
 def units(form, unknowns, J, args):
@@ -248,7 +291,8 @@ def units(form, unknowns, J, args):
 
 
 def energy_balance(method, unknowns, args):
-    """As `balance`, with the entropy balances off by a power `e`, shared as the heat capacities are, such that the energy at the end is right.
+    """As `balance`, with the entropy balances off by a power `e`, shared as the heat capacities
+    are, such that the energy at the end is right.
 
     Unknown besides x are the velocity `v` at the end and `e`.
     """
@@ -261,11 +305,15 @@ def energy_balance(method, unknowns, args):
     legendre = system.momentum(t + h, end, v) - plus[:n]
     target = energy + pieces.exchange(t, h, z, x).supply
     first_law = system.energy(t + h, end, v) - target
-    return jnp.concatenate([p + minus[:n], pieces.rho(t, h, z, x) - C / jnp.sum(C) * e, legendre, first_law[None]])
+    return jnp.concatenate(
+        [p + minus[:n], pieces.rho(t, h, z, x) - C / jnp.sum(C) * e, legendre, first_law[None]]
+    )
 
 
 def energy_units(method, unknowns, J, args):
-    """As `units`; the energy is rounded as C T is, the energy that the entropies hold, also where L has it cancelled by a constant."""
+    """As `units`; the energy is rounded as C T is, the energy that the entropies hold, also where L
+    has it cancelled by a constant.
+    """
     own, beside = units(lambda system: Sampled(system, method), unknowns, J, args[:5])
     n, C = args[0].space.dim, args[-1]
     return own.at[n:].set(jnp.maximum(own[n:], jnp.minimum(C, LARGE * own[n:]))), beside
@@ -278,14 +326,20 @@ def entropy_residual(form, dS, args):
 
 def entropy_units(form, dS, J, args):
     system, t, h, z, x = args
-    own = jnp.abs(form(system).action(t, h, z, x)) / (h**2 * (jnp.abs(jnp.diagonal(J)) + newton.TINY))
+    own = jnp.abs(form(system).action(t, h, z, x)) / (
+        h**2 * (jnp.abs(jnp.diagonal(J)) + newton.TINY)
+    )
     return own, jnp.abs(z[-1])
 
 
 def entropy_change(form, args):
-    """The increment x = (dq, dS) of a step whose dq is given: dS from the discrete entropy balance, NaN where there is none."""
+    """The increment x = (dq, dS) of a step whose dq is given: dS from the discrete entropy balance,
+    NaN where there is none.
+    """
     n, x = args[0].space.dim, args[-1]
-    dS, _, converged = newton.root(partial(entropy_residual, form), partial(entropy_units, form), 0, x[n:], args)
+    dS, _, converged = newton.root(
+        partial(entropy_residual, form), partial(entropy_units, form), 0, x[n:], args
+    )
     return x.at[n:].set(jnp.where(converged, dS, jnp.nan))
 
 
@@ -294,7 +348,8 @@ def entropy_change(form, args):
 
 @dataclass(frozen=True)
 class Thermal(Scheme):
-    """The step of a thermomechanical system, by the entropy balance or, with `EnergyConsistent`, by that of the energy.
+    """The step of a thermomechanical system, by the entropy balance or, with `EnergyConsistent`, by
+    that of the energy.
 
     The second has the velocity at the end and the power `e` as further unknowns.
     """
@@ -315,16 +370,23 @@ class Thermal(Scheme):
 
     def opening(self, t, h, q, q1):
         if self.consistent:
-            raise ValueError("EnergyConsistent starts from v0 or p0: with q1 the energy that is to be kept is not known.")
+            raise ValueError(
+                "EnergyConsistent starts from v0 or p0: with q1 the energy that is to be kept is"
+                " not known."
+            )
         n, m = self.system.space.dim, self.system.frame.m
-        x = jnp.concatenate([self.system.space.local(self.system.frame.parts(q)[0], q1), jnp.zeros(m)])
+        x = jnp.concatenate(
+            [self.system.space.local(self.system.frame.parts(q)[0], q1), jnp.zeros(m)]
+        )
         x = entropy_change(partial(discretised, method=self.method), (self.system, t, h, q, x))
         return x, -self.pieces.variation(t, h, q, x)[0][:n]
 
     def start(self, t, h, q, p, x, lam):
         v = x[: self.system.space.dim] / h
         guess = jnp.concatenate([x, v, jnp.zeros(1)]) if self.consistent else x
-        return State(q, p, jnp.zeros_like(x), x, guess, jnp.array(0), opened(self.pieces.energy(t, q, v)))
+        return State(
+            q, p, jnp.zeros_like(x), x, guess, jnp.array(0), opened(self.pieces.energy(t, q, v))
+        )
 
     def equations(self, state, t, h):
         """(residual, units, how many unknowns are held, arguments) of `newton.root`."""
@@ -334,7 +396,12 @@ class Thermal(Scheme):
             return partial(balance, form), partial(units, form), 0, args
         n, laws = self.system.space.dim, state.rates
         C = self.system.capacities(t, state.q, state.x[:n] / h)
-        return partial(energy_balance, self.method), partial(energy_units, self.method), n + 1, (*args, laws.energy + laws.supplied, C)
+        return (
+            partial(energy_balance, self.method),
+            partial(energy_units, self.method),
+            n + 1,
+            (*args, laws.energy + laws.supplied, C),
+        )
 
     def solve(self, state, t, h):
         residual, size, held, args = self.equations(state, t, h)
@@ -350,12 +417,18 @@ class Thermal(Scheme):
     def end(self, unknowns, state, t, h):
         n, x = self.system.space.dim, self.increment(unknowns)
         p = self.pieces.variation(t, h, state.q, x)[1][:n]
-        laws = written(state.rates, self.pieces.exchange(t, h, state.q, x), h, x[n:], state.completed)
+        laws = written(
+            state.rates, self.pieces.exchange(t, h, state.q, x), h, x[n:], state.completed
+        )
         return End(x, p, jnp.concatenate([2 * x - state.x, unknowns[len(x) :]]), laws)
 
     def lagrangian(self, unknowns, state, t, h):
         x = self.increment(unknowns)
-        return jnp.where(jnp.any(self.pieces.cold(t, h, state.q, x)), jnp.nan, self.pieces.action(t, h, state.q, x))
+        return jnp.where(
+            jnp.any(self.pieces.cold(t, h, state.q, x)),
+            jnp.nan,
+            self.pieces.action(t, h, state.q, x),
+        )
 
     def obstacle(self, unknowns, state, t, h):
         return cold_words(self.pieces, self.increment(unknowns), state, t, h)
@@ -370,10 +443,13 @@ class Thermal(Scheme):
 def cold_words(pieces, x, state, t, h):
     """What is in the way of a step whose equations were solved."""
     frame = pieces.system.frame
-    cold = [name for name, flag in zip(frame.names, pieces.cold(t, h, state.q, x), strict=True) if flag]
+    cold = [
+        name for name, flag in zip(frame.names, pieces.cold(t, h, state.q, x), strict=True) if flag
+    ]
     if not cold:
         return f"the Lagrangian is not finite where it leads, at the end of the increment {x}"
     return (
-        f"the temperature T = -dL/dS that belongs to {', '.join(cold)} is not positive where it leads. Is more heat taken out than there is, or "
-        "has L the wrong sign of the internal energy (L = K - U)?"
+        f"the temperature T = -dL/dS that belongs to {', '.join(cold)} is not positive where it"
+        " leads. Is more heat taken out than there is, or has L the wrong sign of the internal"
+        " energy (L = K - U)?"
     )

@@ -1,6 +1,8 @@
-"""Equations of state, the flow of heat, and what a trajectory says about the laws of thermodynamics.
+"""Equations of state, the flow of heat, and what a trajectory says about the laws of
+thermodynamics.
 
-An equation of state is a pytree: it may stand in the `params` of a system, and derivatives with respect to its numbers exist.
+An equation of state is a pytree: it may stand in the `params` of a system, and derivatives with
+respect to its numbers exist.
 """
 
 from dataclasses import dataclass
@@ -13,13 +15,15 @@ from jax.core import Tracer
 
 from accion.trajectory import worst
 
-R = 8.31446261815324  # J/(mol K), exact since 2019: the product of the Avogadro and Boltzmann constants
+# J/(mol K), exact since 2019: the product of the Avogadro and Boltzmann constants
+R = 8.31446261815324
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class IdealGas:
-    """N moles of an ideal gas with U = c N R T and P V = N R T, and its entropy S_ref at U_ref and V_ref (001 eq C.5-C.9, corrected):
+    """N moles of an ideal gas with U = c N R T and P V = N R T, and its entropy S_ref at U_ref and
+    V_ref (001 eq C.5-C.9, corrected):
 
         U(S, V) = U_ref exp((S - S_ref) / (c N R)) (V / V_ref)^(-1/c)
 
@@ -40,7 +44,12 @@ class IdealGas:
     def U(self, S, V, N=None):
         """The internal energy; with `N`, in moles, that of another amount of the same gas."""
         r = 1.0 if N is None else N * R / self.NR
-        return self.U_ref * r * jnp.exp((S / r - self.S_ref) / (self.c * self.NR)) * (V / (r * self.V_ref)) ** (-1 / self.c)
+        return (
+            self.U_ref
+            * r
+            * jnp.exp((S / r - self.S_ref) / (self.c * self.NR))
+            * (V / (r * self.V_ref)) ** (-1 / self.c)
+        )
 
     def T(self, S, V, N=None):
         """The temperature dU/dS."""
@@ -62,7 +71,9 @@ class IdealGas:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Solid:
-    """A body with constant heat capacity C, whose entropy is S_ref at the temperature T_ref (001 eq 4.1): U = C T, S = S_ref + C log(T / T_ref)."""
+    """A body with constant heat capacity C, whose entropy is S_ref at the temperature T_ref (001 eq
+    4.1): U = C T, S = S_ref + C log(T / T_ref).
+    """
 
     C: Any
     T_ref: Any
@@ -86,18 +97,25 @@ class Solid:
 
 
 def conduction(T, G):
-    """Fourier's law: the power sum_b G[a, b] (T_b - T_a) into each body, shape (m,), for temperatures T and conductances G in W/K.
+    """Fourier's law: the power sum_b G[a, b] (T_b - T_a) into each body, shape (m,), for
+    temperatures T and conductances G in W/K.
 
     `G` is a number for two bodies, or a symmetric matrix of shape (m, m).
     """
     T, G = jnp.asarray(T), jnp.asarray(G)
     if T.ndim != 1:
-        raise ValueError(f"conduction needs the temperatures of the bodies, shape (m,); got shape {T.shape}.")
+        raise ValueError(
+            f"conduction needs the temperatures of the bodies, shape (m,); got shape {T.shape}."
+        )
     if not isinstance(G, Tracer) and G.ndim == 2 and not np.array_equal(G, np.asarray(G).T):
-        raise ValueError(f"conductances must be symmetric, what flows from a to b comes from a; got {np.asarray(G).tolist()}.")
+        raise ValueError(
+            "conductances must be symmetric, what flows from a to b comes from a; got"
+            f" {np.asarray(G).tolist()}."
+        )
     if G.shape not in ((), (len(T), len(T))) or (G.shape == () and len(T) != 2):
         raise ValueError(
-            f"conduction between {len(T)} bodies needs a symmetric matrix of shape ({len(T)}, {len(T)}), or a number for two; got shape {G.shape}."
+            f"conduction between {len(T)} bodies needs a symmetric matrix of shape ({len(T)},"
+            f" {len(T)}), or a number for two; got shape {G.shape}."
         )
     flow = G * (T[None, :] - T[:, None])
     # Half of it and of what flows back: exactly as much comes as goes.
@@ -112,27 +130,46 @@ def bath(T, T_bath, G):
 def states(trajectory, body, volume=None, which=0):
     """T, P, U, V and S of one body along a trajectory, as an xarray.Dataset.
 
-    `body` is its equation of state, `volume(q)` the volume that it fills; of several entropies it is number `which`.
+    `body` is its equation of state, `volume(q)` the volume that it fills; of several entropies it
+    is number `which`.
     """
     import xarray as xr
 
     if trajectory.S is None:
         raise ValueError("states needs a trajectory of a ThermalSystem, which has an entropy.")
     if not 0 <= which < len(trajectory.entropies):
-        raise ValueError(f"which must be the number of a body, from 0 to {len(trajectory.entropies) - 1}; got {which!r}.")
+        raise ValueError(
+            f"which must be the number of a body, from 0 to {len(trajectory.entropies) - 1}; got"
+            f" {which!r}."
+        )
     if volume is None and isinstance(body, IdealGas):
         raise ValueError("a gas needs its volume: states(trajectory, gas, volume=lambda q: ...).")
     S = trajectory.S if trajectory.S.ndim == trajectory.p.ndim - 1 else trajectory.S[..., which]
-    each = jax.vmap(jax.vmap(volume)) if trajectory.is_ensemble and volume is not None else jax.vmap(volume) if volume is not None else None
+    each = (
+        jax.vmap(jax.vmap(volume))
+        if trajectory.is_ensemble and volume is not None
+        else jax.vmap(volume)
+        if volume is not None
+        else None
+    )
     V = jnp.full(S.shape, jnp.nan) if each is None else each(trajectory.q)
     if V.shape != S.shape:
         raise ValueError(f"volume(q) must return a number; it returned shape {V.shape[S.ndim :]}.")
     given = None if each is None else V
     dims = ("run", "time") if trajectory.is_ensemble else ("time",)
-    rows = {"T": (body.T(S, given), "temperature", "K"), "P": (body.P(S, given), "pressure", "Pa"), "U": (body.U(S, given), "internal energy", "J")}
+    rows = {
+        "T": (body.T(S, given), "temperature", "K"),
+        "P": (body.P(S, given), "pressure", "Pa"),
+        "U": (body.U(S, given), "internal energy", "J"),
+    }
     rows |= {"S": (S, "entropy", "J/K")} | ({} if each is None else {"V": (V, "volume", "m^3")})
-    variables = {name: (dims, np.asarray(values), {"long_name": words, "units": unit}) for name, (values, words, unit) in rows.items()}
-    return xr.Dataset(variables, {"time": ("time", np.asarray(trajectory.t), {"long_name": "time", "units": "s"})})
+    variables = {
+        name: (dims, np.asarray(values), {"long_name": words, "units": unit})
+        for name, (values, words, unit) in rows.items()
+    }
+    return xr.Dataset(
+        variables, {"time": ("time", np.asarray(trajectory.t), {"long_name": "time", "units": "s"})}
+    )
 
 
 @dataclass(frozen=True)
@@ -150,21 +187,32 @@ class LawsKept:
         least = (
             "every step was cooled"
             if not np.isfinite(self.least)
-            else f"total entropy changed by at least {self.least:+.3e} J/K in a step (step {self.least_step})"
+            else (
+                f"total entropy changed by at least {self.least:+.3e} J/K in a step (step"
+                f" {self.least_step})"
+            )
         )
         return "\n".join(
             [
-                f"first law:  |E - E_0 - energy from outside| <= {self.first:.3e} J, {self.first_relative:.1e} of the energy",
-                f"second law: {least}; friction took at least {-self.push:+.3e} J in a step (step {self.push_step})",
+                (
+                    f"first law:  |E - E_0 - energy from outside| <= {self.first:.3e} J,"
+                    f" {self.first_relative:.1e} of the energy"
+                ),
+                (
+                    f"second law: {least}; friction took at least {-self.push:+.3e} J in a step"
+                    f" (step {self.push_step})"
+                ),
             ]
         )
 
 
 def laws(trajectory) -> LawsKept:
-    """The largest error of the first law at the saved times, and the extremes of the second over all steps; of an ensemble the worst run.
+    """The largest error of the first law at the saved times, and the extremes of the second over
+    all steps; of an ensemble the worst run.
 
-    `least` is the least change of the total entropy in a step in which bodies exchange heat only among themselves (inf where there is none),
-    `push` the largest energy that friction gave in a step; the second law wants least >= 0 and push <= 0.
+    `least` is the least change of the total entropy in a step in which bodies exchange heat only
+    among themselves (inf where there is none), `push` the largest energy that friction gave in a
+    step; the second law wants least >= 0 and push <= 0.
     """
     error, E = np.abs(np.asarray(trajectory.first_law())), np.abs(np.asarray(trajectory.energy()))
     (least, least_step, _), (push, push_step, _) = worst(trajectory)

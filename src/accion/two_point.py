@@ -1,4 +1,6 @@
-"""The equations of a two-point problem: what each window, each node and each end adds to them, and their derivatives."""
+"""The equations of a two-point problem: what each window, each node and each end adds to them, and
+their derivatives.
+"""
 
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -13,9 +15,11 @@ from accion.systems import HigherOrderSystem, System
 
 
 class Path(NamedTuple):
-    """The unknowns: configurations at all nodes, and the multipliers of nodes (holonomic) or windows (vakonomic).
+    """The unknowns: configurations at all nodes, and the multipliers of nodes (holonomic) or
+    windows (vakonomic).
 
-    The increments between nodes are kept besides, as in a step: from the configurations they would lose the digits that q has in front of them.
+    The increments between nodes are kept besides, as in a step: from the configurations they would
+    lose the digits that q has in front of them.
     """
 
     q: Any
@@ -24,7 +28,9 @@ class Path(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """What is given: configurations at the first and the last nodes, stacked; or one at each end with derivatives there, shape (r - 1, dim)."""
+    """What is given: configurations at the first and the last nodes, stacked; or one at each end
+    with derivatives there, shape (r - 1, dim).
+    """
 
     qa: Any
     qb: Any
@@ -38,14 +44,24 @@ def order(system):
 
 
 def window(system, method, h, t, q, x, e, lam):
-    """D_1 Ld, ..., D_{r+1} Ld of a window that starts at (t, q) with increments `x`, its nodes displaced by `e`, (r + 1, dim); and Phi."""
+    """D_1 Ld, ..., D_{r+1} Ld of a window that starts at (t, q) with increments `x`, its nodes
+    displaced by `e`, (r + 1, dim); and Phi.
+    """
     space = system.space
     q, x = space.displace(q, e[0]), displaced(space, x, e)
     if isinstance(system, HigherOrderSystem):
         d = windows.combine(windows.differencing(len(x)), x)
         G = windows.variation(system, method, t, h, q, d, lam)
-        return G, windows.closure(system, method, t, h, q, d) if system.vakonomic is not None else jnp.zeros(0)
-    G = jnp.stack(pullback.variation(system, method, t, h, q, x[0], lam if system.vakonomic is not None else None))
+        return G, (
+            windows.closure(system, method, t, h, q, d)
+            if system.vakonomic is not None
+            else jnp.zeros(0)
+        )
+    G = jnp.stack(
+        pullback.variation(
+            system, method, t, h, q, x[0], lam if system.vakonomic is not None else None
+        )
+    )
     if system.vakonomic is None:
         return G, jnp.zeros(0)
     samples = method.samples(space, t, h, q, x[0])
@@ -60,11 +76,15 @@ def displaced(space, x, e):
 def node(system, h, t, q, e, lam):
     """The force of a holonomic constraint on a node displaced by `e`, and the constraint there."""
     q = system.space.retract(q, e)
-    return h * system.constraint.reaction(system, t, q, None, lam), system.constraint.value(system, t, q, None)
+    return h * system.constraint.reaction(system, t, q, None, lam), system.constraint.value(
+        system, t, q, None
+    )
 
 
 def edge(system, h, x, e, c):
-    """The derivatives q', ..., q^(r-1) of the polynomial through the r + 1 configurations of a window, at c steps after the first."""
+    """The derivatives q', ..., q^(r-1) of the polynomial through the r + 1 configurations of a
+    window, at c steps after the first.
+    """
     d = windows.combine(windows.differencing(len(x)), displaced(system.space, x, e))
     return windows.derivatives(d, float(c), h)[:-1]
 
@@ -72,7 +92,10 @@ def edge(system, h, x, e, c):
 def all_windows(system, path, steps):
     """The first configuration of each window, its increments, and its multipliers."""
     count, x = steps + 1 - order(system), np.asarray(path.x)
-    q, x = jax.tree.map(lambda a: np.asarray(a)[:count], path.q), np.stack([x[i : i + count] for i in range(order(system))], axis=1)
+    q, x = (
+        jax.tree.map(lambda a: np.asarray(a)[:count], path.q),
+        np.stack([x[i : i + count] for i in range(order(system))], axis=1),
+    )
     return q, x, np.asarray(path.lam) if system.vakonomic is not None else np.zeros((count, 0))
 
 
@@ -81,7 +104,9 @@ def is_held(system):
 
 
 class Parts(NamedTuple):
-    """What windows, nodes and ends add, functions of ((system, h), rows); `by` are the derivatives by displacements and multipliers."""
+    """What windows, nodes and ends add, functions of ((system, h), rows); `by` are the derivatives
+    by displacements and multipliers.
+    """
 
     window: Any
     by_window: Any
@@ -101,21 +126,36 @@ def parts(method):
 
     def of_node(fixed, row, e=None, lam=None):
         (system, h), (t, q, own) = fixed, row
-        return node(system, h, t, q, jnp.zeros(system.space.dim) if e is None else e, own if lam is None else lam)
+        return node(
+            system,
+            h,
+            t,
+            q,
+            jnp.zeros(system.space.dim) if e is None else e,
+            own if lam is None else lam,
+        )
 
     def by_window(fixed, row):
         zero = jnp.zeros((order(fixed[0]) + 1, fixed[0].space.dim))
         return jax.jacfwd(partial(of_window, fixed, row), (0, 1))(zero, row[-1])
 
     def by_node(fixed, row):
-        return jax.jacfwd(partial(of_node, fixed, row), (0, 1))(jnp.zeros(fixed[0].space.dim), row[-1])
+        return jax.jacfwd(partial(of_node, fixed, row), (0, 1))(
+            jnp.zeros(fixed[0].space.dim), row[-1]
+        )
 
     def by_edge(fixed, row):
         (system, h), (x,) = fixed, row
         zero = jnp.zeros((order(system) + 1, system.space.dim))
         return [jax.jacfwd(partial(edge, system, h, x, c=c))(zero) for c in (0, order(system))]
 
-    return Parts(small_map(of_window), small_map(by_window), small_map(of_node), small_map(by_node), small_map(by_edge))
+    return Parts(
+        small_map(of_window),
+        small_map(by_window),
+        small_map(of_node),
+        small_map(by_node),
+        small_map(by_edge),
+    )
 
 
 def laid_out(system, t0, h, steps, path):
@@ -127,7 +167,9 @@ def laid_out(system, t0, h, steps, path):
 
 
 def equations(system, method, t0, h, steps, path, ends):
-    """What is left of the equations: at each node, shape (steps + 1, dim), and of the constraints, one row for each window or node."""
+    """What is left of the equations: at each node, shape (steps + 1, dim), and of the constraints,
+    one row for each window or node.
+    """
     r, n = order(system), system.space.dim
     fixed, of_windows, of_nodes = laid_out(system, t0, h, steps, path)
     G, closed = map(np.asarray, parts(method).window(fixed, of_windows))

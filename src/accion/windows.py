@@ -1,9 +1,12 @@
-"""The pullback for Lagrangians of any order: a window of r + 1 configurations instead of the two ends of a step (004 section 8.3).
+"""The pullback for Lagrangians of any order: a window of r + 1 configurations instead of the two
+ends of a step (004 section 8.3).
 
-A window is given by its first configuration and by the forward differences (x_1, x_2 - x_1, x_3 - 2 x_2 + x_1, ...) of its r increments: derivatives
-up to the highest keep all their digits that way. The velocity along it is the polynomial of degree r - 1 whose mean over step i is x_i/h; the
-others are its derivatives. A method samples the middle interval of the window, at c = (r - 1)/2 + c_i steps after its first node; for r = 1 this is
-the pullback of a step. Derivatives D_j are by displacements e_0, ..., e_r of the nodes.
+A window is given by its first configuration and by the forward differences (x_1, x_2 - x_1, x_3 - 2
+x_2 + x_1, ...) of its r increments: derivatives up to the highest keep all their digits that way.
+The velocity along it is the polynomial of degree r - 1 whose mean over step i is x_i/h; the others
+are its derivatives. A method samples the middle interval of the window, at c = (r - 1)/2 + c_i
+steps after its first node; for r = 1 this is the pullback of a step. Derivatives D_j are by
+displacements e_0, ..., e_r of the nodes.
 """
 
 from functools import lru_cache
@@ -19,9 +22,11 @@ from accion.methods import Sample
 
 @lru_cache(maxsize=256)
 def weights(count, c):
-    """W with h^(s+1) v^(s)(c) = sum_i W[s, i] d_i, shape (count, count): derivatives of the velocity at c from the differences of `count` increments.
+    """W with h^(s+1) v^(s)(c) = sum_i W[s, i] d_i, shape (count, count): derivatives of the
+    velocity at c from the differences of `count` increments.
 
-    The position is sum_i binomial(c, i + 1) d_i. W is upper triangular: a derivative takes no difference lower than its own.
+    The position is sum_i binomial(c, i + 1) d_i. W is upper triangular: a derivative takes no
+    difference lower than its own.
     """
     W = np.zeros((count, count))
     for i in range(count):
@@ -42,29 +47,47 @@ def summation(count):
 @lru_cache(maxsize=64)
 def differencing(count):
     """Its inverse, d = D x."""
-    return np.array([[(-1.0) ** (i - j) * comb(i, j) if j <= i else 0.0 for j in range(count)] for i in range(count)])
+    return np.array(
+        [
+            [(-1.0) ** (i - j) * comb(i, j) if j <= i else 0.0 for j in range(count)]
+            for i in range(count)
+        ]
+    )
 
 
 def combine(weights, rows):
     """The products of a small matrix of numbers with `rows`, without terms that are zero."""
-    return jnp.stack([sum(w * row for w, row in zip(line, rows, strict=True) if w != 0) + jnp.zeros_like(rows[0]) for line in weights])
+    return jnp.stack(
+        [
+            sum(w * row for w, row in zip(line, rows, strict=True) if w != 0)
+            + jnp.zeros_like(rows[0])
+            for line in weights
+        ]
+    )
 
 
 def differences(space, nodes):
-    """The forward differences of the increments between configurations, shape (len(nodes) - 1, dim)."""
+    """The forward differences of the increments between configurations, shape (len(nodes) - 1,
+    dim).
+    """
     x = jnp.stack([space.local(a, b) for a, b in pairwise(nodes)])
     return combine(differencing(len(x)), x)
 
 
 def derivatives(d, c, h):
-    """v, a, ... at c steps after the first node, from the differences `d` of increments, shape like d."""
+    """v, a, ...
+
+    at c steps after the first node, from the differences `d` of increments, shape like d.
+    """
     count = len(d)
     scale = jnp.stack([1 / h ** (s + 1) for s in range(count)])
     return combine(weights(count, float(c)), d) * scale[:, None]
 
 
 def configuration(space, q, x, y, e, c):
-    """The configuration at c steps after the node q, where increments `x` follow; with the nodes displaced by `e` these are `y`."""
+    """The configuration at c steps after the node q, where increments `x` follow; with the nodes
+    displaced by `e` these are `y`.
+    """
     j = min(floor(c), len(x))
     for i in range(j):
         q = space.retract(q, x[i])
@@ -73,7 +96,8 @@ def configuration(space, q, x, y, e, c):
 
 
 def samples(space, method, t, h, q, d, e=None):
-    """The samples (w_i, t_i, q_i, (v_i, a_i, ...)) of the window from `q` with differences `d`, shape (r, dim).
+    """The samples (w_i, t_i, q_i, (v_i, a_i, ...)) of the window from `q` with differences `d`,
+    shape (r, dim).
 
     Its nodes are displaced by `e`, shape (r + 1, dim), where given.
     """
@@ -86,13 +110,17 @@ def samples(space, method, t, h, q, d, e=None):
     found = []
     for w, c in method.nodes:
         c = (r - 1) / 2 + c
-        found.append(Sample(w, t + c * h, configuration(space, q, x, y, e, c), derivatives(d, c, h)))
+        found.append(
+            Sample(w, t + c * h, configuration(space, q, x, y, e, c), derivatives(d, c, h))
+        )
     return found
 
 
 def action(system, method, t, h, q, d, e=None, lam=None):
     """Ld = h sum_i w_i L(t_i, q_i, v_i, a_i, ...) of a window; with `lam`, of L + lam.Phi."""
-    return h * sum(s.w * system.L(s.t, s.q, s.v, lam) for s in samples(system.space, method, t, h, q, d, e))
+    return h * sum(
+        s.w * system.L(s.t, s.q, s.v, lam) for s in samples(system.space, method, t, h, q, d, e)
+    )
 
 
 def closure(system, method, t, h, q, d):
@@ -102,4 +130,6 @@ def closure(system, method, t, h, q, d):
 
 def variation(system, method, t, h, q, d, lam=None):
     """(D_1 Ld, ..., D_{r+1} Ld), shape (r + 1, dim)."""
-    return jax.grad(lambda e: action(system, method, t, h, q, d, e, lam))(jnp.zeros((len(d) + 1, d.shape[1])))
+    return jax.grad(lambda e: action(system, method, t, h, q, d, e, lam))(
+        jnp.zeros((len(d) + 1, d.shape[1]))
+    )

@@ -1,1 +1,3 @@
-"""One test for each entry of docs/errata.md: the corrected formula holds, the printed one does not."""
+"""One test for each entry of docs/errata.md: the corrected formula holds, the printed one does
+not.
+"""

@@ -23,7 +23,9 @@ def symbols(names) -> Any:
 
 
 def nodes(name) -> Any:
-    """The coordinate `name` at t_k - h, t_k and t_k + h, as the discrete equations of accion call it."""
+    """The coordinate `name` at t_k - h, t_k and t_k + h, as the discrete equations of accion call
+    it.
+    """
     return tuple(sp.Symbol(f"{name}_{k}") for k in ("k-1", "k", "k+1"))
 
 
@@ -33,13 +35,21 @@ def side(equation) -> Any:
 
 
 def at_numbers(expr, shift=0) -> Any:
-    """The value of `expr` with a rational number for each derivative, coordinate and symbol, to 40 digits."""
+    """The value of `expr` with a rational number for each derivative, coordinate and symbol, to 40
+    digits.
+    """
     expr = sp.sympify(expr)
     count = 0
-    # Derivatives first: they contain the coordinates. No number twice, lest x y' - y x' be zero, and none is 1.
+    # Derivatives first: they contain the coordinates. No number twice, lest x y' - y x' be zero,
+    # and none is 1.
     for kind in (sp.Derivative, AppliedUndef, sp.Symbol):
         parts = sorted(expr.atoms(kind), key=str)
-        expr = expr.xreplace({part: sp.Rational(3 + (7 * i + 5 * shift) % 29, 37) for i, part in enumerate(parts, count)})
+        expr = expr.xreplace(
+            {
+                part: sp.Rational(3 + (7 * i + 5 * shift) % 29, 37)
+                for i, part in enumerate(parts, count)
+            }
+        )
         count += len(parts)
     return sp.N(expr, 40)
 
@@ -99,7 +109,10 @@ def exponential_trapezoid() -> Any:
 
 def along(expr, equations):
     """d/dt of an expression of t, q and q' along the motion."""
-    accelerations = {v.diff(t): acceleration for v, acceleration in zip(equations.v, equations.accelerations, strict=True)}
+    accelerations = {
+        v.diff(t): acceleration
+        for v, acceleration in zip(equations.v, equations.accelerations, strict=True)
+    }
     return sp.sympify(expr).diff(t).xreplace(accelerations)
 
 

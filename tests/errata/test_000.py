@@ -9,7 +9,21 @@ import sympy as sp
 
 import accion as ac
 from accion.gallery import magnetic_particle
-from tests.errata.forms import agree, along, derivative, differ, exponential_equations, function, integral, kappa, same, symbols, t, x, y
+from tests.errata.forms import (
+    agree,
+    along,
+    derivative,
+    differ,
+    exponential_equations,
+    function,
+    integral,
+    kappa,
+    same,
+    symbols,
+    t,
+    x,
+    y,
+)
 
 ANGLES = [function(name) for name in ("psi", "theta", "phi")]
 INERTIA = symbols("I1 I2 I3")
@@ -64,7 +78,9 @@ def euler(xi, dxi, sign):
 
 
 def test_000_ex_3_sign_of_the_gyroscopic_term():
-    """I xi' + xi x I xi - kappa I xi = 0: with W = d xi/dq', the Euler-Lagrange operator is e^{-kappa t} W^T times it."""
+    """I xi' + xi x I xi - kappa I xi = 0: with W = d xi/dq', the Euler-Lagrange operator is
+    e^{-kappa t} W^T times it.
+    """
     v = [q.diff(t) for q in ANGLES]
     xi = sp.Matrix(body_velocity(*ANGLES[:2], *v))
     W = sp.Matrix(3, 3, lambda i, j: derivative(xi[i], v[j]))
@@ -76,10 +92,15 @@ def test_000_ex_3_sign_of_the_gyroscopic_term():
 
 @cache
 def motion():
-    """xi and xi' of the body at an instant of its motion, from the accelerations of accion; I; kappa."""
+    """xi and xi' of the body at an instant of its motion, from the accelerations of accion; I;
+    kappa.
+    """
     system = rigid_body()
     q, v = jnp.array([0.4, 0.9, -0.3]), jnp.array([1.1, -0.7, 0.8])
-    xi = lambda q, v: jnp.array(body_velocity(q[0], q[1], *v, np=jnp))  # noqa: E731
+
+    def xi(q, v):
+        return jnp.array(body_velocity(q[0], q[1], *v, np=jnp))
+
     acceleration = jax.jit(ac.accelerations(system))(0.2, q, v)
     w, dw = jax.jvp(xi, (q, v), (v, acceleration))
     return np.asarray(w), np.asarray(dw), np.array([1.0, 2.0, 3.5]), 0.4
@@ -97,24 +118,42 @@ def hat(w):
 
 
 def test_000_ex_3_trace_needs_the_second_moments():
-    """<<R', R'>>/2 is 1/2 tr(xi^T Jd xi) with Jd = sum m X X^T, not with the inertia tensor tr(Jd) 1 - Jd; and e^{-kappa t} stays in front."""
+    """<<R', R'>>/2 is 1/2 tr(xi^T Jd xi) with Jd = sum m X X^T, not with the inertia tensor tr(Jd)
+    1 - Jd; and e^{-kappa t} stays in front.
+    """
     X = np.array([[1.0, 0.2, -0.4], [-0.3, 0.8, 0.5], [0.1, -0.6, 0.9], [0.7, 0.3, 0.2]])
     masses = np.array([1.0, 0.5, 2.0, 1.5])
 
     def rotation(q):
         (cp, ct, cf), (sp_, st, sf) = jnp.cos(q), jnp.sin(q)
-        turn = lambda c, s: jnp.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])  # noqa: E731
-        return turn(cf, sf) @ jnp.array([[1.0, 0.0, 0.0], [0.0, ct, -st], [0.0, st, ct]]) @ turn(cp, sp_)
+
+        def turn(c, s):
+            return jnp.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+        return (
+            turn(cf, sf)
+            @ jnp.array([[1.0, 0.0, 0.0], [0.0, ct, -st], [0.0, st, ct]])
+            @ turn(cp, sp_)
+        )
 
     weight, k = lambda t, params: jnp.exp(-params["kappa"] * t), 0.4
-    cloud = ac.particles(lambda t, q, params: X @ rotation(q).T, masses, None, 3, params={"kappa": k})
+    cloud = ac.particles(
+        lambda t, q, params: X @ rotation(q).T, masses, None, 3, params={"kappa": k}
+    )
     q, v = jnp.array([0.4, 0.9, -0.3]), jnp.array([1.1, -0.7, 0.8])
     kinetic = cloud.L(0.0, q, v)
-    decaying = ac.System(lambda t, q, v, params: weight(t, params) * cloud.lagrangian(t, q, v, params), ac.Euclidean(3), {"kappa": k})
+    decaying = ac.System(
+        lambda t, q, v, params: weight(t, params) * cloud.lagrangian(t, q, v, params),
+        ac.Euclidean(3),
+        {"kappa": k},
+    )
     xi = hat(np.array(body_velocity(q[0], q[1], *v, np=np)))
     Jd = np.einsum("i,ij,ik->jk", masses, X, X)
     inertia = np.trace(Jd) * np.eye(3) - Jd
-    form = lambda I: np.trace(xi.T @ I @ xi) / 2  # noqa: E731
+
+    def form(I):
+        return np.trace(xi.T @ I @ xi) / 2
+
     np.testing.assert_allclose(kinetic, form(Jd), rtol=1e-13)
     assert abs(kinetic - form(inertia)) > 0.1
     np.testing.assert_allclose(decaying.L(2.0, q, v), np.exp(-2 * k) * form(Jd), rtol=1e-13)
@@ -122,23 +161,33 @@ def test_000_ex_3_trace_needs_the_second_moments():
 
 
 def test_000_sec_1_theta_L_is_along_dq():
-    """dA.dq = int EL.dq dt + [theta_L.(dq, dq')] with theta_L = dL/dq' dq; with dL/dq' dq' it fails."""
+    """dA.dq = int EL.dq dt + [theta_L.(dq, dq')] with theta_L = dL/dq' dq; with dL/dq' dq' it
+    fails.
+    """
     q = function("x")
     equations = ac.symbolic(ac.from_sympy(q.diff(t) ** 2 * (1 + q) / 2 - q**3 / 3, (q,)))
     curve, variation = t**2 + 1, t**3 - 2 * t + 1
-    on = lambda expr: sp.sympify(expr).subs(q, curve).doit()  # noqa: E731
+
+    def on(expr):
+        return sp.sympify(expr).subs(q, curve).doit()
+
     L_q, L_v = (on(derivative(equations.L, part)) for part in (q, q.diff(t)))
     change = integral(L_q * variation + L_v * variation.diff(t))
     inside = integral(-on(equations.euler_lagrange[0]) * variation)
     vector = sp.Matrix([variation, variation.diff(t)])
-    boundary = lambda row: (on((row * vector)[0])).subs(t, 1) - (on((row * vector)[0])).subs(t, 0)  # noqa: E731
+
+    def boundary(row):
+        return (on((row * vector)[0])).subs(t, 1) - (on((row * vector)[0])).subs(t, 0)
+
     assert change == inside + boundary(equations.theta_L.matrix)
     printed = sp.Matrix([[0, equations.momenta[0]]])
     assert change != inside + boundary(printed)
 
 
 def test_000_sec_2_coadjoint_pairs_with_the_argument():
-    """(ad*_xi mu) beta = mu(ad_xi beta) = mu.(xi x beta) gives Euler's equation; the printed eta(ad_xi eta) does not depend on beta and is zero."""
+    """(ad*_xi mu) beta = mu(ad_xi beta) = mu.(xi x beta) gives Euler's equation; the printed
+    eta(ad_xi eta) does not depend on beta and is zero.
+    """
     w, dw, I, k = motion()
     mu, dmu = I * w, I * dw
     basis = np.eye(3)
@@ -150,7 +199,10 @@ def test_000_sec_2_coadjoint_pairs_with_the_argument():
 
 
 def test_000_sec_3_discrete_flow_joins_the_two_legendre_transforms(pendulum):
-    """psi_d = (F^-)^-1 o F^+: F^-(psi(q0, q1)) = F^+(q0, q1). With F^+ twice psi would leave (q0, q1) as it is."""
+    """psi_d = (F^-)^-1 o F^+: F^-(psi(q0, q1)) = F^+(q0, q1).
+
+    With F^+ twice psi would leave (q0, q1) as it is.
+    """
     d = ac.discrete(pendulum, ac.Midpoint())
     q0, q1 = jnp.array([0.5]), jnp.array([0.62])
     after = d.flow(0.0, 0.1, q0, q1)
@@ -165,8 +217,14 @@ def test_000_sec_3_action_has_the_term_of_k_0():
     q = jnp.array([[1.0, 0.5, -0.2], [1.1, 0.4, 0.0], [1.3, 0.2, 0.1], [1.2, 0.3, 0.4]])
     dq = jnp.array([[0.0, 0.0, 0.0], [0.3, -0.1, 0.2], [0.1, 0.4, -0.5], [0.0, 0.0, 0.0]])
     h, N = 0.1, 3
-    action = lambda q: sum(d.Ld(k * h, h, q[k], q[k + 1]) for k in range(N))  # noqa: E731
-    terms = [d.D1(k * h, h, q[k], q[k + 1]) @ dq[k] + d.D2(k * h, h, q[k], q[k + 1]) @ dq[k + 1] for k in range(N)]
+
+    def action(q):
+        return sum(d.Ld(k * h, h, q[k], q[k + 1]) for k in range(N))
+
+    terms = [
+        d.D1(k * h, h, q[k], q[k + 1]) @ dq[k] + d.D2(k * h, h, q[k], q[k + 1]) @ dq[k + 1]
+        for k in range(N)
+    ]
     change = jax.jvp(action, (q,), (dq,))[1]
     np.testing.assert_allclose(change, sum(terms), rtol=1e-12)
     assert abs(change - sum(terms[1:])) > 0.1

@@ -1,4 +1,6 @@
-"""Document 001, thermomechanical Lagrangian systems: chapter 2, without entropies; `test_001_thermal.py` has the others."""
+"""Document 001, thermomechanical Lagrangian systems: chapter 2, without entropies;
+`test_001_thermal.py` has the others.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -14,12 +16,17 @@ m, eta, lam = symbols("m eta lam")
 
 
 def test_001_nota_2_3_gravity_needs_the_mass():
-    """L = 1/2 m |x'|^2 + G M m/|x| gives x'' = -G M x/|x|^3 for every m; printed with G M/|x|, m stays in it; and V = -G M m/|x|, for L = K - V."""
+    """L = 1/2 m |x'|^2 + G M m/|x| gives x'' = -G M x/|x|^3 for every m; printed with G M/|x|, m
+    stays in it; and V = -G M m/|x|, for L = K - V.
+    """
     q = [function(name) for name in ("x", "y", "z")]
     G, M = symbols("G M")
     r = sp.sqrt(sum(c**2 for c in q))
     K = m * sum(c.diff(t) ** 2 for c in q) / 2
-    falls = lambda V: ac.symbolic(ac.from_sympy(K - V, q, {"G": 1.0, "M": 2.0, "m": 3.0})).accelerations[0]  # noqa: E731
+
+    def falls(V):
+        return ac.symbolic(ac.from_sympy(K - V, q, {"G": 1.0, "M": 2.0, "m": 3.0})).accelerations[0]
+
     newton = -G * M * q[0] / r**3
     assert same(falls(-G * M * m / r), newton)
     assert differ(falls(-G * M / r), newton)
@@ -32,19 +39,27 @@ def test_001_ex_2_16_solution_starts_with_its_velocity():
     (equation,) = ac.symbolic(damped_spring.system).equations
     root = sp.sqrt(4 * eta * m - lam**2)
     wave = root / (2 * m) * t
-    solution = lambda second: sp.exp(-t * lam / (2 * m)) * (x0 * sp.cos(wave) + second / root * sp.sin(wave))  # noqa: E731
+
+    def solution(second):
+        return sp.exp(-t * lam / (2 * m)) * (x0 * sp.cos(wave) + second / root * sp.sin(wave))
+
     right, printed = solution(2 * m * v0 + lam * x0), solution(x0 * (2 * m * v0 - x0))
     for curve in (right, printed):
         assert same(side(equation).subs(x, curve).doit(), 0)
         assert same(curve.subs(t, 0), x0)
-    start = lambda curve: curve.diff(t).subs(t, 0)  # noqa: E731
+
+    def start(curve):
+        return curve.diff(t).subs(t, 0)
+
     assert same(start(right), v0)
     data = {eta: 2, m: 2, lam: sp.Rational(3, 10), x0: sp.Rational(3, 10), v0: 0}
     assert start(printed).subs(data) == sp.Rational(-9, 200)
 
 
 def test_001_ex_2_16_critical_damping_has_another_solution():
-    """At lam^2 = 4 eta m the two printed exponentials are one; the general solution is (A1 + A2 t) e^{-lam t/2m}."""
+    """At lam^2 = 4 eta m the two printed exponentials are one; the general solution is (A1 + A2 t)
+    e^{-lam t/2m}.
+    """
     x, A1, A2 = function("x"), *symbols("A1 A2")
     (equation,) = ac.symbolic(damped_spring.system).equations
     critical = side(equation).subs(eta, lam**2 / (4 * m))
@@ -52,8 +67,13 @@ def test_001_ex_2_16_critical_damping_has_another_solution():
     assert same(critical.subs(x, right).doit(), 0)
     root = sp.sqrt(lam**2 - 4 * eta * m)
     printed = A1 * sp.exp(-t * (root + lam) / (2 * m)) + A2 * sp.exp(t * (root - lam) / (2 * m))
-    start = lambda curve: sp.Matrix([curve, curve.diff(t)]).subs({t: 0, eta: lam**2 / (4 * m)})  # noqa: E731
-    rank = lambda curve: start(curve).jacobian([A1, A2]).rank()  # noqa: E731
+
+    def start(curve):
+        return sp.Matrix([curve, curve.diff(t)]).subs({t: 0, eta: lam**2 / (4 * m)})
+
+    def rank(curve):
+        return start(curve).jacobian([A1, A2]).rank()
+
     assert (rank(right), rank(printed)) == (2, 1)
 
 
@@ -78,7 +98,9 @@ def test_001_ex_2_22_discrete_lagrangian_has_eta_x_squared():
 
 def closed_form(k, x0, x1, theta, r):
     """(2.6)."""
-    return x1 * r ** (1.0 - k) * np.sin(k * theta) / np.sin(theta) - x0 * r ** (-1.0 * k) * np.sin((k - 1) * theta) / np.sin(theta)
+    return x1 * r ** (1.0 - k) * np.sin(k * theta) / np.sin(theta) - x0 * r ** (-1.0 * k) * np.sin(
+        (k - 1) * theta
+    ) / np.sin(theta)
 
 
 def test_001_eq_2_6_sign_of_the_friction():
@@ -87,13 +109,20 @@ def test_001_eq_2_6_sign_of_the_friction():
     traj = ac.simulate(damped_spring.system, ac.LeftRectangle(), q0=[0.3], q1=[0.3], h=h, steps=200)
     x = np.asarray(traj.q)[:, 0]
     r = np.sqrt(1 + h * p["lam"] / p["m"])
-    theta = lambda sign: np.arccos((1 - h / (2 * p["m"]) * (h * p["eta"] + sign * p["lam"])) / r)  # noqa: E731
+
+    def theta(sign):
+        return np.arccos((1 - h / (2 * p["m"]) * (h * p["eta"] + sign * p["lam"])) / r)
+
     np.testing.assert_allclose(closed_form(k, 0.3, 0.3, theta(-1), r), x, atol=1e-13)
-    assert np.max(np.abs(closed_form(k, 0.3, 0.3, theta(1), r) - x)) == pytest.approx(0.476, abs=1e-3)
+    assert np.max(np.abs(closed_form(k, 0.3, 0.3, theta(1), r) - x)) == pytest.approx(
+        0.476, abs=1e-3
+    )
 
 
 def test_001_ex_2_28_theta_is_the_rolling_angle():
-    """The point that touches the plane is at rest if theta turns about the axle; if it turns about the vertical, as printed, the disk slides."""
+    """The point that touches the plane is at rest if theta turns about the axle; if it turns about
+    the vertical, as printed, the disk slides.
+    """
     system = rolling_disk.system
     R = system.params["R"]
     q = jnp.array([0.2, -0.1, 0.7, 0.4])
@@ -101,7 +130,10 @@ def test_001_ex_2_28_theta_is_the_rolling_angle():
     dx, dy, dtheta, dphi = map(float, v)
     vertical, axle = np.array([0.0, 0.0, 1.0]), np.array([-np.sin(q[3]), np.cos(q[3]), 0.0])
     center, to_contact = np.array([dx, dy, 0.0]), np.array([0.0, 0.0, -R])
-    contact = lambda spin: center + np.cross(spin, to_contact)  # noqa: E731
+
+    def contact(spin):
+        return center + np.cross(spin, to_contact)
+
     assert abs(dtheta) > 0.5
     np.testing.assert_allclose(contact(dtheta * axle + dphi * vertical), 0.0, atol=1e-14)
     assert np.linalg.norm(contact(dtheta * vertical + dphi * axle)) > 0.1
@@ -110,12 +142,18 @@ def test_001_ex_2_28_theta_is_the_rolling_angle():
 
 
 def test_001_def_2_29_discrete_lagrangian_of_two_configurations(pendulum):
-    """L_d is a function on Q x Q: an end that is turned once more is the same configuration. On TQ the velocity would be another."""
+    """L_d is a function on Q x Q: an end that is turned once more is the same configuration.
+
+    On TQ the velocity would be another.
+    """
     d = ac.discrete(pendulum, ac.Midpoint())
     h, q0, q1 = 0.1, jnp.array([0.5]), jnp.array([0.6])
     turned = q1 + 2 * jnp.pi
     np.testing.assert_allclose(d.Ld(0.0, h, q0, turned), d.Ld(0.0, h, q0, q1), rtol=1e-12)
-    on_velocities = lambda q1: h * pendulum.L(0.0, (q0 + q1) / 2, (q1 - q0) / h)  # noqa: E731
+
+    def on_velocities(q1):
+        return h * pendulum.L(0.0, (q0 + q1) / 2, (q1 - q0) / h)
+
     np.testing.assert_allclose(on_velocities(q1), d.Ld(0.0, h, q0, q1), rtol=1e-12)
     assert abs(on_velocities(turned) - on_velocities(q1)) > 1
 
@@ -124,11 +162,16 @@ def constraint_of_each_step(q):
     """C_K^d of Ex 2.32 on each pair (q_k, q_k+1)."""
     dx, dy, dtheta, _ = np.diff(q, axis=0).T
     middle, R = (q[1:, 3] + q[:-1, 3]) / 2, rolling_disk.PARAMS["R"]
-    return np.abs(np.stack([dx - R * np.cos(middle) * dtheta, dy - R * np.sin(middle) * dtheta])).max(axis=0)
+    return np.abs(
+        np.stack([dx - R * np.cos(middle) * dtheta, dy - R * np.sin(middle) * dtheta])
+    ).max(axis=0)
 
 
 def test_001_def_2_30_first_step_is_constrained_too():
-    """(q_k, q_k+1) is in C_K^d for k = 0, ..., N-1. From k = 1 on, as printed, also curves whose first step slides would be trajectories."""
+    """(q_k, q_k+1) is in C_K^d for k = 0, ..., N-1.
+
+    From k = 1 on, as printed, also curves whose first step slides would be trajectories.
+    """
     d, h, R = ac.discrete(rolling_disk.system, ac.Midpoint()), 0.1, rolling_disk.PARAMS["R"]
     step = jax.jit(d.flow)
     q0, roll, turn = jnp.asarray(rolling_disk.Q0), 0.3, 0.12
@@ -147,4 +190,6 @@ def test_001_def_2_30_first_step_is_constrained_too():
     # The equation of motion at q1 holds, with a multiplier.
     A = np.array([[1, 0, -R * np.cos(q1[3]), 0], [0, 1, -R * np.sin(q1[3]), 0]])
     reaction = h * A.T @ jax.jit(d.multipliers)(0.0, h, q0, q1, q2)
-    np.testing.assert_allclose(jax.jit(d.euler_lagrange)(0.0, h, q0, q1, q2) + reaction, 0.0, atol=1e-13)
+    np.testing.assert_allclose(
+        jax.jit(d.euler_lagrange)(0.0, h, q0, q1, q2) + reaction, 0.0, atol=1e-13
+    )

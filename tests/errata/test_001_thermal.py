@@ -13,7 +13,9 @@ import accion as ac
 from tests.errata.forms import agree, differ, function, same, side, symbols, t
 
 x, S = function("x"), function("S")
-m, eta, lam, U0, alpha, S0, mu, nu, T_inf, S_inf = symbols("m eta lam U0 alpha S0 mu nu T_inf S_inf")
+m, eta, lam, U0, alpha, S0, mu, nu, T_inf, S_inf = symbols(
+    "m eta lam U0 alpha S0 mu nu T_inf S_inf"
+)
 
 
 # ---------------------------------------------------------------- the systems
@@ -28,10 +30,16 @@ def spring():
     """A spring in a gas, Ex 3.11."""
 
     def lagrangian(t, q, v, S, p):
-        return p["m"] * v[0] ** 2 / 2 - p["eta"] * q[0] ** 2 / 2 - p["U0"] * jnp.exp(p["alpha"] * (S - p["S0"]))
+        return (
+            p["m"] * v[0] ** 2 / 2
+            - p["eta"] * q[0] ** 2 / 2
+            - p["U0"] * jnp.exp(p["alpha"] * (S - p["S0"]))
+        )
 
     params = {"m": 2.0, "eta": 2.0, "lam": 0.3, "U0": 1.0, "alpha": 0.5, "S0": 0.0}
-    return ac.ThermalSystem(lagrangian, ac.Euclidean(1), params, friction=drag, coordinates=("x [m]",))
+    return ac.ThermalSystem(
+        lagrangian, ac.Euclidean(1), params, friction=drag, coordinates=("x [m]",)
+    )
 
 
 def start_spring(system):
@@ -39,7 +47,8 @@ def start_spring(system):
     return ac.simulate(system, ac.LeftRectangle(), q0=[0.3], q1=[0.3], S0=0.0, h=0.1, steps=40)
 
 
-CART = {"m": 5.0, "mu": 3.0, "nu": 1.0, "T_inf": 310.0, "S_inf": -np.log(1 - 10 / 310)}  # T_0 = 300, S_0 = 0, v_0 = 2
+# T_0 = 300, S_0 = 0, v_0 = 2
+CART = {"m": 5.0, "mu": 3.0, "nu": 1.0, "T_inf": 310.0, "S_inf": -np.log(1 - 10 / 310)}
 
 
 @cache
@@ -49,8 +58,12 @@ def cart():
     def lagrangian(t, q, v, S, p):
         return p["m"] * v[0] ** 2 / 2 - ac.thermo.Solid(p["nu"], p["T_inf"], p["S_inf"]).U(S)
 
-    friction = lambda t, q, v, S, p: -p["mu"] * v  # noqa: E731
-    return ac.ThermalSystem(lagrangian, ac.Euclidean(1), CART, friction=friction, coordinates=("x [m]",))
+    def friction(t, q, v, S, p):
+        return -p["mu"] * v
+
+    return ac.ThermalSystem(
+        lagrangian, ac.Euclidean(1), CART, friction=friction, coordinates=("x [m]",)
+    )
 
 
 @cache
@@ -79,17 +92,39 @@ def piston(lam=None):
 
     def lagrangian(t, q, v, S, p):
         gas = ac.thermo.IdealGas(p["NR"], p["U0"], p["V0"], p["S0"])
-        return p["m"] * v[0] ** 2 / 2 - p["k"] * (p["x0"] - q[0]) ** 2 / 2 - gas.U(S, p["A"] * (p["x0"] - q[0]))
+        return (
+            p["m"] * v[0] ** 2 / 2
+            - p["k"] * (p["x0"] - q[0]) ** 2 / 2
+            - gas.U(S, p["A"] * (p["x0"] - q[0]))
+        )
 
-    params = {"m": 1.0, "k": 10.0, "A": 1.2, "x0": 1.0, "NR": 2.0, "U0": 3.0, "V0": 1.3, "S0": 0.4} | ({} if lam is None else {"lam": lam})
-    return ac.ThermalSystem(lagrangian, ac.Euclidean(1), params, friction=None if lam is None else drag, coordinates=("x [m]",))
+    params = {
+        "m": 1.0,
+        "k": 10.0,
+        "A": 1.2,
+        "x0": 1.0,
+        "NR": 2.0,
+        "U0": 3.0,
+        "V0": 1.3,
+        "S0": 0.4,
+    } | ({} if lam is None else {"lam": lam})
+    return ac.ThermalSystem(
+        lagrangian,
+        ac.Euclidean(1),
+        params,
+        friction=None if lam is None else drag,
+        coordinates=("x [m]",),
+    )
 
 
 @cache
 def piston_run():
     """(trajectory without friction, states of its gas)."""
     run = ac.simulate(piston(), ac.Midpoint(), q0=[0.3], v0=[0.0], S0=0.6, h=0.01, steps=200)
-    return run, {name: np.asarray(row) for name, row in ac.thermo.states(run, GAS, lambda q: 1.2 * (1 - q[0])).items()}
+    return run, {
+        name: np.asarray(row)
+        for name, row in ac.thermo.states(run, GAS, lambda q: 1.2 * (1 - q[0])).items()
+    }
 
 
 @cache
@@ -102,21 +137,41 @@ def regular(smooth="sum", stretched=False):
         s = q_of(y0) + q_of(y1)
         return s * jnp.arctan(s) - jnp.log1p(s**2) / 2 + p["alpha"] * q_of(y1) + S0
 
-    kinematic = {"sum": lambda t, h, y0, y1, S0, S1, p: S0 + S1, "product": lambda t, h, y0, y1, S0, S1, p: S0 * S1}[smooth]
-    friction = lambda t, h, y0, y1, S0, S1, p: (jnp.exp(S0) * slope(y0), jnp.exp(S1) * slope(y1))  # noqa: E731
-    return ac.DiscreteThermalSystem(lagrangian, ac.Euclidean(1), {"alpha": 4.0}, kinematic=kinematic, friction=friction)
+    kinematic = {
+        "sum": lambda t, h, y0, y1, S0, S1, p: S0 + S1,
+        "product": lambda t, h, y0, y1, S0, S1, p: S0 * S1,
+    }[smooth]
+
+    def friction(t, h, y0, y1, S0, S1, p):
+        return (jnp.exp(S0) * slope(y0), jnp.exp(S1) * slope(y1))
+
+    return ac.DiscreteThermalSystem(
+        lagrangian, ac.Euclidean(1), {"alpha": 4.0}, kinematic=kinematic, friction=friction
+    )
 
 
 # ---------------------------------------------------------------- chapter 3
 
 
 def test_001_lemma_3_8_needs_the_temperature_wherever_there_is_friction_on_the_curve():
-    """dL/dS dS = F dq has no bounded dS where F and dL/dS vanish together for an instant, though F != 0 implies dL/dS != 0 at every point."""
+    """dL/dS dS = F dq has no bounded dS where F and dL/dS vanish together for an instant, though F
+    != 0 implies dL/dS != 0 at every point.
+    """
 
     def variation(T):
         """dS for dx = 1 on the curve x = t, with U = T(x) S and friction -x^2 x'."""
-        L = lambda t, q, v, S, p: v[0] ** 2 / 2 - T(q[0]) * S  # noqa: E731
-        equations = ac.symbolic(ac.ThermalSystem(L, ac.Euclidean(1), friction=lambda t, q, v, S, p: -(q[0] ** 2) * v, coordinates=("x",)))
+
+        def L(t, q, v, S, p):
+            return v[0] ** 2 / 2 - T(q[0]) * S
+
+        equations = ac.symbolic(
+            ac.ThermalSystem(
+                L,
+                ac.Euclidean(1),
+                friction=lambda t, q, v, S, p: -(q[0] ** 2) * v,
+                coordinates=("x",),
+            )
+        )
         F, slope = equations.force[0].subs(x, t).doit(), -equations.temperatures[0].subs(x, t)
         assert all(slope.subs(t, root) != 0 for root in sp.solve(F, t)) == (T(0) != 0)
         return sp.limit(F / slope, t, 0)
@@ -133,9 +188,15 @@ def test_001_ex_3_11_slope_of_the_lagrangian():
 
 
 def test_001_ex_3_11_constants_have_a_positive_product():
-    """alpha U0 > 0, or T = alpha U0 e^{alpha (S - S0)} is zero or negative; printed for every real alpha and U0."""
+    """alpha U0 > 0, or T = alpha U0 e^{alpha (S - S0)} is zero or negative; printed for every real
+    alpha and U0.
+    """
     (T,) = ac.symbolic(spring()).temperatures
-    signs = {(a, u): int(sp.sign(T.subs({alpha: a, U0: u, S0: 0, S: 1}))) for a in (-1, 0, 1) for u in (-1, 0, 1)}
+    signs = {
+        (a, u): int(sp.sign(T.subs({alpha: a, U0: u, S0: 0, S: 1})))
+        for a in (-1, 0, 1)
+        for u in (-1, 0, 1)
+    }
     assert all(sign == a * u for (a, u), sign in signs.items())
     for value in (0.0, -0.5):
         with pytest.raises(ValueError, match=r"Lemma 3\.8"):
@@ -143,7 +204,9 @@ def test_001_ex_3_11_constants_have_a_positive_product():
 
 
 def test_001_ex_3_11_energy_of_the_gas_at_constant_volume():
-    """U0 e^{alpha (S - S0)} is (C.10), a gas that keeps its volume, with alpha = 2/(3 N0 R); (C.9), which is named, also depends on V."""
+    """U0 e^{alpha (S - S0)} is (C.10), a gas that keeps its volume, with alpha = 2/(3 N0 R); (C.9),
+    which is named, also depends on V.
+    """
     S = np.linspace(-1.0, 2.0, 7)
     spring_energy = GAS.U_ref * np.exp(2 / (3 * GAS.NR) * (S - GAS.S_ref))
     np.testing.assert_allclose(GAS.U(S, GAS.V_ref), spring_energy, rtol=1e-14)
@@ -151,27 +214,44 @@ def test_001_ex_3_11_energy_of_the_gas_at_constant_volume():
 
 
 def test_001_proof_of_thm_3_17_sum_over_the_entropies_starts_at_1():
-    """The variation of the action, whose terms in dS_k are D4 Ld(k-1, k) + D3 Ld(k, k+1) for k = 1, ..., N-1; from k = 0 that of dS_0 comes twice."""
+    """The variation of the action, whose terms in dS_k are D4 Ld(k-1, k) + D3 Ld(k, k+1) for k = 1,
+    ..., N-1; from k = 0 that of dS_0 comes twice.
+    """
     d, h, N = ac.discrete(spring(), ac.Midpoint()), 0.1, 3
     q, S = jnp.array([[0.3], [0.25], [0.4], [0.1]]), jnp.array([0.0, 0.1, 0.15, 0.3])
     dq, dS = jnp.array([[0.0], [0.2], [-0.3], [0.0]]), jnp.array([0.5, -0.2, 0.3, 0.1])
     slopes = jax.jit(lambda *step: (d.D1(*step), d.D2(*step), d.D3(*step), d.D4(*step)))
-    D1, D2, D3, D4 = zip(*(slopes(k * h, h, q[k], q[k + 1], S[k], S[k + 1]) for k in range(N)), strict=True)
-    action = lambda q, S: sum(d.Ld(k * h, h, q[k], q[k + 1], S[k], S[k + 1]) for k in range(N))  # noqa: E731
+    D1, D2, D3, D4 = zip(
+        *(slopes(k * h, h, q[k], q[k + 1], S[k], S[k + 1]) for k in range(N)), strict=True
+    )
+
+    def action(q, S):
+        return sum(d.Ld(k * h, h, q[k], q[k + 1], S[k], S[k + 1]) for k in range(N))
+
     change = jax.jit(lambda: jax.jvp(action, (q, S), (dq, dS))[1])()
     inner = sum((D2[k - 1] + D1[k]) @ dq[k] + (D4[k - 1] + D3[k]) * dS[k] for k in range(1, N))
     ends = D3[0] * dS[0] + D4[N - 1] * dS[N]
     np.testing.assert_allclose(change, inner + ends, rtol=1e-13)
-    # What stands for k = 0 besides D3, D4 Ld(q_-1, q_0), is -h T/2 for every q_-1, and does not make up for it.
-    extra = [D3[0] + slopes(-h, h, q_before, q[0], S_before, S[0])[3] for q_before in (q[1], q[2]) for S_before in (-1.0, 0.0)]
+    # What stands for k = 0 besides D3, D4 Ld(q_-1, q_0), is -h T/2 for every q_-1, and does not
+    # make up for it.
+    extra = [
+        D3[0] + slopes(-h, h, q_before, q[0], S_before, S[0])[3]
+        for q_before in (q[1], q[2])
+        for S_before in (-1.0, 0.0)
+    ]
     assert max(extra) < -0.01
 
 
 def test_001_ex_3_21_entropy_grows_with_the_step_itself():
-    """S_k+1 is of (x_k+1 - x_k)^2; with the printed (x_k - x_k-1)^2 it is another, and S_1 is undefined."""
+    """S_k+1 is of (x_k+1 - x_k)^2; with the printed (x_k - x_k-1)^2 it is another, and S_1 is
+    undefined.
+    """
     run, h, p = start_spring(spring()), 0.1, spring().params
     x, S = np.asarray(run.q)[:, 0], np.asarray(run.S)
-    gain = lambda dx, S: p["lam"] / (h * p["alpha"] * p["U0"]) * np.exp(-p["alpha"] * (S - p["S0"])) * dx**2  # noqa: E731
+
+    def gain(dx, S):
+        return p["lam"] / (h * p["alpha"] * p["U0"]) * np.exp(-p["alpha"] * (S - p["S0"])) * dx**2
+
     np.testing.assert_allclose(np.diff(S), gain(np.diff(x), S[:-1]), rtol=0, atol=1e-15)
     late = np.abs(np.diff(S)[1:] - gain(np.diff(x)[:-1], S[1:-1]))
     assert np.max(late) > 1e-4
@@ -184,12 +264,17 @@ def test_001_ex_3_21_entropy_grows_with_the_step_itself():
 
 
 def test_001_def_3_25_momenta_are_at_the_other_end():
-    """D3 F^- maps T_{q+} Q to T*_{q-} Q, and D1 F^+ maps T_{q-} Q to T*_{q+} Q, as a change of coordinates shows; printed with both at one end."""
+    """D3 F^- maps T_{q+} Q to T*_{q-} Q, and D1 F^+ maps T_{q-} Q to T*_{q+} Q, as a change of
+    coordinates shows; printed with both at one end.
+    """
     y0, y1 = jnp.array([0.3]), jnp.array([0.7])
     q0, q1 = y0 + y0**3, y1 + y1**3
     J0, J1 = float(1 + 3 * y0[0] ** 2), float(1 + 3 * y1[0] ** 2)
     plain, other = ac.discrete(regular(), None), ac.discrete(regular(stretched=True), None)
-    (minus, plus), (minus_y, plus_y) = (jax.jit(d.matrices)(0.0, 1.0, a, b, 0.2, -0.2) for d, a, b in ((plain, q0, q1), (other, y0, y1)))
+    (minus, plus), (minus_y, plus_y) = (
+        jax.jit(d.matrices)(0.0, 1.0, a, b, 0.2, -0.2)
+        for d, a, b in ((plain, q0, q1), (other, y0, y1))
+    )
     np.testing.assert_allclose(minus_y[0, 0], J0 * minus[0, 0] * J1, rtol=1e-13)
     np.testing.assert_allclose(plus_y[0, 0], J1 * plus[0, 0] * J0, rtol=1e-13)
     assert abs(minus_y[0, 0] / (J1 * minus[0, 0] * J1) - 1) > 0.1
@@ -197,39 +282,56 @@ def test_001_def_3_25_momenta_are_at_the_other_end():
 
 
 def test_001_ex_3_29_smooth_is_not_enough_for_a_submanifold():
-    """rho_d = S^- + S^+ has 0 as a regular value, which makes a submanifold; S^- S^+ is as smooth, and its zeros cross at 0."""
+    """rho_d = S^- + S^+ has 0 as a regular value, which makes a submanifold; S^- S^+ is as smooth,
+    and its zeros cross at 0.
+    """
     q0, q1 = jnp.array([0.3]), jnp.array([0.1])
 
     def rho_and_slopes(smooth):
         d = ac.discrete(regular(smooth), None)
         minus, plus = jax.jit(d.matrices)(0.0, 1.0, q0, q1, 0.0, 0.0)
-        return float(d.rho(0.0, 1.0, q0, q1, 0.0, 0.0)), [*map(float, plus[-1]), *map(float, minus[-1])]
+        return float(d.rho(0.0, 1.0, q0, q1, 0.0, 0.0)), [
+            *map(float, plus[-1]),
+            *map(float, minus[-1]),
+        ]
 
     assert rho_and_slopes("sum") == (0.0, [0.0, 1.0, 0.0, 1.0])
     assert rho_and_slopes("product") == (0.0, [0.0, 0.0, 0.0, 0.0])
 
 
 def test_001_ex_3_29_lacks_a_hypothesis_of_thm_3_26():
-    """For alpha = 4 nothing of Thm 3.17 is missing, D Ld/dS^- = 1; what is, the trajectory to begin with, is a hypothesis of Thm 3.26."""
+    """For alpha = 4 nothing of Thm 3.17 is missing, D Ld/dS^- = 1; what is, the trajectory to begin
+    with, is a hypothesis of Thm 3.26.
+    """
     d = ac.discrete(regular(), None)
     q0, q1, S0 = jnp.array([0.3]), jnp.array([0.1]), 0.2
     assert float(d.D3(0.0, 1.0, q0, q1, S0, -S0)) == 1.0
-    assert all(abs(float(jnp.linalg.det(M))) > 0.5 for M in jax.jit(d.matrices)(0.0, 1.0, q0, q1, S0, -S0))
-    left = jax.jit(jax.vmap(lambda q2: d.euler_lagrange(0.0, 1.0, q0, q1, q2[None], S0, -S0, S0)[0]))
+    assert all(
+        abs(float(jnp.linalg.det(M))) > 0.5 for M in jax.jit(d.matrices)(0.0, 1.0, q0, q1, S0, -S0)
+    )
+    left = jax.jit(
+        jax.vmap(lambda q2: d.euler_lagrange(0.0, 1.0, q0, q1, q2[None], S0, -S0, S0)[0])
+    )
     far = jnp.concatenate([jnp.linspace(-20.0, 20.0, 41), jnp.array([-1e12, 1e12])])
     assert jnp.min(left(far)) > 4 + 2 * np.exp(-S0) - np.pi - 1e-9 > 0
-    # The theorem as such is about any curve: with alpha = -1 there is one, and it satisfies its equations.
+    # The theorem as such is about any curve: with alpha = -1 there is one, and it satisfies its
+    # equations.
     d = ac.discrete(regular().with_params({"alpha": -1.0}), None)
     q2 = jnp.tan(1 - 2 * jnp.exp(-S0) - jnp.arctan(q0 + q1)) - q1
     assert abs(float(jax.jit(d.euler_lagrange)(0.0, 1.0, q0, q1, q2, S0, -S0, S0)[0])) < 1e-14
 
 
 def test_001_sec_3_4_rho_has_the_derivative_by_the_entropy():
-    """rho = dL/dS S' - F.v, whose derivative by S' is dL/dS = -T; the printed dL/dS' is zero, for L has no S', and no submersion is left."""
+    """rho = dL/dS S' - F.v, whose derivative by S' is dL/dS = -T; the printed dL/dS' is zero, for L
+    has no S', and no submersion is left.
+    """
     system, z, v, dS = spring(), (jnp.array([0.3]), jnp.array([0.8])), 0.5, 0.07
     w, p = jnp.array([v, dS]), spring().params
     T = p["alpha"] * p["U0"] * np.exp(p["alpha"] * 0.8)
-    by_dS = lambda f: float(jax.grad(lambda dS: jnp.sum(f(0.0, z, w.at[1].set(dS))))(dS))  # noqa: E731
+
+    def by_dS(f):
+        return float(jax.grad(lambda dS: jnp.sum(f(0.0, z, w.at[1].set(dS))))(dS))
+
     np.testing.assert_allclose(system.rho(0.0, z, w), [-T * dS + p["lam"] * v**2], rtol=1e-14)
     np.testing.assert_allclose(by_dS(system.rho), -T, rtol=1e-14)
     L_of_dS = by_dS(system.whole.L)
@@ -241,15 +343,26 @@ def test_001_sec_3_4_rho_has_the_derivative_by_the_entropy():
 
 
 def test_001_eq_4_2_temperature_at_the_end():
-    """T_inf e^{(S - S_inf)/nu} S' = mu x'^2, which x and S of (4.3) and (4.5) satisfy; with the printed T_0 they do not."""
+    """T_inf e^{(S - S_inf)/nu} S' = mu x'^2, which x and S of (4.3) and (4.5) satisfy; with the
+    printed T_0 they do not.
+    """
     _, balance = ac.symbolic(cart()).equations
     v0 = sp.Symbol("v0")
     heat = mu * x.diff(t) ** 2
-    right, printed = ((T * sp.exp((S - S_inf) / nu) * S.diff(t) - heat) for T in (T_inf, T_inf - m * v0**2 / (2 * nu)))
+    right, printed = (
+        (T * sp.exp((S - S_inf) / nu) * S.diff(t) - heat)
+        for T in (T_inf, T_inf - m * v0**2 / (2 * nu))
+    )
     assert same(side(balance), right)
     spent = m * v0**2 / (2 * nu * T_inf)
-    motion = {x: m * v0 / mu * (1 - sp.exp(-mu * t / m)), S: S_inf + nu * sp.log(1 - spent * sp.exp(-2 * mu * t / m))}
-    on = lambda expr: expr.subs(motion).doit()  # noqa: E731
+    motion = {
+        x: m * v0 / mu * (1 - sp.exp(-mu * t / m)),
+        S: S_inf + nu * sp.log(1 - spent * sp.exp(-2 * mu * t / m)),
+    }
+
+    def on(expr):
+        return expr.subs(motion).doit()
+
     assert agree(on(right) / on(heat), 0)
     assert differ(on(printed) / on(heat), 0)
     assert agree(on(printed) / on(heat), -spent)
@@ -264,7 +377,8 @@ def test_001_sec_4_1_2_each_end_has_half_of_the_friction():
     minus, plus = (float(f(*STEP)[0]) for f in (d.force_minus, d.force_plus))
     whole = -LENGTH * P["mu"] * DX / LENGTH
     np.testing.assert_allclose([minus, plus], whole / 2, rtol=1e-13)
-    # As printed the force at x^- has both parts, that at x^+ none; even apart from that each is twice too large.
+    # As printed the force at x^- has both parts, that at x^+ none; even apart from that each is
+    # twice too large.
     printed = np.array([2 * whole, 0.0])
     assert np.min(np.abs(np.array([minus, plus]) - printed)) > 0.2
     assert abs(minus - whole) > 0.2
@@ -290,11 +404,16 @@ def test_001_sec_4_1_2_variational_constraint_has_half_of_the_friction():
 
 
 def test_001_eq_4_9_exponent_over_nu():
-    """exp((1/nu) ((S_k-1 + S_k)/2 - S_inf)); the printed exp((S_k-1 + S_k)/(2 nu) - S_inf) is equal for nu = 1 only."""
+    """exp((1/nu) ((S_k-1 + S_k)/2 - S_inf)); the printed exp((S_k-1 + S_k)/(2 nu) - S_inf) is equal
+    for nu = 1 only.
+    """
 
     def both(nu):
         balance = P["mu"] / LENGTH * DX**2 - LENGTH * float(cart_step(nu).rho(*STEP))
-        return balance, *(P["T_inf"] * np.exp(e) * (0.13 - 0.1) for e in ((S_MID - P["S_inf"]) / nu, S_MID / nu - P["S_inf"]))
+        return balance, *(
+            P["T_inf"] * np.exp(e) * (0.13 - 0.1)
+            for e in ((S_MID - P["S_inf"]) / nu, S_MID / nu - P["S_inf"])
+        )
 
     balance, right, printed = both(2.5)
     np.testing.assert_allclose(balance, right, rtol=1e-13)
@@ -303,37 +422,60 @@ def test_001_eq_4_9_exponent_over_nu():
 
 
 def by_lambert(x, S_0, h, times, nu=1.0):
-    """S_k of the second of (4.9) in closed form: S_k = S_k-1 + 2 nu y with y e^y = mu dx^2/(2 h nu T_inf) e^{(S_inf - S_k-1)/nu}."""
+    """S_k of the second of (4.9) in closed form: S_k = S_k-1 + 2 nu y with y e^y = mu dx^2/(2 h nu
+    T_inf) e^{(S_inf - S_k-1)/nu}.
+    """
     S = [S_0]
     for k, dx in enumerate(np.diff(x)):
         heat = times(k) * CART["mu"] / h * dx**2
-        S.append(S[-1] + 2 * nu * lambertw(heat / (2 * nu * CART["T_inf"]) * np.exp((CART["S_inf"] - S[-1]) / nu)).real)
+        S.append(
+            S[-1]
+            + 2
+            * nu
+            * lambertw(heat / (2 * nu * CART["T_inf"]) * np.exp((CART["S_inf"] - S[-1]) / nu)).real
+        )
     return np.array(S)
 
 
 def test_001_sec_4_1_2_code_doubles_the_heat():
-    """(mu/h) (p[i+1] - p[i])^2, as for S_1; with the printed factor 2 the cart ends at 320 K, where its motion can heat it to 310 K."""
+    """(mu/h) (p[i+1] - p[i])^2, as for S_1; with the printed factor 2 the cart ends at 320 K, where
+    its motion can heat it to 310 K.
+    """
     run, h = cart_run()
     x, S = np.asarray(run.q)[:, 0], np.asarray(run.S)
-    right, printed = by_lambert(x, 0.0, h, lambda k: 1), by_lambert(x, 0.0, h, lambda k: 1 if k == 0 else 2)
+    right, printed = (
+        by_lambert(x, 0.0, h, lambda k: 1),
+        by_lambert(x, 0.0, h, lambda k: 1 if k == 0 else 2),
+    )
     np.testing.assert_allclose(S, right, rtol=0, atol=1e-15)
-    T = lambda S: CART["T_inf"] * np.exp(S - CART["S_inf"])  # noqa: E731
+
+    def T(S):
+        return CART["T_inf"] * np.exp(S - CART["S_inf"])
+
     lost = CART["mu"] / h * np.diff(x)[1:] @ np.diff(x)[1:]
-    middle = lambda S: T((S[1:] + S[:-1]) / 2)[1:] @ np.diff(S)[1:]  # noqa: E731
+
+    def middle(S):
+        return T((S[1:] + S[:-1]) / 2)[1:] @ np.diff(S)[1:]
+
     np.testing.assert_allclose(middle(right) / lost, 1.0, rtol=1e-11)
     np.testing.assert_allclose(middle(printed) / lost, 2.0, rtol=1e-11)
-    # dx_k = h v_0 r^k with r = (1 - a)/(1 + a), a = h mu/2m: in all 10 J (1 + a)^2, a little more than the cart has, for the start; 0.6 J in step 0.
+    # dx_k = h v_0 r^k with r = (1 - a)/(1 + a), a = h mu/2m: in all 10 J (1 + a)^2, a little more
+    # than the cart has, for the start; 0.6 J in step 0.
     all_heat = 10 * (1 + h * CART["mu"] / (2 * CART["m"])) ** 2
     assert T(right[-1]) == pytest.approx(300 + all_heat, abs=1e-3)
     assert T(printed[-1]) == pytest.approx(300 + 2 * all_heat - 0.6, abs=1e-3)
 
 
 def test_001_sec_4_1_2_entropy_follows_a_recurrence_of_first_order():
-    """The second of (4.9) gives S_k from S_k-1 alone, and S_1 from S_0; called of second order, as if S_1 could be chosen."""
+    """The second of (4.9) gives S_k from S_k-1 alone, and S_1 from S_0; called of second order, as
+    if S_1 could be chosen.
+    """
     run, h = cart_run()
     x, S = np.asarray(run.q)[:, 0], np.asarray(run.S)
     np.testing.assert_allclose(S[1:], by_lambert(x, S[0], h, lambda k: 1)[1:], rtol=0, atol=1e-15)
-    np.testing.assert_allclose(S[100:], by_lambert(x[100:], S[100], h, lambda k: 1), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(
+        S[100:], by_lambert(x[100:], S[100], h, lambda k: 1), rtol=0, atol=1e-15
+    )
     # For another nu too: S^+ from S^-.
     time, h, *q, S_0, _ = STEP
     rho = jax.jit(lambda S_1: cart_step(2.5).rho(time, h, *q, S_0, S_1))
@@ -343,17 +485,27 @@ def test_001_sec_4_1_2_entropy_follows_a_recurrence_of_first_order():
 
 
 def test_001_sec_4_2_2_piston_is_a_thermomechanical_system():
-    """L = K - k (x0 - x)^2/2 - U(S, V(x)) without friction gives (4.14), S' = 0 and, from S and x, the state of the gas; called impossible."""
+    """L = K - k (x0 - x)^2/2 - U(S, V(x)) without friction gives (4.14), S' = 0 and, from S and x,
+    the state of the gas; called impossible.
+    """
     equations = ac.symbolic(piston())
     k, A, x0, NR, V0, gas_S0 = sp.symbols("k A x0 NR V0 S0", positive=True)
-    plus = {sp.Symbol(name): sp.Symbol(name, positive=True) for name in ("A", "x0", "NR", "U0", "V0", "m", "k", "S0")}
-    xi = sp.Rational(2, 3) * plus[U0] * V0 ** sp.Rational(2, 3) * sp.exp(2 * (S - gas_S0) / (3 * NR))
+    plus = {
+        sp.Symbol(name): sp.Symbol(name, positive=True)
+        for name in ("A", "x0", "NR", "U0", "V0", "m", "k", "S0")
+    }
+    xi = (
+        sp.Rational(2, 3) * plus[U0] * V0 ** sp.Rational(2, 3) * sp.exp(2 * (S - gas_S0) / (3 * NR))
+    )
     force = k * (x0 - x) - xi * A ** sp.Rational(-2, 3) / (x0 - x) ** sp.Rational(5, 3)
     assert agree(plus[m] * equations.accelerations[0].xreplace(plus), force)
     assert equations.entropy_rates == (0,)
     # (4.12) and what follows from it, at every moment of a motion, whose S is constant.
     run, gas = piston_run()
-    V, xi = gas["V"], 2 / 3 * GAS.U_ref * GAS.V_ref ** (2 / 3) * np.exp(2 * (0.6 - GAS.S_ref) / (3 * GAS.NR))
+    V, xi = (
+        gas["V"],
+        2 / 3 * GAS.U_ref * GAS.V_ref ** (2 / 3) * np.exp(2 * (0.6 - GAS.S_ref) / (3 * GAS.NR)),
+    )
     np.testing.assert_array_equal(run.S, 0.6)
     np.testing.assert_allclose(gas["P"], xi * V ** (-5 / 3), rtol=1e-13)
     np.testing.assert_allclose(gas["T"], xi * V ** (-2 / 3) / GAS.NR, rtol=1e-13)
@@ -365,7 +517,9 @@ def test_001_sec_4_2_2_piston_is_a_thermomechanical_system():
 
 
 def test_001_app_C_friction_makes_entropy_without_heat():
-    """In the cart P_H = 0 and T S' = mu x'^2: dQ = T dS, assumed for all systems of the document, is wrong where there is friction."""
+    """In the cart P_H = 0 and T S' = mu x'^2: dQ = T dS, assumed for all systems of the document,
+    is wrong where there is friction.
+    """
     equations = ac.symbolic(cart())
     (T,), (rate,), (P_H,) = equations.temperatures, equations.entropy_rates, equations.heat
     assert P_H == 0
@@ -376,7 +530,9 @@ def test_001_app_C_friction_makes_entropy_without_heat():
 
 
 def test_001_app_C_energy_of_an_adiabatic_gas():
-    """dU = -P dV, with P V = N R T (C.5): energy grows as the gas is compressed; printed dU = P dV."""
+    """dU = -P dV, with P V = N R T (C.5): energy grows as the gas is compressed; printed dU = P
+    dV.
+    """
     S, V = 0.9, 1.7
     slope, P = float(jax.grad(GAS.U, 1)(S, V)), GAS.NR * float(GAS.T(S, V)) / V
     np.testing.assert_allclose(slope, -P, rtol=1e-14)
@@ -390,11 +546,14 @@ def test_001_app_C_energy_of_an_adiabatic_gas():
 
 
 def test_001_app_C_adiabatic_is_not_isolated():
-    """The gas of 4.2 is adiabatic with a constant number of moles, and its energy changes by the work of the piston; printed: it is isolated."""
+    """The gas of 4.2 is adiabatic with a constant number of moles, and its energy changes by the
+    work of the piston; printed: it is isolated.
+    """
     run, gas = piston_run()
     assert ac.symbolic(piston()).heat == (0,)
     assert np.max(gas["U"]) > 1.2 * np.min(gas["U"])
-    # What is isolated is the gas with piston and spring. Its energy is kept up to the error of the method, h^2.
+    # What is isolated is the gas with piston and spring. Its energy is kept up to the error of the
+    # method, h^2.
     assert np.ptp(run.energy()) < 1e-4 * np.ptp(gas["U"])
 
 
@@ -414,17 +573,29 @@ def test_001_eq_C_7_adiabatic_and_without_friction():
 
 
 def test_001_eq_C_9_inverts_C_8():
-    """U = U0 e^{2 (S - S0)/(3 N0 R)} (V/V0)^{-2/3}; printed with the exponent -1, off from (C.8) by N0 R log(V0/V)/2 and from P V = N0 R T."""
+    """U = U0 e^{2 (S - S0)/(3 N0 R)} (V/V0)^{-2/3}; printed with the exponent -1, off from (C.8) by
+    N0 R log(V0/V)/2 and from P V = N0 R T.
+    """
     U, V = np.array([2.0, 3.0, 5.0]), np.array([0.5, 2.0, 4.0])
-    S_of = lambda U, V: GAS.S_ref + GAS.NR * np.log((U / GAS.U_ref) ** 1.5 * (V / GAS.V_ref))  # noqa: E731
+
+    def S_of(U, V):
+        return GAS.S_ref + GAS.NR * np.log((U / GAS.U_ref) ** 1.5 * (V / GAS.V_ref))
+
     S = S_of(U, V)
-    form = lambda S, V, exponent: GAS.U_ref * jnp.exp(2 / (3 * GAS.NR) * (S - GAS.S_ref)) * (V / GAS.V_ref) ** exponent  # noqa: E731
+
+    def form(S, V, exponent):
+        return GAS.U_ref * jnp.exp(2 / (3 * GAS.NR) * (S - GAS.S_ref)) * (V / GAS.V_ref) ** exponent
+
     np.testing.assert_allclose(GAS.S(U, V), S, rtol=1e-14)
     np.testing.assert_allclose(GAS.U(S, V), U, rtol=1e-14)
     np.testing.assert_allclose(form(S, V, -2 / 3), U, rtol=1e-14)
-    np.testing.assert_allclose(S_of(form(S, V, -1), V) - S, GAS.NR * np.log(GAS.V_ref / V) / 2, rtol=1e-12)
+    np.testing.assert_allclose(
+        S_of(form(S, V, -1), V) - S, GAS.NR * np.log(GAS.V_ref / V) / 2, rtol=1e-12
+    )
     # P V = N0 R T and U = 3/2 N0 R T, with T = dU/dS and P = -dU/dV.
     T, P = (sign * float(jax.grad(GAS.U, i)(0.9, 1.7)) for i, sign in ((0, 1), (1, -1)))
-    np.testing.assert_allclose([P * 1.7, float(GAS.U(0.9, 1.7))], [GAS.NR * T, 1.5 * GAS.NR * T], rtol=1e-14)
+    np.testing.assert_allclose(
+        [P * 1.7, float(GAS.U(0.9, 1.7))], [GAS.NR * T, 1.5 * GAS.NR * T], rtol=1e-14
+    )
     T, P = (sign * float(jax.grad(form, i)(0.9, 1.7, -1.0)) for i, sign in ((0, 1), (1, -1)))
     assert abs(P * 1.7 / (GAS.NR * T) - 1) == pytest.approx(0.5)

@@ -1,4 +1,6 @@
-"""Document 002, variational integrators for non-autonomous systems: section 4 on, the Hamiltonian flow and the formations."""
+"""Document 002, variational integrators for non-autonomous systems: section 4 on, the Hamiltonian
+flow and the formations.
+"""
 
 from functools import cache
 
@@ -9,7 +11,20 @@ import pytest
 import sympy as sp
 
 import accion as ac
-from tests.errata.forms import V, differ, exponential_trapezoid, function, h, kappa, nodes, same, side, symbols, t, t_k
+from tests.errata.forms import (
+    V,
+    differ,
+    exponential_trapezoid,
+    function,
+    h,
+    kappa,
+    nodes,
+    same,
+    side,
+    symbols,
+    t,
+    t_k,
+)
 
 exp = sp.exp
 
@@ -20,10 +35,18 @@ def test_002_ex_3_derivatives_carry_a_half():
     """D1, D2 of L_d and with them F^-, F^+: 1/2 in front of the kinetic term."""
     d = exponential_trapezoid()
     (_, X1, X2), (_, Y1, Y2), s = nodes("x"), nodes("y"), symbols("s")
-    gradient = lambda x, y: V(s, y).diff(s).subs(s, x)  # noqa: E731
+
+    def gradient(x, y):
+        return V(s, y).diff(s).subs(s, x)
+
     first, second = exp(-kappa * t_k), exp(-kappa * (t_k + h))
-    D1 = lambda factor: -factor * (X2 - X1) / h * (first + second) - h / 2 * first * gradient(X1, Y1)  # noqa: E731
-    D2 = lambda factor: factor * (X2 - X1) / h * (first + second) - h / 2 * second * gradient(X2, Y2)  # noqa: E731
+
+    def D1(factor):
+        return -factor * (X2 - X1) / h * (first + second) - h / 2 * first * gradient(X1, Y1)
+
+    def D2(factor):
+        return factor * (X2 - X1) / h * (first + second) - h / 2 * second * gradient(X2, Y2)
+
     half = sp.Rational(1, 2)
     for found, formula in ((d.D1[0], D1), (d.D2[0], D2)):
         assert same(found, formula(half))
@@ -44,7 +67,9 @@ def oscillator():
 
 
 def pair(k, z):
-    """(F^-_k)^-1: the two configurations of the step k that has the point z = (q, p) at its start."""
+    """(F^-_k)^-1: the two configurations of the step k that has the point z = (q, p) at its
+    start.
+    """
     return z[:1], oscillator().hamiltonian_flow(k * H, H, z[:1], z[1:])[0]
 
 
@@ -70,7 +95,10 @@ FLOWS = {
     "F+_k o (F-_k)^-1": (lambda k, z: plus(k, *pair(k, z)), True),
     "F-_k+1 o Psi o (F-_k)^-1": (lambda k, z: minus(k + 1, *flow(k, *pair(k, z))), True),
     "F+_k+1 o Psi o (F+_k)^-1": (lambda k, z: plus(k + 1, *flow(k, *pair_before(k, z))), True),
-    "(28) F-_k+1 o Psi o (F-_k+1)^-1": (lambda k, z: minus(k + 1, *flow(k, *pair(k + 1, z))), False),
+    "(28) F-_k+1 o Psi o (F-_k+1)^-1": (
+        lambda k, z: minus(k + 1, *flow(k, *pair(k + 1, z))),
+        False,
+    ),
     "(29) F+_k o Psi o (F+_k)^-1": (lambda k, z: plus(k, *flow(k, *pair_before(k, z))), False),
     "Cor 1 F+_k o (F-_k+1)^-1": (lambda k, z: plus(k, *pair(k + 1, z)), False),
 }
@@ -78,7 +106,9 @@ FLOWS = {
 
 @pytest.mark.parametrize("name", FLOWS)
 def test_002_eq_28_29_cor_1_flow_is_symplectic_with_one_index(name):
-    """The printed flows mix the steps k and k + 1 and multiply areas by e^{kappa h}; with the right indices areas are kept."""
+    """The printed flows mix the steps k and k + 1 and multiply areas by e^{kappa h}; with the right
+    indices areas are kept.
+    """
     f, right = FLOWS[name]
     k, z = 3, jnp.array([0.6, 0.4])
     area = np.linalg.det(jax.jit(jax.jacfwd(lambda z: f(k, z)))(z))
@@ -87,7 +117,9 @@ def test_002_eq_28_29_cor_1_flow_is_symplectic_with_one_index(name):
 
 
 def test_002_eq_33_denominator_has_one_more_power():
-    """X_r = lim (Phi_h - exp(h X_{h,r-1}))/h^{r+1}; with h^r, as printed, X_1 = 0 for the rectangle rule on q'' = -q."""
+    """X_r = lim (Phi_h - exp(h X_{h,r-1}))/h^{r+1}; with h^r, as printed, X_1 = 0 for the rectangle
+    rule on q'' = -q.
+    """
     x = function("x")
     d = ac.symbolic(ac.from_sympy(x.diff(t) ** 2 / 2 - x**2 / 2, (x,))).discrete(ac.LeftRectangle())
     _, q0, q1 = nodes("x")
@@ -95,10 +127,14 @@ def test_002_eq_33_denominator_has_one_more_power():
     (after,) = sp.solve(p + d.D1[0], q1)
     step = sp.Matrix([after, d.D2[0].subs(q1, after)]).jacobian([q0, p])
     exact = sp.Matrix([[sp.cos(h), sp.sin(h)], [-sp.sin(h), sp.cos(h)]])
-    limit = lambda M, power: (M / h**power).applyfunc(lambda c: sp.limit(sp.simplify(c), h, 0))  # noqa: E731
+
+    def limit(M, power):
+        return (M / h**power).applyfunc(lambda c: sp.limit(sp.simplify(c), h, 0))
+
     X0, X1 = limit(step - sp.eye(2), 1), limit(step - exact, 2)
     assert sp.Matrix([[0, 1], [-1, 0]]) == X0
-    # The modified field is log(step)/h: the logarithm's series in step - 1 gives its term of order h.
+    # The modified field is log(step)/h: the logarithm's series in step - 1 gives its term of order
+    # h.
     N = step - sp.eye(2)
     log = N - N**2 / 2 + N**3 / 3
     assert limit(log - h * X0, 2) == X1
@@ -136,8 +172,13 @@ def test_002_gamma_ij_is_the_square_of_the_distance():
     before, _, after = nodes("x1")
     found = formation().discrete(ac.Trapezoid()).explicit[after]
     below = 1 + exp(kappa * h)
-    free = (2 + exp(kappa * h) + exp(-kappa * h)) / below * x1 - (1 + exp(-kappa * h)) / below * before
-    eq_41 = lambda factor: free - 2 * h**2 / below * factor * (x1 - x2)  # noqa: E731
+    free = (2 + exp(kappa * h) + exp(-kappa * h)) / below * x1 - (
+        1 + exp(-kappa * h)
+    ) / below * before
+
+    def eq_41(factor):
+        return free - 2 * h**2 / below * factor * (x1 - x2)
+
     assert same(found, eq_41(gamma(x1, y1, x2, y2)))
     # As it is printed Gamma is a vector less a number; neither component, nor the length, will do.
     for printed in (x1 - x2, y1 - y2, sp.sqrt((x1 - x2) ** 2 + (y1 - y2) ** 2)):
@@ -145,24 +186,46 @@ def test_002_gamma_ij_is_the_square_of_the_distance():
 
 
 def test_002_eq_42_gamma_is_taken_at_the_middle_node():
-    """With Gamma^k as it is defined after (41), at q_k+1, the Gamma^{k+1} of (42) would be at q_k+2."""
+    """With Gamma^k as it is defined after (41), at q_k+1, the Gamma^{k+1} of (42) would be at
+    q_k+2.
+    """
     before, _, after = nodes("x1")
     residual = 2 * h * side(formation().discrete(ac.Trapezoid()).equations[0])
     x1, y1, x2, y2 = middle()
-    e = lambda j: exp(kappa * (t_k + (j - 1) * h))  # noqa: E731
-    eq_40 = lambda factor: (x1 - before) * e(0) - (after - x1) * e(2) - e(1) * (before - 2 * x1 + after + 2 * h**2 * factor * (x1 - x2))  # noqa: E731
+
+    def e(j):
+        return exp(kappa * (t_k + (j - 1) * h))
+
+    def eq_40(factor):
+        return (
+            (x1 - before) * e(0)
+            - (after - x1) * e(2)
+            - e(1) * (before - 2 * x1 + after + 2 * h**2 * factor * (x1 - x2))
+        )
+
     assert same(residual, eq_40(gamma(x1, y1, x2, y2)))
     assert differ(residual, eq_40(gamma(*(nodes(name)[2] for name in ("x1", "y1", "x2", "y2")))))
 
 
 def test_002_eq_40_takes_the_gradient_of_the_potential_itself():
-    """(40) and (41) hold with the gradient of V_ij; V_ij^d = h/2 (V_ij + V_ij), from which it is said to come, has h/2 more."""
+    """(40) and (41) hold with the gradient of V_ij; V_ij^d = h/2 (V_ij + V_ij), from which it is
+    said to come, has h/2 more.
+    """
     before, _, after = nodes("x1")
     residual = 2 * h * side(formation().discrete(ac.Trapezoid()).equations[0])
     x1, y1, x2, y2 = middle()
     U = gamma(x1, y1, x2, y2) ** 2 / 4
-    e = lambda j: exp(kappa * (t_k + (j - 1) * h))  # noqa: E731
-    eq_40 = lambda gradient: (x1 - before) * e(0) - (after - x1) * e(2) - e(1) * (before - 2 * x1 + after + 2 * h**2 * gradient)  # noqa: E731
+
+    def e(j):
+        return exp(kappa * (t_k + (j - 1) * h))
+
+    def eq_40(gradient):
+        return (
+            (x1 - before) * e(0)
+            - (after - x1) * e(2)
+            - e(1) * (before - 2 * x1 + after + 2 * h**2 * gradient)
+        )
+
     assert same(residual, eq_40(U.diff(x1)))
     assert differ(residual, eq_40(h / 2 * U.diff(x1)))
 
@@ -178,7 +241,9 @@ def incidence(agents):
 
 
 def test_002_rigidity_matrix_has_a_transpose():
-    """R = D(z)^T Bbar^T is half the derivative of the squared distances, and R^T e the gradient of V; D^T Bbar cannot be formed; z is in R^{d|E|}."""
+    """R = D(z)^T Bbar^T is half the derivative of the squared distances, and R^T e the gradient of
+    V; D^T Bbar cannot be formed; z is in R^{d|E|}.
+    """
     agents, d = 4, 2
     q = np.array([0.0, 0.0, 1.0, 0.2, 0.3, 1.1, 1.4, 1.2])
     Bbar = np.kron(incidence(agents), np.eye(d))
@@ -198,8 +263,21 @@ def test_002_rigidity_matrix_has_a_transpose():
     np.testing.assert_allclose(R, jax.jit(jax.jacfwd(squared))(q) / 2, atol=1e-14)
     with pytest.raises(ValueError, match="matmul"):
         np.matmul(D.T, Bbar)
+
     # The force of (35) from the Lagrangian (39): q'' = -kappa q' - R^T e.
-    potential = lambda t, q, params: jnp.sum((squared(q) - 1.0) ** 2) / 4  # noqa: E731
-    system = ac.mechanical(1.0, potential, agents * d, weight=lambda t, params: jnp.exp(params["kappa"] * t), params={"kappa": 13.0})
+    def potential(t, q, params):
+        return jnp.sum((squared(q) - 1.0) ** 2) / 4
+
+    system = ac.mechanical(
+        1.0,
+        potential,
+        agents * d,
+        weight=lambda t, params: jnp.exp(params["kappa"] * t),
+        params={"kappa": 13.0},
+    )
     v = np.linspace(-1, 1, agents * d)
-    np.testing.assert_allclose(jax.jit(ac.accelerations(system))(0.3, q, v), -13.0 * v - R.T @ (squared(q) - 1.0), atol=1e-12)
+    np.testing.assert_allclose(
+        jax.jit(ac.accelerations(system))(0.3, q, v),
+        -13.0 * v - R.T @ (squared(q) - 1.0),
+        atol=1e-12,
+    )

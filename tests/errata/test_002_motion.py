@@ -42,7 +42,12 @@ def gradient(x, y):
 def test_002_liouville_field_is_vertical():
     """E_L = Delta L - L with Delta = v d/dq'; printed v d/dq."""
     equations = exponential_equations()
-    along_field = lambda parts: sum(v * derivative(equations.L, part) for v, part in zip(equations.v, parts, strict=True))  # noqa: E731
+
+    def along_field(parts):
+        return sum(
+            v * derivative(equations.L, part) for v, part in zip(equations.v, parts, strict=True)
+        )
+
     assert same(along_field(equations.v) - equations.L, equations.energy)
     assert differ(along_field(equations.q) - equations.L, equations.energy)
 
@@ -73,8 +78,15 @@ def test_002_eq_9_momenta_of_the_autonomous_lagrangian_grow_with_kappa():
 
 def eq_18(potential):
     """(18) with its first time t_k - h, and `potential` in front of the gradient."""
-    e = lambda j: exp(-kappa * (t_k + (j - 1) * h))  # noqa: E731
-    return (X1 - X0) * e(0) - (X2 - X1) * e(2) - e(1) * (X0 - 2 * X1 + X2 + potential * gradient(X1, Y1))
+
+    def e(j):
+        return exp(-kappa * (t_k + (j - 1) * h))
+
+    return (
+        (X1 - X0) * e(0)
+        - (X2 - X1) * e(2)
+        - e(1) * (X0 - 2 * X1 + X2 + potential * gradient(X1, Y1))
+    )
 
 
 def test_002_eq_18_needs_two_h_squared():
@@ -87,7 +99,11 @@ def test_002_eq_18_needs_two_h_squared():
 def eq_19(step, force):
     """(19) with `step` in the exponents and `force` in front of kappa_bar grad V."""
     below = exp(-step) + 1
-    return (2 + exp(-step) + exp(step)) / below * X1 - (exp(step) + 1) / below * X0 - force / below * gradient(X1, Y1)
+    return (
+        (2 + exp(-step) + exp(step)) / below * X1
+        - (exp(step) + 1) / below * X0
+        - force / below * gradient(X1, Y1)
+    )
 
 
 def test_002_eq_19_exponents_without_k():
@@ -104,7 +120,11 @@ def test_002_eq_20_energy_over_four_h():
     """The trapezoid rule for E_L has |dq|^2/(4h) where 1/(2h) is printed."""
     q, params = (x, y), exponential().params
     # The integral of any function of (t, q, q') is sampled as that of a Lagrangian.
-    sampled = ac.symbolic(ac.from_sympy(exponential_equations().energy, q, params)).discrete(ac.Trapezoid()).Ld
+    sampled = (
+        ac.symbolic(ac.from_sympy(exponential_equations().energy, q, params))
+        .discrete(ac.Trapezoid())
+        .Ld
+    )
 
     def eq_20(kinetic):
         first, second = exp(-kappa * t_k), exp(-kappa * (t_k + h))
@@ -117,11 +137,15 @@ def test_002_eq_20_energy_over_four_h():
 
 def linear_momentum(factor, sign):
     """The momentum after (21), x component."""
-    return exp(-kappa * t_k) * (factor * (1 + exp(-kappa * h)) * (X2 - X1) / h + sign * h / 2 * gradient(X1, Y1))
+    return exp(-kappa * t_k) * (
+        factor * (1 + exp(-kappa * h)) * (X2 - X1) / h + sign * h / 2 * gradient(X1, Y1)
+    )
 
 
 def test_002_momentum_after_eq_21_half_and_plus():
-    """-D1 L_d = e^{-kappa k h} ((1 + e^{-kappa h})/2 dq/h + h/2 grad V): the half is missing, the sign of grad V is wrong."""
+    """-D1 L_d = e^{-kappa k h} ((1 + e^{-kappa h})/2 dq/h + h/2 grad V): the half is missing, the
+    sign of grad V is wrong.
+    """
     p = -exponential_trapezoid().D1[0]
     half = sp.Rational(1, 2)
     assert same(p, linear_momentum(half, 1))
@@ -134,24 +158,44 @@ def test_002_angular_momentum_is_q_k_cross_p_k():
     system, h, steps = exponential(), 0.05, 100
     traj = ac.simulate(system, ac.Trapezoid(), q0=[1.0, 0.2], v0=[-0.3, 0.8], h=h, steps=steps)
     q, p = np.asarray(traj.q), np.asarray(traj.p)
-    cross = lambda u, w: u[:, 0] * w[:, 1] - u[:, 1] * w[:, 0]  # noqa: E731
-    drift = lambda values: np.max(np.abs(values - values[0]))  # noqa: E731
+
+    def cross(u, w):
+        return u[:, 0] * w[:, 1] - u[:, 1] * w[:, 0]
+
+    def drift(values):
+        return np.max(np.abs(values - values[0]))
+
     assert drift(cross(q, p)) < 1e-13
     assert drift(cross(p[:-1], q[1:])) > 1e-4
     k, a, b = (system.params[name] for name in ("kappa", "a", "b"))
     force = q[:-1] * (a + b * np.sum(q[:-1] ** 2, axis=1, keepdims=True))
-    printed = np.exp(-k * traj.t[:-1])[:, None] * ((1 + np.exp(-k * h)) * np.diff(q, axis=0) / h - h / 2 * force)
+    printed = np.exp(-k * traj.t[:-1])[:, None] * (
+        (1 + np.exp(-k * h)) * np.diff(q, axis=0) / h - h / 2 * force
+    )
     assert drift(cross(printed, q[1:])) > 1e-4
     # A free particle does not show it: there p is parallel to q_k+1 - q_k.
-    free = ac.simulate(caldirola_particle.system, ac.Trapezoid(), q0=[18.0, 6.0, 10.0], v0=[2.22, -1.86, 3.48], h=0.005, steps=50)
+    free = ac.simulate(
+        caldirola_particle.system,
+        ac.Trapezoid(),
+        q0=[18.0, 6.0, 10.0],
+        v0=[2.22, -1.86, 3.48],
+        h=0.005,
+        steps=50,
+    )
     product = np.cross(np.asarray(free.p)[:-1], np.asarray(free.q)[1:])
     np.testing.assert_allclose(product, np.broadcast_to(product[0], product.shape), rtol=1e-11)
 
 
 def test_002_thm_3_3_adds_f():
-    """X^{V,d}(L_d^k) + f^k is kept, X = d/dq and constant gravity; X^{V,d}(L_d^k) - f^k is printed."""
+    """X^{V,d}(L_d^k) + f^k is kept, X = d/dq and constant gravity; X^{V,d}(L_d^k) - f^k is
+    printed.
+    """
     gravity, h, steps = 9.81, 0.1, 10
-    system = ac.System(lambda t, q, v, params: v[0] ** 2 / 2 - params["gravity"] * q[0], ac.Euclidean(1), {"gravity": gravity})
+    system = ac.System(
+        lambda t, q, v, params: v[0] ** 2 / 2 - params["gravity"] * q[0],
+        ac.Euclidean(1),
+        {"gravity": gravity},
+    )
     d = ac.discrete(system, ac.Trapezoid())
     traj = ac.simulate(system, ac.Trapezoid(), q0=[1.0], v0=[3.0], h=h, steps=steps)
     f = -gravity * h * np.arange(steps)

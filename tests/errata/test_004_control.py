@@ -1,4 +1,6 @@
-"""Document 004, chapters 7, 8.5 and 8.6: optimal control of underactuated systems, the inverted pendulum on a cart."""
+"""Document 004, chapters 7, 8.5 and 8.6: optimal control of underactuated systems, the inverted
+pendulum on a cart.
+"""
 
 from functools import cache
 from typing import Any
@@ -38,7 +40,9 @@ def kinetic_and_potential():
 
 
 def test_004_sec_7_2_vertical_velocity_of_the_ball():
-    """y*' = -R sin(theta) theta'; printed with cos, with which the printed square of the velocity does not follow."""
+    """y*' = -R sin(theta) theta'; printed with cos, with which the printed square of the velocity
+    does not follow.
+    """
     y = R * cos(th)
     right, printed = -R * sin(th) * thd, -R * cos(th) * thd
     across = xd + R * cos(th) * thd
@@ -50,10 +54,16 @@ def test_004_sec_7_2_vertical_velocity_of_the_ball():
 
 
 def test_004_sec_7_2_mass_of_the_ball_in_the_lagrangian():
-    """1/2 m (...); printed 1/2 (...), from which the printed equations of motion do not follow. The same in 8.6."""
+    """1/2 m (...); printed 1/2 (...), from which the printed equations of motion do not follow.
+
+    The same in 8.6.
+    """
     T, V = kinetic_and_potential()
     moving = xd**2 + 2 * xd * R * cos(th) * thd + R**2 * thd**2
-    L = lambda mass: m_c * xd**2 / 2 + mass * moving / 2 - m * g * (R * cos(th) + height)  # noqa: E731
+
+    def L(mass):
+        return m_c * xd**2 / 2 + mass * moving / 2 - m * g * (R * cos(th) + height)
+
     assert same(T - V, L(m))
     assert differ(T - V, L(1))
     for q, v, equation in ((x, xd, FORCE), (th, thd, PHI)):
@@ -62,9 +72,14 @@ def test_004_sec_7_2_mass_of_the_ball_in_the_lagrangian():
 
 
 def test_004_sec_7_2_cost_takes_the_actuated_equation():
-    """L~ = 1/2 u^2 with u = d/dt dL/dx' - dL/dx; the printed argument, the equation of theta, is the constraint, zero on all admissible curves."""
+    """L~ = 1/2 u^2 with u = d/dt dL/dx' - dL/dx; the printed argument, the equation of theta, is
+    the constraint, zero on all admissible curves.
+    """
     T, V = kinetic_and_potential()
-    cost = lambda u: u**2 / 2  # noqa: E731
+
+    def cost(u):
+        return u**2 / 2
+
     printed_square = FORCE**2 / 2
     assert same(cost(euler_lagrange(T - V, x, xd)), printed_square)
     assert differ(cost(euler_lagrange(T - V, th, thd)), printed_square)
@@ -76,7 +91,9 @@ def hamiltonian():
 
 
 def test_004_sec_7_2_form_pairs_the_angular_velocity_with_its_momentum():
-    """dtheta' ^ dp1_theta; with the printed dtheta' ^ dp0_theta the kernel of Omega has three dimensions, not the one of d/dx''."""
+    """dtheta' ^ dp1_theta; with the printed dtheta' ^ dp0_theta the kernel of Omega has three
+    dimensions, not the one of d/dx''.
+    """
     names = [x, th, xd, thd, xdd, p0x, p0th, p1x, p1th]
 
     def omega(last):
@@ -96,9 +113,19 @@ def test_004_sec_7_2_form_pairs_the_angular_velocity_with_its_momentum():
 def test_004_sec_7_2_rate_of_p0_theta():
     """-dH/dtheta; what is printed has a factor theta' too many in each term."""
     right = -p1th * (g * cos(th) + xdd * sin(th)) / R
-    right += U * (-m * R * cos(th) * thd**2 - m * g * sin(th) ** 2 + m * g * cos(th) ** 2 + 2 * m * xdd * cos(th) * sin(th))
+    right += U * (
+        -m * R * cos(th) * thd**2
+        - m * g * sin(th) ** 2
+        + m * g * cos(th) ** 2
+        + 2 * m * xdd * cos(th) * sin(th)
+    )
     printed = -p1th * (g * cos(th) * thd + xdd * sin(th) * thd) / R
-    turn = -m * R * cos(th) * thd**3 - m * g * sin(th) ** 2 * thd + m * g * cos(th) ** 2 * thd + 2 * m * xdd * cos(th) * sin(th) * thd
+    turn = (
+        -m * R * cos(th) * thd**3
+        - m * g * sin(th) ** 2 * thd
+        + m * g * cos(th) ** 2 * thd
+        + 2 * m * xdd * cos(th) * sin(th) * thd
+    )
     printed += U * turn
     found = -hamiltonian().diff(th)
     assert same(found, right)
@@ -107,7 +134,9 @@ def test_004_sec_7_2_rate_of_p0_theta():
 
 
 def test_004_sec_7_2_rate_of_p1_theta():
-    """-dH/dtheta' = -p0_theta - 2 m R sin(theta) theta' u; printed with the other sign and a factor theta''."""
+    """-dH/dtheta' = -p0_theta - 2 m R sin(theta) theta' u; printed with the other sign and a factor
+    theta''.
+    """
     scaled = sp.cancel((-hamiltonian().diff(thd) + p0th) / (m * R * thd * U))
     assert same(scaled, -2 * sin(th))
     assert differ(scaled, 2 * sin(th) * G)
@@ -116,7 +145,9 @@ def test_004_sec_7_2_rate_of_p1_theta():
 
 
 def test_004_sec_7_2_last_rate_of_p1_theta():
-    """The last system has +u [-2 m g sin^2 + 2 m x'' sin cos] = -2 m R sin(theta) theta'' u in place of -2 m R sin(theta) theta' u."""
+    """The last system has +u [-2 m g sin^2 + 2 m x'' sin cos] = -2 m R sin(theta) theta'' u in
+    place of -2 m R sin(theta) theta' u.
+    """
     bracket = -2 * m * g * sin(th) ** 2 + 2 * m * xdd * sin(th) * cos(th)
     assert same(bracket, -2 * m * R * sin(th) * G)
     assert G.diff(thd) == 0  # the term that is printed before it
@@ -127,34 +158,71 @@ def test_004_sec_7_2_last_rate_of_p1_theta():
 
 @cache
 def closed_system() -> Any:
-    """(flow, x'' from p1_x, x''' from p0_x, x''''): p1_x = dL~/dx'' - p1_theta dG/dx'', differentiated twice along the motion."""
+    """(flow, x'' from p1_x, x''' from p0_x, x''''): p1_x = dL~/dx'' - p1_theta dG/dx'',
+    differentiated twice along the motion.
+    """
     H = hamiltonian()
-    flow = {x: xd, th: thd, xd: xdd, thd: G, xdd: jerk, jerk: snap, p0th: -H.diff(th), p1th: -H.diff(thd)}
+    flow = {
+        x: xd,
+        th: thd,
+        xd: xdd,
+        thd: G,
+        xdd: jerk,
+        jerk: snap,
+        p0th: -H.diff(th),
+        p1th: -H.diff(thd),
+    }
     momentum = U * U.diff(xdd) - p1th * G.diff(xdd)
     first = rate(momentum, flow)  # -p0_x
     second = rate(first, flow)  # zero, for p0_x is constant
-    root = lambda expr, z: -expr.subs(z, 0) / expr.diff(z).subs(z, 0)  # noqa: E731
+
+    def root(expr, z):
+        return -expr.subs(z, 0) / expr.diff(z).subs(z, 0)
+
     return flow, root(momentum - p1x, xdd), root(first + p0x, jerk), root(second, snap)
 
 
 def test_004_eq_7_10_to_7_12_are_not_closed():
-    """x'''' depends on p0_theta and p1_theta. With dp0_theta/dt, which is missing, the known costates lead from hanging to standing."""
+    """x'''' depends on p0_theta and p1_theta.
+
+    With dp0_theta/dt, which is missing, the known costates lead from hanging to standing.
+    """
     flow, acceleration, third, fourth = closed_system()
     for p in (p0th, p1th):
         assert abs(at_numbers(fourth.diff(p))) > 1e-3
     # Least cost in 2 s, by indirect shooting.
-    start = {x: 0, th: sp.pi, xd: 0, thd: 0, p0x: -6.0024645937051368, p0th: -20.2908226743678857, p1x: -5.7165623830268480, p1th: 4.8515622866700947}
+    start = {
+        x: 0,
+        th: sp.pi,
+        xd: 0,
+        thd: 0,
+        p0x: -6.0024645937051368,
+        p0th: -20.2908226743678857,
+        p1x: -5.7165623830268480,
+        p1th: 4.8515622866700947,
+    }
     for z, expr in ((xdd, acceleration), (jerk, third)):
         start[z] = float(expr.subs(NUMBERS).subs(start))
     assert float(U.subs(NUMBERS).subs(start)) == pytest.approx(3.9865621903133412, abs=1e-12)
     names = (x, th, xd, thd, xdd, jerk, p0th, p1th)
-    field = sp.lambdify([names], [flow[z].subs(snap, fourth).subs(NUMBERS) for z in names], cse=True)
-    run = solve_ivp(lambda t, y: field(y), (0, 2), [float(start[z]) for z in names], method="DOP853", rtol=1e-11, atol=1e-11)
+    field = sp.lambdify(
+        [names], [flow[z].subs(snap, fourth).subs(NUMBERS) for z in names], cse=True
+    )
+    run = solve_ivp(
+        lambda t, y: field(y),
+        (0, 2),
+        [float(start[z]) for z in names],
+        method="DOP853",
+        rtol=1e-11,
+        atol=1e-11,
+    )
     np.testing.assert_allclose(run.y[:4, -1], 0, atol=1e-6)
 
 
 def test_004_eq_7_9_has_the_size_of_the_controls():
-    """r x r: with n = 3, r = 2 the determinant of Omega on W_1 is that of the 2 x 2 matrix squared, and its first entry alone decides nothing."""
+    """r x r: with n = 3, r = 2 the determinant of Omega on W_1 is that of the 2 x 2 matrix squared,
+    and its first entry alone decides nothing.
+    """
     q, v, a, p0 = symbols("q1:4"), symbols("v1:4"), symbols("a1:3"), symbols("p0_1:4")
     p = symbols("p1_3")
     point = {z: sp.Rational(3 + 7 * i % 17, 11) for i, z in enumerate((*q, *v, *a, *p0, p))}
@@ -164,10 +232,14 @@ def test_004_eq_7_9_has_the_size_of_the_controls():
         J = sp.Matrix([*q, *v, *p0, *p1]).jacobian([*q, *v, *a, *p0, p]).subs(point)
         zero, one = sp.zeros(6, 6), sp.eye(6)
         canonical = sp.Matrix(sp.BlockMatrix([[zero, one], [-one, zero]]))
-        return (J.T * canonical * J).det(), (sp.hessian(L_M, a) - p * sp.hessian(solved, a)).subs(point)
+        return (J.T * canonical * J).det(), (sp.hessian(L_M, a) - p * sp.hessian(solved, a)).subs(
+            point
+        )
 
     solved = q[2] * a[0] * a[1] + v[0] * a[1] ** 2 + v[2] * a[0]
-    form, matrix = form_and_matrix((a[0] ** 2 * v[1] + 3 * a[1] ** 2 + a[0] * a[1] * q[0]) / 2, solved)
+    form, matrix = form_and_matrix(
+        (a[0] ** 2 * v[1] + 3 * a[1] ** 2 + a[0] * a[1] * q[0]) / 2, solved
+    )
     assert matrix.shape == (2, 2)
     assert form == matrix.det() ** 2 != 0
     form, matrix = form_and_matrix((a[0] + a[1]) ** 2 / 2, q[2] * a[0] + v[2])
@@ -176,10 +248,14 @@ def test_004_eq_7_9_has_the_size_of_the_controls():
 
 
 def test_004_obs_7_1_4_only_the_bordered_matrix_is_equivalent():
-    """Pendulum: det W_AB = 0, (7.15) = (m sin^2 + m_c)^2. L~ = x''^2 - theta''^2 with theta'' = x'': det W_AB = -4, (7.15) = 0."""
+    """Pendulum: det W_AB = 0, (7.15) = (m sin^2 + m_c)^2.
+
+    L~ = x''^2 - theta''^2 with theta'' = x'': det W_AB = -4, (7.15) = 0.
+    """
 
     def matrices(L, solved):
-        W, slope = sp.hessian(L, (xdd, thdd)), -solved.diff(xdd)  # dPhi/dx'' of Phi = theta'' - solved
+        # dPhi/dx'' of Phi = theta'' - solved
+        W, slope = sp.hessian(L, (xdd, thdd)), -solved.diff(xdd)
         eq_7_15 = W[0, 0] - 2 * W[0, 1] * slope + W[1, 1] * slope**2
         bordered = sp.Matrix([[W[0, 0], W[0, 1], slope], [W[1, 0], W[1, 1], 1], [slope, 1, 0]])
         return W.det(), eq_7_15, bordered.det()
@@ -195,13 +271,21 @@ def test_004_obs_7_1_4_only_the_bordered_matrix_is_equivalent():
 def test_004_obs_7_1_4_multiplier_from_the_second_derivative():
     """mu = p1 - dL~/dtheta''; with the printed dL~/dtheta' (7.15) is not (7.9)."""
     L, solved = xdd**2 * thdd + thdd**3 * thd + xdd * thd**2, xdd**2 * thd + xdd**3
-    on = lambda expr: expr.subs(thdd, solved)  # noqa: E731
+
+    def on(expr):
+        return expr.subs(thdd, solved)
+
     eq_7_9 = on(L).diff(xdd, 2) - p1th * solved.diff(xdd, 2)
     Phi = thdd - solved
 
     def eq_7_15(mu):
         slope = Phi.diff(xdd)
-        return on(L.diff(xdd, 2) + mu * Phi.diff(xdd, 2) - 2 * L.diff(xdd, thdd) * slope + L.diff(thdd, 2) * slope**2)
+        return on(
+            L.diff(xdd, 2)
+            + mu * Phi.diff(xdd, 2)
+            - 2 * L.diff(xdd, thdd) * slope
+            + L.diff(thdd, 2) * slope**2
+        )
 
     assert same(eq_7_15(p1th - L.diff(thdd)), eq_7_9)
     assert differ(eq_7_15(p1th - L.diff(thd)), eq_7_9)
@@ -254,14 +338,27 @@ def test_004_sec_8_5_and_8_6_sign_of_the_discrete_force():
     """D2 Ld + D1 Ld tends to -(d/dt dL/dx' - dL/dx) = -u; printed = u_k."""
     assert same(node_sum(0), -discrete_force())
     u = FORCE.subs({m_c: M, R: l})
-    value = lambda expr: sp.N(expr.subs({z: sp.Rational(3 + 7 * i, 37) for i, z in enumerate((x, th, xd, thd, xdd, thdd, M, m, l, g))}), 60)  # noqa: E731
+
+    def value(expr):
+        return sp.N(
+            expr.subs(
+                {
+                    z: sp.Rational(3 + 7 * i, 37)
+                    for i, z in enumerate((x, th, xd, thd, xdd, thdd, M, m, l, g))
+                }
+            ),
+            60,
+        )
+
     assert abs(value(small_step(node_sum(0))) + value(u)) < 1e-12
     assert abs(value(small_step(node_sum(0))) - value(u)) > 0.1
     assert abs(value(small_step(node_sum(1))) + value(PHI.subs({m_c: M, R: l}))) < 1e-12
 
 
 def test_004_sec_8_5_first_equation_needs_three_nodes():
-    """D1 Ld is taken at (q_{k+1}, q_{k+2}); at (q_k, q_{k+1}), as printed, the sum is dL/dq, for the pendulum in x zero whatever the cart does."""
+    """D1 Ld is taken at (q_{k+1}, q_{k+2}); at (q_k, q_{k+1}), as printed, the sum is dL/dq, for
+    the pendulum in x zero whatever the cart does.
+    """
     same_pair = Ld(0).diff(NODES[0][1]) + Ld(0).diff(NODES[0][0])
     assert same(same_pair, 0)
     assert differ(node_sum(0), same_pair)
@@ -271,7 +368,9 @@ def test_004_sec_8_5_first_equation_needs_three_nodes():
 
 
 def test_004_sec_8_6_square_of_the_force_has_a_product():
-    """1/2 u_k^2 contains (M + m) m l / h^4 (2 x_{k+1} - x_k - x_{k+2}) [...], which is not printed."""
+    """1/2 u_k^2 contains (M + m) m l / h^4 (2 x_{k+1} - x_k - x_{k+2}) [...], which is not
+    printed.
+    """
     second, turn = bracket()
     printed = (M + m) ** 2 / (2 * h**4) * second**2 + (m * l) ** 2 / (2 * h**4) * turn**2
     product = (M + m) * m * l / h**4 * second * turn
@@ -280,13 +379,20 @@ def test_004_sec_8_6_square_of_the_force_has_a_product():
 
 
 def test_004_sec_8_6_cost_carries_the_step():
-    """h/2 sum u_k^2 over k = 0..N-2 tends to 1/2 int u^2; what is printed grows like N, and u_{N-1} would need q_{N+1}."""
+    """h/2 sum u_k^2 over k = 0..N-2 tends to 1/2 int u^2; what is printed grows like N, and u_{N-1}
+    would need q_{N+1}.
+    """
     values = {M: 1.0, m: 0.3, l: 0.5, g: 9.81}
     force = sp.lambdify([*NODES[0], *NODES[1], h], discrete_force().subs(values))
     exact = sp.lambdify([th, thd, xdd, thdd], FORCE.subs({m_c: M, R: l}).subs(values))
     T, times = 2.0, np.linspace(0, 2, 20_001)
-    path = lambda t: (np.sin(2 * t) + t**2, np.pi + np.cos(3 * t))  # noqa: E731
-    u = exact(path(times)[1], -3 * np.sin(3 * times), -4 * np.sin(2 * times) + 2, -9 * np.cos(3 * times))
+
+    def path(t):
+        return (np.sin(2 * t) + t**2, np.pi + np.cos(3 * t))
+
+    u = exact(
+        path(times)[1], -3 * np.sin(3 * times), -4 * np.sin(2 * times) + 2, -9 * np.cos(3 * times)
+    )
     cost = np.trapezoid(u**2, times) / 2
     printed, errors = [], []
     for N in (200, 400, 800):
@@ -296,14 +402,19 @@ def test_004_sec_8_6_cost_carries_the_step():
         printed.append(np.sum(u_k**2) / 2)
         errors.append(abs(T / N * printed[-1] - cost))
     assert errors[2] < 0.02 * cost
-    np.testing.assert_allclose(np.divide(errors[:2], errors[1:]), 2, atol=0.1)  # the two ends are left out
+    # the two ends are left out
+    np.testing.assert_allclose(np.divide(errors[:2], errors[1:]), 2, atol=0.1)
     np.testing.assert_allclose(np.divide(printed[1:], printed[:2]), 2, atol=0.1)
 
 
 def gradients():
-    """The rows grad_1 u, grad_3 u, grad_1 Phi, grad_3 Phi by (x, theta) at the first and at the last of three nodes."""
+    """The rows grad_1 u, grad_3 u, grad_1 Phi, grad_3 Phi by (x, theta) at the first and at the
+    last of three nodes.
+    """
     ends = [[nodes[k] for nodes in NODES] for k in (0, 2)]
-    return [[f.diff(z) for z in end] for f in (discrete_force(), discrete_constraint()) for end in ends]
+    return [
+        [f.diff(z) for z in end] for f in (discrete_force(), discrete_constraint()) for end in ends
+    ]
 
 
 def cross(v, w):
@@ -311,26 +422,48 @@ def cross(v, w):
 
 
 def regularity(place):
-    """(determinant of what is solved for q_4 and lam_2, the formula for it, the printed product) at numbers for the nodes."""
+    """(determinant of what is solved for q_4 and lam_2, the formula for it, the printed product) at
+    numbers for the nodes.
+    """
     u, Phi, lam = discrete_force(), discrete_constraint(), symbols("lambda")
     action = u**2 / 2 + lam * Phi
-    J = sp.Matrix([action.diff(NODES[0][0]), action.diff(NODES[1][0]), Phi]).jacobian([NODES[0][2], NODES[1][2], lam])
-    at = lambda expr: sp.N(expr.subs({lam: 5} | place), 40)  # noqa: E731
+    J = sp.Matrix([action.diff(NODES[0][0]), action.diff(NODES[1][0]), Phi]).jacobian(
+        [NODES[0][2], NODES[1][2], lam]
+    )
+
+    def at(expr):
+        return sp.N(expr.subs({lam: 5} | place), 40)
+
     u1, u3, Phi1, Phi3 = ([at(z) for z in row] for row in gradients())
-    return J.applyfunc(at).det(), -cross(u1, Phi1) * cross(u3, Phi3), Phi1[0] * Phi3[0] * Phi1[1] * Phi3[1]
+    return (
+        J.applyfunc(at).det(),
+        -cross(u1, Phi1) * cross(u3, Phi3),
+        Phi1[0] * Phi3[0] * Phi1[1] * Phi3[1],
+    )
 
 
 def on_the_constraint(place, unknown):
-    """`place` with the number for `unknown` that makes the constraint zero; it is linear in positions."""
+    """`place` with the number for `unknown` that makes the constraint zero; it is linear in
+    positions.
+    """
     Phi = discrete_constraint().subs(place)
     return place | {unknown: -Phi.subs(unknown, 0) / Phi.diff(unknown)}
 
 
 def test_004_sec_8_6_condition_of_regularity():
-    """det = -(grad_1 u x grad_1 Phi)(grad_3 u x grad_3 Phi). The printed product can be zero where it is regular, and not zero where it is not."""
+    """det = -(grad_1 u x grad_1 Phi)(grad_3 u x grad_3 Phi).
+
+    The printed product can be zero where it is regular, and not zero where it is not.
+    """
     (x0, x1, x2), (th0, th1, th2) = NODES
     values = {M: 1, m: 1, l: 1, g: 10, h: sp.Rational(1, 10)}
-    level = values | {th0: sp.pi / 2, th1: sp.pi / 2, th2: sp.pi / 2 - sp.Rational(1, 5), x0: 0, x1: sp.Rational(1, 20)}
+    level = values | {
+        th0: sp.pi / 2,
+        th1: sp.pi / 2,
+        th2: sp.pi / 2 - sp.Rational(1, 5),
+        x0: 0,
+        x1: sp.Rational(1, 20),
+    }
     determinant, formula, product = regularity(on_the_constraint(level, x2))
     assert abs(determinant / formula - 1) < 1e-20
     assert abs(determinant) > 1

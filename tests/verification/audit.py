@@ -1,4 +1,6 @@
-"""Measure every method and write docs/audit.md: `python -m tests.verification.audit`, or `make audit`."""
+"""Measure every method and write docs/audit.md: `python -m tests.verification.audit`, or `make
+audit`.
+"""
 
 import warnings
 from pathlib import Path
@@ -32,8 +34,9 @@ bounds named here.
 def line(row):
     reversal = "not claimed" if row.reversal is None else f"{row.reversal:.1e}"
     return (
-        f"| {row.problem} | {row.method} | {row.claimed} | {row.order:.3f} | {row.symplectic:.1e} | {row.momentum:.1e} | {row.energy:.1e} "
-        f"| {row.drift:+.3f} | {row.growth:.2f} | {reversal} |"
+        f"| {row.problem} | {row.method} | {row.claimed} | {row.order:.3f} | {row.symplectic:.1e} |"
+        f" {row.momentum:.1e} | {row.energy:.1e} | {row.drift:+.3f} | {row.growth:.2f} |"
+        f" {reversal} |"
     )
 
 
@@ -52,7 +55,10 @@ The vakonomic skate is on level ice: on an incline its multiplier, and with it t
 
 
 def held_line(row):
-    return f"| {row.problem} | {row.method} | {row.order:.3f} | {row.residual:.1e} | {row.energy:.1e} | {row.drift:+.3f} | {row.reversal:.1e} |"
+    return (
+        f"| {row.problem} | {row.method} | {row.order:.3f} | {row.residual:.1e} | {row.energy:.1e}"
+        f" | {row.drift:+.3f} | {row.reversal:.1e} |"
+    )
 
 
 THERMAL_HEAD = """## Thermal systems
@@ -74,7 +80,10 @@ An isolated oscillator in the plane whose mass and friction depend on the entrop
 
 def thermal_line(row):
     law = "roundoff" if row.energy_order is None else f"{row.energy_order:.2f}"
-    return f"| {row.method} | {row.claimed} | {row.order:.3f} | {row.energy:.1e} | {row.growth:.2f} | {law} | {row.least:+.1e} | {row.push:+.1e} |"
+    return (
+        f"| {row.method} | {row.claimed} | {row.order:.3f} | {row.energy:.1e} | {row.growth:.2f} |"
+        f" {law} | {row.least:+.1e} | {row.push:+.1e} |"
+    )
 
 
 CONTROL_HEAD = """## Optimal control
@@ -92,15 +101,22 @@ convergence, from the last two, to the solution of Pontryagin's conditions (whos
 
 
 def control_line(row):
-    orders = " | ".join(f"{order:.2f}" for order in (row.cost, row.control, row.costate, row.replay))
-    return f"| {row.method} | {row.formulation} | {row.claimed} | {orders} | {', '.join(map(str, row.iterations))} | {row.violation:.1e} |"
+    orders = " | ".join(
+        f"{order:.2f}" for order in (row.cost, row.control, row.costate, row.replay)
+    )
+    return (
+        f"| {row.method} | {row.formulation} | {row.claimed} | {orders} |"
+        f" {', '.join(map(str, row.iterations))} | {row.violation:.1e} |"
+    )
 
 
 def main():
     warnings.simplefilter("ignore", SecondLawViolated)  # one of the rows is there to show it
     rows = []
     held = [(problem, method) for problem in constrained.HELD for method in constrained.METHODS]
-    with progress_bar("audit", len(CASES) + len(held) + len(thermal.METHODS) + len(control.CASES)) as advance:
+    with progress_bar(
+        "audit", len(CASES) + len(held) + len(thermal.METHODS) + len(control.CASES)
+    ) as advance:
         for problem, method in CASES:
             advance(0, f"{problem.name}, {method}")
             rows.append(line(measure(problem, method)))
@@ -121,8 +137,15 @@ def main():
             control_rows.append(control_line(control.measure(method, formulation)))
             advance(1)
     path = Path(__file__).parents[2] / "docs" / "audit.md"
-    parts = (HEAD, rows), (HELD_HEAD, held_rows), (THERMAL_HEAD, thermal_rows), (CONTROL_HEAD, control_rows)
-    path.write_text("".join(head + "\n".join(lines) + "\n\n" for head, lines in parts) + SHORTCOMINGS)
+    parts = (
+        (HEAD, rows),
+        (HELD_HEAD, held_rows),
+        (THERMAL_HEAD, thermal_rows),
+        (CONTROL_HEAD, control_rows),
+    )
+    path.write_text(
+        "".join(head + "\n".join(lines) + "\n\n" for head, lines in parts) + SHORTCOMINGS
+    )
     print("\n".join(rows + held_rows + thermal_rows + control_rows))
     print(f"written: {path}")
 

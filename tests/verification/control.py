@@ -1,4 +1,6 @@
-"""The audit of optimal control: how cost, controls, costates and replay converge, on the swing-up of a cart-pole."""
+"""The audit of optimal control: how cost, controls, costates and replay converge, on the swing-up
+of a cart-pole.
+"""
 
 from dataclasses import dataclass
 from functools import cache
@@ -10,7 +12,11 @@ from scipy.interpolate import CubicSpline
 import accion as ac
 
 STEPS = (64, 128, 256)
-CASES = [(method, form) for form in ("direct", "vakonomic") for method in (ac.LeftRectangle(), ac.Midpoint(), ac.Trapezoid())]
+CASES = [
+    (method, form)
+    for form in ("direct", "vakonomic")
+    for method in (ac.LeftRectangle(), ac.Midpoint(), ac.Trapezoid())
+]
 
 
 def lagrangian(t, q, v, params):
@@ -22,8 +28,12 @@ def cost(t, q, v, u, params):
     return u @ u / 2
 
 
-system = ac.System(lagrangian, ac.Euclidean(2), coordinates=("x [m]", "theta [rad]"), name="cart-pole")
-problem = ac.ControlProblem(system, cost, actuated=["x"], start=([0, np.pi], [0, 0]), end=([0, 0], [0, 0]), duration=2.0)
+system = ac.System(
+    lagrangian, ac.Euclidean(2), coordinates=("x [m]", "theta [rad]"), name="cart-pole"
+)
+problem = ac.ControlProblem(
+    system, cost, actuated=["x"], start=([0, np.pi], [0, 0]), end=([0, 0], [0, 0]), duration=2.0
+)
 
 
 @dataclass(frozen=True)
@@ -61,4 +71,11 @@ def measure(method, formulation):
         violation = max(violation, found.violation)
     names = ("cost", "control", "costate", "replay")
     orders = {name: float(np.log2(a / b)) for name, a, b in zip(names, *errors[-2:], strict=True)}
-    return Row(str(method), formulation, method.order, iterations=tuple(iterations), violation=violation, **orders)
+    return Row(
+        str(method),
+        formulation,
+        method.order,
+        iterations=tuple(iterations),
+        violation=violation,
+        **orders,
+    )

@@ -30,8 +30,9 @@ class Problem:
 def decaying(t, q, v, params):
     """L = e^{gamma t} |v|^2/2 - e^{2 gamma t} |q|^4/4.
 
-    With Q = e^{gamma t/2} q this is an autonomous system, L = |Q'|^2/2 + gamma^2 |Q|^2/8 - |Q|^4/4 up to a total derivative, whose
-    energy is a constant of the motion that L itself, which depends on time, does not have.
+    With Q = e^{gamma t/2} q this is an autonomous system, L = |Q'|^2/2 + gamma^2 |Q|^2/8 - |Q|^4/4
+    up to a total derivative, whose energy is a constant of the motion that L itself, which depends
+    on time, does not have.
     """
     growth = jnp.exp(params["gamma"] * t)
     return growth * jnp.sum(v**2) / 2 - growth**2 * jnp.sum(q**2) ** 2 / 4
@@ -84,8 +85,23 @@ DECAYING = Problem(
 )
 EXPLICIT = Problem(
     name="decaying quartic, explicit steps",
-    system=ac.mechanical(1.0, quartic, 2, weight=growth, params={"gamma": 0.3}, name="decaying quartic"),
-    **{key: getattr(DECAYING, key) for key in ("q0", "v0", "duration", "h", "symmetric_params", "X", "long_params", "long_h", "invariant")},
+    system=ac.mechanical(
+        1.0, quartic, 2, weight=growth, params={"gamma": 0.3}, name="decaying quartic"
+    ),
+    **{
+        key: getattr(DECAYING, key)
+        for key in (
+            "q0",
+            "v0",
+            "duration",
+            "h",
+            "symmetric_params",
+            "X",
+            "long_params",
+            "long_h",
+            "invariant",
+        )
+    },
 )
 PROBLEMS = (DOUBLE_PENDULUM, DECAYING, EXPLICIT)
 METHODS = (ac.LeftRectangle(), ac.RightRectangle(), ac.Midpoint(), ac.Trapezoid(), ac.Alpha(0.3))

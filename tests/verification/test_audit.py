@@ -8,11 +8,23 @@ import accion as ac
 from tests.verification import constrained, control, measure, thermal
 from tests.verification.problems import CASES
 
-# `make audit` measures every pair. Here every method is measured on the double pendulum and, where its steps can be explicit, on the quartic;
-# the implicit steps on the time-dependent quartic by one method.
-TESTED = [(problem, method) for problem, method in CASES if problem is not CASES[5][0] or method == ac.Midpoint()]
-HELD = [(held, method) for held in constrained.HELD for method in constrained.METHODS if method == ac.Midpoint() or held in constrained.HELD[::2]]
-THERMAL = [method for method in thermal.METHODS if method not in (ac.RightRectangle(), ac.Alpha(0.3))]
+# `make audit` measures every pair. Here every method is measured on the double pendulum and, where
+# its steps can be explicit, on the quartic; the implicit steps on the time-dependent quartic by one
+# method.
+TESTED = [
+    (problem, method)
+    for problem, method in CASES
+    if problem is not CASES[5][0] or method == ac.Midpoint()
+]
+HELD = [
+    (held, method)
+    for held in constrained.HELD
+    for method in constrained.METHODS
+    if method == ac.Midpoint() or held in constrained.HELD[::2]
+]
+THERMAL = [
+    method for method in thermal.METHODS if method not in (ac.RightRectangle(), ac.Alpha(0.3))
+]
 ids = [f"{problem.name}-{method}" for problem, method in TESTED]
 
 
@@ -31,7 +43,9 @@ def test_audit(problem, method):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("held", "method"), HELD, ids=[f"{held.name}-{method}" for held, method in HELD])
+@pytest.mark.parametrize(
+    ("held", "method"), HELD, ids=[f"{held.name}-{method}" for held, method in HELD]
+)
 def test_audit_of_constrained_systems(held, method):
     row = constrained.measure(held, method)
     assert abs(row.order - 2) < 0.1
@@ -64,7 +78,12 @@ def test_audit_of_thermal_systems(method):
 def test_the_measurements_can_fail():
     """Friction: not symplectic, momentum lost."""
     problem = CASES[0][0]
-    system = ac.System(problem.system.lagrangian, problem.system.space, problem.system.params, force=lambda t, q, v, params: -0.1 * v)
+    system = ac.System(
+        problem.system.lagrangian,
+        problem.system.space,
+        problem.system.params,
+        force=lambda t, q, v, params: -0.1 * v,
+    )
     broken = type(problem)(**(problem.__dict__ | {"system": system}))
     assert measure.symplecticity(broken, ac.Midpoint()) > 1e-4
     assert measure.momentum_drift(broken, ac.Midpoint(), steps=100) > 1e-3

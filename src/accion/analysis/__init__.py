@@ -1,9 +1,17 @@
-"""What a system has and a method keeps: order, symmetries, symplecticity, modified equations, regularity."""
+"""What a system has and a method keeps: order, symmetries, symplecticity, modified equations,
+regularity.
+"""
 
 from accion.analysis.card import Card as Card, audit as audit
-from accion.analysis.constraints import ConstraintAlgorithm as ConstraintAlgorithm, constraint_algorithm as constraint_algorithm
+from accion.analysis.constraints import (
+    ConstraintAlgorithm as ConstraintAlgorithm,
+    constraint_algorithm as constraint_algorithm,
+)
 from accion.analysis.control import rk4 as rk4
-from accion.analysis.exact import exact_discrete_lagrangian as exact_discrete_lagrangian, variational_order as variational_order
+from accion.analysis.exact import (
+    exact_discrete_lagrangian as exact_discrete_lagrangian,
+    variational_order as variational_order,
+)
 from accion.analysis.modified import ladder as ladder, modified_hamiltonian as modified_hamiltonian
 from accion.analysis.noether import (
     Symmetry as Symmetry,
@@ -14,7 +22,10 @@ from accion.analysis.noether import (
     vertical_lift as vertical_lift,
 )
 from accion.analysis.order import Order as Order, order as order
-from accion.analysis.regularity import regularity as regularity, thermal_regularity as thermal_regularity
+from accion.analysis.regularity import (
+    regularity as regularity,
+    thermal_regularity as thermal_regularity,
+)
 from accion.analysis.steps import step_bound as step_bound
 from accion.analysis.symmetries import symmetries as symmetries
 from accion.analysis.symplectic import (

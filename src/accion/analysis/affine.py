@@ -46,9 +46,11 @@ class ClosedForm:
 
 @dataclass(frozen=True)
 class Integrated:
-    """f(t, q) of a field X = A q + b of an unconstrained system, from df/dt = X^C(L) = a(t, q) + b(t, q).v by integration.
+    """f(t, q) of a field X = A q + b of an unconstrained system, from df/dt = X^C(L) = a(t, q) +
+    b(t, q).v by integration.
 
-    It goes from (0, base) in time and then straight to q, and is NaN where the integrals do not converge.
+    It goes from (0, base) in time and then straight to q, and is NaN where the integrals do not
+    converge.
     """
 
     system: Any
@@ -78,9 +80,14 @@ class Integrated:
         return f
 
     def slopes(self, t, q):
-        """The derivatives of f by t and by q: X^C(L) is affine in v, so its value and its slope at any v give both."""
+        """The derivatives of f by t and by q: X^C(L) is affine in v, so its value and its slope at
+        any v give both.
+        """
         A, b, v = map(jnp.asarray, (self.A, self.b, self.v))
-        lifted = lambda v: jax.jvp(partial(self.system.L, t), (q, v), (A @ q + b, A @ v))[1]  # noqa: E731
+
+        def lifted(v):
+            return jax.jvp(partial(self.system.L, t), (q, v), (A @ q + b, A @ v))[1]
+
         value, slope = jax.value_and_grad(lifted)(v)
         return value - slope @ v, slope
 
@@ -89,7 +96,9 @@ class Integrated:
 
 
 def integral(g):
-    """The integral of g over (0, 1) by Gauss's rule on parts that are halved until it no longer changes; NaN where it does not settle."""
+    """The integral of g over (0, 1) by Gauss's rule on parts that are halved until it no longer
+    changes; NaN where it does not settle.
+    """
     x, w = (jnp.asarray((GAUSS[0] + 1) / 2), jnp.asarray(GAUSS[1] / 2))
 
     def on_parts(count):
@@ -115,9 +124,10 @@ def integral(g):
 class AffineSymmetry:
     """X(q) = A q + b with X^C(L) = df/dt: p.X - f is conserved.
 
-    `f(t, q)` is a `ClosedForm` or, by integration, an `Integrated`; None where it exists but is not known (under constraints).
-    `survives` says whether the system discretised by `method` has the symmetry, D1 Ld.X(q_k) + D2 Ld.X(q_{k+1}) = f_{k+1} - f_k with f_k its own;
-    None where no method was given.
+    `f(t, q)` is a `ClosedForm` or, by integration, an `Integrated`; None where it exists but is not
+    known (under constraints). `survives` says whether the system discretised by `method` has the
+    symmetry, D1 Ld.X(q_k) + D2 Ld.X(q_{k+1}) = f_{k+1} - f_k with f_k its own; None where no method
+    was given.
     """
 
     A: np.ndarray
@@ -135,28 +145,45 @@ class AffineSymmetry:
     def symmetry(self):
         """As a `Symmetry`, with the f of the continuous system."""
         if self.f is None:
-            raise ValueError(f"p.X - f is conserved for {self.kind} X with an f(t, q) on the constraint that is not known in closed form.")
+            raise ValueError(
+                f"p.X - f is conserved for {self.kind} X with an f(t, q) on the constraint that is"
+                " not known in closed form."
+            )
         return Symmetry(self.X, self.f)
 
     def along(self, trajectory):
-        """p.X - f at each saved time of a trajectory: where the symmetry survives its method with the f_k of the discretisation, to roundoff.
+        """p.X - f at each saved time of a trajectory: where the symmetry survives its method with
+        the f_k of the discretisation, to roundoff.
 
-        f_k is the sum of D1 Ld.X + D2 Ld.X along a resting base and one step from there. Where the symmetry is lost, and of nonholonomic
-        systems, whose steps cannot end anywhere, it is the f of the continuous system.
+        f_k is the sum of D1 Ld.X + D2 Ld.X along a resting base and one step from there. Where the
+        symmetry is lost, and of nonholonomic systems, whose steps cannot end anywhere, it is the f
+        of the continuous system.
         """
-        if not self.survives or trajectory.method != self.method or trajectory.system.nonholonomic is not None:
+        if (
+            not self.survives
+            or trajectory.method != self.method
+            or trajectory.system.nonholonomic is not None
+        ):
             return self.symmetry.along(trajectory)
         return np.asarray(trajectory.momentum(self.X)) - self.discrete_f(trajectory)
 
     def discrete_f(self, trajectory):
-        """f_k(q_k) at each saved time; zero at the base, where the trajectory starts, before the first step."""
+        """f_k(q_k) at each saved time; zero at the base, where the trajectory starts, before the
+        first step.
+        """
         system, h = trajectory.system, float(trajectory.h)
-        d, t, q = discrete(system, trajectory.method), np.asarray(trajectory.t), np.asarray(trajectory.q)
+        d, t, q = (
+            discrete(system, trajectory.method),
+            np.asarray(trajectory.t),
+            np.asarray(trajectory.q),
+        )
 
         @jax.jit
         def look(t, q, every):
             base = jax.vmap(lambda t: project_at(system, t, q[0], jnp.zeros(len(q[0])))[0])
-            change = jax.vmap(lambda t, a, b: d.D1(t, h, a, b) @ self.X(a) + d.D2(t, h, a, b) @ self.X(b))
+            change = jax.vmap(
+                lambda t, a, b: d.D1(t, h, a, b) @ self.X(a) + d.D2(t, h, a, b) @ self.X(b)
+            )
             return change(every, base(every), base(every + h)), change(t, q, base(t + h))
 
         steps = np.rint((t - t[0]) / h).astype(int)
@@ -183,10 +210,18 @@ class AffineSymmetry:
         if self.kind == "translation":
             words += " along " + written(self.b, self.names)
         elif self.kind == "rotation":
-            planes = [f"({self.names[j]}, {self.names[i]})" for i in range(len(self.b)) for j in range(i) if self.A[i, j]]
-            words += (" in the plane " if len(planes) == 1 else " in the planes ") + ", ".join(planes)
+            planes = [
+                f"({self.names[j]}, {self.names[i]})"
+                for i in range(len(self.b))
+                for j in range(i)
+                if self.A[i, j]
+            ]
+            words += (" in the plane " if len(planes) == 1 else " in the planes ") + ", ".join(
+                planes
+            )
         field = ", ".join(
-            f"X_{name} = {written([*row, shift], (*self.names, '1'))}" for name, row, shift in zip(self.names, self.A, self.b, strict=True)
+            f"X_{name} = {written([*row, shift], (*self.names, '1'))}"
+            for name, row, shift in zip(self.names, self.A, self.b, strict=True)
         )
         f = "f(t, q) exists, not in closed form" if self.f is None else self.f.text(self.names)
         lines = [f"{words}: {field}" + (f"; {f}" if f else "")]
@@ -209,4 +244,6 @@ def written(coefficients, names):
 def quadratic(S, names):
     """(coefficients, products of names) of q.S q/2."""
     pairs = [(i, j) for i in range(len(S)) for j in range(i, len(S))]
-    return [S[i, j] / (2 if i == j else 1) for i, j in pairs], [f"{names[i]}^2" if i == j else f"{names[i]} {names[j]}" for i, j in pairs]
+    return [S[i, j] / (2 if i == j else 1) for i, j in pairs], [
+        f"{names[i]}^2" if i == j else f"{names[i]} {names[j]}" for i, j in pairs
+    ]

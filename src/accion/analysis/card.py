@@ -27,7 +27,9 @@ SHORT = 50  # steps over which tangent maps and reversal are looked at
 
 @dataclass(frozen=True)
 class Card:
-    """What `audit` found: order, symplecticity, momenta, energy, reversibility, symmetries, regularity."""
+    """What `audit` found: order, symplecticity, momenta, energy, reversibility, symmetries,
+    regularity.
+    """
 
     system: Any
     method: Any
@@ -43,33 +45,88 @@ class Card:
 
     def rows(self):
         """(what, value, remark) of each line."""
-        number = lambda x: "-" if x is None else f"{x:.2e}"  # noqa: E731
+
+        def number(x):
+            return "-" if x is None else f"{x:.2e}"
+
         rows = [
-            ("order, measured", f"{self.order.slope:.2f}", f"claimed {self.method.order}" if self.method.order else "none claimed"),
-            ("symplecticity", number(self.symplectic), "largest defect of a step" if self.symplectic is not None else "a force or a constraint acts"),
+            (
+                "order, measured",
+                f"{self.order.slope:.2f}",
+                f"claimed {self.method.order}" if self.method.order else "none claimed",
+            ),
+            (
+                "symplecticity",
+                number(self.symplectic),
+                (
+                    "largest defect of a step"
+                    if self.symplectic is not None
+                    else "a force or a constraint acts"
+                ),
+            ),
         ]
         for symmetry, drift in self.momenta:
-            kept = "kept by the discretisation" if symmetry.survives else "lost by the discretisation"
-            rows.append(("momentum", number(drift), f"relative drift; {symmetry.text().splitlines()[0]}; {kept}"))
+            kept = (
+                "kept by the discretisation" if symmetry.survives else "lost by the discretisation"
+            )
+            rows.append(
+                (
+                    "momentum",
+                    number(drift),
+                    f"relative drift; {symmetry.text().splitlines()[0]}; {kept}",
+                )
+            )
         if not self.momenta:
             rows.append(("momentum", "-", "no affine symmetries X = A q + b were found"))
         if self.energy is None:
-            rows.append(("energy", "-", "not conserved: L depends on time, or a force or a moving constraint acts"))
+            rows.append(
+                (
+                    "energy",
+                    "-",
+                    "not conserved: L depends on time, or a force or a moving constraint acts",
+                )
+            )
         else:
-            rows.append(("energy", number(self.energy), f"largest change; drift of its mean {self.energy_slope:+.1e} of that"))
+            rows.append(
+                (
+                    "energy",
+                    number(self.energy),
+                    f"largest change; drift of its mean {self.energy_slope:+.1e} of that",
+                )
+            )
         if self.modified is not None:
-            rows.append(("modified energy", number(self.modified), f"largest change, truncated at order {MODIFIED_ORDER}"))
-        rows.append(("reversal", number(self.reversal), f"distance from the start after {SHORT} steps there and back"))
+            rows.append(
+                (
+                    "modified energy",
+                    number(self.modified),
+                    f"largest change, truncated at order {MODIFIED_ORDER}",
+                )
+            )
+        rows.append(
+            (
+                "reversal",
+                number(self.reversal),
+                f"distance from the start after {SHORT} steps there and back",
+            )
+        )
         rows.append(("regularity", f"{self.regularity.condition:.3g}", self.regularity.text()))
         return rows
 
     def text(self):
-        head = f"{self.system.name}, {self.method}, h = {float(self.trajectory.h):g}, {int(self.trajectory.steps_completed)} steps"
-        return "\n".join([head, *(f"  {what:<16} {value:>10}  {remark}" for what, value, remark in self.rows())])
+        head = (
+            f"{self.system.name}, {self.method}, h = {float(self.trajectory.h):g},"
+            f" {int(self.trajectory.steps_completed)} steps"
+        )
+        return "\n".join(
+            [head, *(f"  {what:<16} {value:>10}  {remark}" for what, value, remark in self.rows())]
+        )
 
     def html(self):
         """The card as a table."""
-        cells = "".join(f'<tr><td>{escape(a)}</td><td class="number">{escape(b)}</td><td>{escape(c)}</td></tr>' for a, b, c in self.rows())
+        cells = "".join(
+            f'<tr><td>{escape(a)}</td><td class="number">{escape(b)}</td><td>{escape(c)}</td></tr>'
+            for a, b, c in self.rows()
+        )
         title = escape(f"{self.system.name}, {self.method}, h = {float(self.trajectory.h):g}")
         return f"<table><caption>{title}</caption><tr><th>what</th><th>value</th><th></th></tr>{cells}</table>"
 
@@ -89,7 +146,11 @@ class Card:
         traj = self.trajectory
         E = np.asarray(traj.energy())
         middle.plot(traj.t, E - E[0], lw=0.8)
-        middle.set(xlabel="t [s]", ylabel="change of the energy [J]", title="energy" if self.energy is not None else "energy, not conserved")
+        middle.set(
+            xlabel="t [s]",
+            ylabel="change of the energy [J]",
+            title="energy" if self.energy is not None else "energy, not conserved",
+        )
         for symmetry, _ in self.momenta:
             J = np.asarray(symmetry.along(traj))
             axes[0, 2].plot(traj.t, J - J[0], lw=0.8, label=symmetry.text().split(":")[0])
@@ -100,9 +161,11 @@ class Card:
 
 
 def audit(system, method, *, q0, v0, t0=0.0, h, steps=1000) -> Card:
-    """What `method` does to `system` from (q0, v0) with the step h: one card, to read (`print`), in a notebook, or as `html` and `figure`.
+    """What `method` does to `system` from (q0, v0) with the step h: one card, to read (`print`), in
+    a notebook, or as `html` and `figure`.
 
-    The order is measured with steps 2h, h, h/2 and h/4 over 16 steps of 2h. On Euclidean and Torus spaces, without vakonomic constraints.
+    The order is measured with steps 2h, h, h/2 and h/4 over 16 steps of 2h. On Euclidean and Torus
+    spaces, without vakonomic constraints.
     """
     check_mechanical(system, "audit")
     free = system.force is None and system.constraint is None
@@ -123,14 +186,20 @@ def audit(system, method, *, q0, v0, t0=0.0, h, steps=1000) -> Card:
         momenta,
         change if autonomous else None,
         slope if autonomous else None,
-        modified_hamiltonian(system, method, MODIFIED_ORDER).drift(traj) if free and autonomous else None,
+        (
+            modified_hamiltonian(system, method, MODIFIED_ORDER).drift(traj)
+            if free and autonomous
+            else None
+        ),
         reversal(system, method, short) if free else None,
         regularity(system, method if free else None, q0=q0, v0=v0, t0=t0, h=h),
     )
 
 
 def reversal(system, method, trajectory):
-    """How far from its start a trajectory ends that is run back: by the same method with -h where it claims to be symmetric, else by its adjoint."""
+    """How far from its start a trajectory ends that is run back: by the same method with -h where
+    it claims to be symmetric, else by its adjoint.
+    """
     back = discrete(system, method if method.symmetric else Adjoint(method)).hamiltonian_flow
     h, last = trajectory.h, trajectory.t[-1]
 
@@ -139,4 +208,6 @@ def reversal(system, method, trajectory):
         return jax.lax.fori_loop(0, steps, lambda k, z: back(last - k * h, -h, *z), (q, p))
 
     q, p = run(trajectory.q[-1], trajectory.p[-1], len(trajectory) - 1)
-    return float(jnp.maximum(jnp.max(jnp.abs(q - trajectory.q[0])), jnp.max(jnp.abs(p - trajectory.p[0]))))
+    return float(
+        jnp.maximum(jnp.max(jnp.abs(q - trajectory.q[0])), jnp.max(jnp.abs(p - trajectory.p[0])))
+    )

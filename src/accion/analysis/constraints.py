@@ -1,4 +1,6 @@
-"""The constraint algorithm of Gotay, Nester and Hinds for vakonomic systems and singular Lagrangians (004 section 4.2)."""
+"""The constraint algorithm of Gotay, Nester and Hinds for vakonomic systems and singular
+Lagrangians (004 section 4.2).
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +20,9 @@ STEPS = 200
 
 @dataclass(frozen=True)
 class Level:
-    """One submanifold W_k: its dimension, the equations that cut it out of the one before and, where SymPy can, what they are."""
+    """One submanifold W_k: its dimension, the equations that cut it out of the one before and,
+    where SymPy can, what they are.
+    """
 
     dimension: int
     count: int
@@ -27,12 +31,14 @@ class Level:
 
 @dataclass(frozen=True)
 class ConstraintAlgorithm:
-    """The chain W0 > W1 > ... of a system with Lagrangian L + lam.Phi on T*Q + TQ (variables q, p, v and the multipliers lam).
+    """The chain W0 > W1 > ... of a system with Lagrangian L + lam.Phi on T*Q + TQ (variables q, p,
+    v and the multipliers lam).
 
-    `stabilises_at` is the k with W_{k+1} = W_k, None where no point is left. `symplectic` says whether dq ^ dp restricted to that
-    final submanifold is nondegenerate, so that the motion is unique; `determinant` is the determinant of the bordered Hessian
-    [[L_vv + lam.Phi_vv, Phi_v^T], [Phi_v, 0]], which is not zero where W1 is symplectic (the test 4.11), or None where SymPy could not
-    follow the functions; `why_not_symbolic` then says why.
+    `stabilises_at` is the k with W_{k+1} = W_k, None where no point is left. `symplectic` says
+    whether dq ^ dp restricted to that final submanifold is nondegenerate, so that the motion is
+    unique; `determinant` is the determinant of the bordered Hessian [[L_vv + lam.Phi_vv, Phi_v^T],
+    [Phi_v, 0]], which is not zero where W1 is symplectic (the test 4.11), or None where SymPy could
+    not follow the functions; `why_not_symbolic` then says why.
     """
 
     system: System
@@ -53,7 +59,11 @@ class ConstraintAlgorithm:
         what = f"{m} vakonomic constraint{'s' if m != 1 else ''}" if m else "no constraints"
         lines = [f"{self.system.name}: {n} coordinate{'s' if n != 1 else ''}, {what}."]
         for k, level in enumerate(self.levels):
-            lines.append(f"W{k} has dimension {level.dimension}" + (f", {level.count} less" if k else "") + (":" if level.equations else "."))
+            lines.append(
+                f"W{k} has dimension {level.dimension}"
+                + (f", {level.count} less" if k else "")
+                + (":" if level.equations else ".")
+            )
             lines += [f"    {equation.lhs} = {equation.rhs}" for equation in level.equations or ()]
         if self.determinant is not None:
             lines.append(f"The determinant of the test 4.11 is {self.determinant}.")
@@ -69,16 +79,22 @@ class ConstraintAlgorithm:
         where = f"The algorithm stabilises at W{k}"
         if self.symplectic and k <= 1:
             return (
-                where + ", which is symplectic: through each of its points, given by (q, p), passes one motion, and the multipliers follow from it."
+                where
+                + ", which is symplectic: through each of its points, given by (q, p), passes one"
+                " motion, and the multipliers follow from it."
             )
         if self.symplectic:
             return (
-                where + f", which is symplectic: motions are unique, but only initial data in W{k} have one. In W1 the velocities and multipliers "
-                "are not determined by (q, p), so the marching step is singular; start on the final submanifold, or leave out what has no inertia."
+                where
+                + f", which is symplectic: motions are unique, but only initial data in W{k} have"
+                " one. In W1 the velocities and multipliers are not determined by (q, p), so the"
+                " marching step is singular; start on the final submanifold, or leave out what"
+                " has no inertia."
             )
         return (
             where
-            + ", where dq ^ dp is degenerate: a motion exists through each of its points but is not unique; some velocities or multipliers are free."
+            + ", where dq ^ dp is degenerate: a motion exists through each of its points but is not"
+            " unique; some velocities or multipliers are free."
         )
 
     def __str__(self):
@@ -87,7 +103,9 @@ class ConstraintAlgorithm:
 
 @dataclass(frozen=True)
 class Cut:
-    """Equations that follow from g = 0 by differentiation: rows that the pivots cannot reach, b_r - G_rC (G_RC)^-1 b_R."""
+    """Equations that follow from g = 0 by differentiation: rows that the pivots cannot reach, b_r -
+    G_rC (G_RC)^-1 b_R.
+    """
 
     pivots: tuple[tuple[int, ...], tuple[int, ...]]
     rows: tuple[int, ...]
@@ -96,7 +114,8 @@ class Cut:
 class Chain:
     """The functions on z = (t, q, p, v, lam) and their derivatives along a motion.
 
-    Each coordinate is measured by its inertia and L by the largest one, so that ranks do not depend on the units of the user.
+    Each coordinate is measured by its inertia and L by the largest one, so that ranks do not depend
+    on the units of the user.
     """
 
     def __init__(self, system, rng, samples):
@@ -105,27 +124,53 @@ class Chain:
         self.first = 1 + 2 * self.n  # where (v, lam), whose rates are free, begin
         size, unit = units(system, rng.normal(size=(samples, 1 + 2 * self.n)))
         self.momentum = size * unit
-        self.scale = np.concatenate([np.ones(1), 1 / unit, self.momentum, 1 / unit, np.full(self.m, size)])
+        self.scale = np.concatenate(
+            [np.ones(1), 1 / unit, self.momentum, 1 / unit, np.full(self.m, size)]
+        )
 
     def parts(self, z):
         t, q, p, v, lam = jnp.split(z * self.scale, self.ends)
-        return t[0], self.system.space.retract(self.system.space.identity(), q), p, v, lam if self.m else None
+        return (
+            t[0],
+            self.system.space.retract(self.system.space.identity(), q),
+            p,
+            v,
+            lam if self.m else None,
+        )
 
     def equations(self, z):
         """Phi = 0 and p = dL/dv + lam.dPhi/dv: the submanifold W1."""
         t, q, p, v, lam = self.parts(z)
         legendre = (p - self.system.momentum(t, q, v, lam)) / self.momentum
-        return jnp.concatenate([self.system.constraint.value(self.system, t, q, v), legendre]) if self.m else legendre
+        return (
+            jnp.concatenate([self.system.constraint.value(self.system, t, q, v), legendre])
+            if self.m
+            else legendre
+        )
 
     def drift(self, z):
-        """The rates of (t, q, p) along a motion: 1, v and dL/dq + F; those of (v, lam) are left out."""
+        """The rates of (t, q, p) along a motion: 1, v and dL/dq + F; those of (v, lam) are left
+        out.
+        """
         t, q, _, v, lam = self.parts(z)
         space = self.system.space
-        force = jax.grad(lambda e: self.system.L(t, space.retract(q, e), v, lam))(jnp.zeros(self.n)) + self.system.F(t, q, v)
-        return jnp.concatenate([jnp.ones(1), z[self.ends[2] : self.ends[3]], force / self.momentum, jnp.zeros(self.n + self.m)])
+        force = jax.grad(lambda e: self.system.L(t, space.retract(q, e), v, lam))(
+            jnp.zeros(self.n)
+        ) + self.system.F(t, q, v)
+        return jnp.concatenate(
+            [
+                jnp.ones(1),
+                z[self.ends[2] : self.ends[3]],
+                force / self.momentum,
+                jnp.zeros(self.n + self.m),
+            ]
+        )
 
     def rate(self, g, z):
-        """(g, its derivative, b, G) with dg/dt = b + G (v', lam'). `g` is called once: each level of the chain calls the one before."""
+        """(g, its derivative, b, G) with dg/dt = b + G (v', lam').
+
+        `g` is called once: each level of the chain calls the one before.
+        """
 
         def twice(z):
             value = g(z)
@@ -141,7 +186,11 @@ class Chain:
 
         def extended(z):
             value, _, b, G = self.rate(g, z)
-            new = b[rows] - G[rows][:, C] @ jnp.linalg.solve(G[R][:, C], b[R]) if len(cut.pivots[0]) else b[rows]
+            new = (
+                b[rows] - G[rows][:, C] @ jnp.linalg.solve(G[R][:, C], b[R])
+                if len(cut.pivots[0])
+                else b[rows]
+            )
             return jnp.concatenate([value, new])
 
         return extended
@@ -151,24 +200,33 @@ class Chain:
         return jax.jit(jax.vmap(lambda z: self.rate(g, z)))
 
     def points(self, look, rng, samples):
-        """Points with g = 0, found by Gauss-Newton from random ones, and what `look` sees there; those where it failed are left out."""
+        """Points with g = 0, found by Gauss-Newton from random ones, and what `look` sees there;
+        those where it failed are left out.
+        """
         z = rng.normal(size=(samples, 1 + 3 * self.n + self.m))
-        # Configurations and velocities are random in the user's units, where her functions are at home; momenta in those of L.
+        # Configurations and velocities are random in the user's units, where her functions are at
+        # home; momenta in those of L.
         for first in (self.ends[0], self.ends[2]):
             z[:, first : first + self.n] /= self.scale[first : first + self.n]
         for _ in range(STEPS):
             r, J = (np.nan_to_num(np.asarray(x)) for x in look(z)[:2])
             if np.max(np.abs(r), initial=0.0) < 1e-13:
                 break
-            step = np.array([np.linalg.lstsq(A, x, rcond=SMALL)[0] for A, x in zip(J, r, strict=True)])
-            z = z - step / np.maximum(1.0, np.max(np.abs(step) / (1 + np.abs(z)), axis=1, keepdims=True))
+            step = np.array(
+                [np.linalg.lstsq(A, x, rcond=SMALL)[0] for A, x in zip(J, r, strict=True)]
+            )
+            z = z - step / np.maximum(
+                1.0, np.max(np.abs(step) / (1 + np.abs(z)), axis=1, keepdims=True)
+            )
         seen = [np.asarray(x) for x in look(z)]
         good = np.all(np.abs(seen[0]) < 1e-10, axis=1)  # False for NaN
         return [x[good] for x in seen]
 
 
 def units(system, points):
-    """The size of L and the unit of each coordinate, sqrt of its inertia over that size, from the second derivatives at random (t, q, v)."""
+    """The size of L and the unit of each coordinate, sqrt of its inertia over that size, from the
+    second derivatives at random (t, q, v).
+    """
     n, space = system.space.dim, system.space
 
     def L(x):
@@ -202,16 +260,20 @@ def pivots(G, r):
 def constraint_algorithm(system, *, samples=12, seed=0, seconds=10.0):
     """The chain of submanifolds W0 > W1 > ... on which a vakonomic system has motions.
 
-    At `samples` random points of each W_k the ranks of the equations are found by singular values: W_{k+1} is where the motion can stay
-    in W_k. A system without constraints is looked at in the same way, which is Dirac's algorithm for a singular Lagrangian. With the
-    `seconds` for simplification, the equations are printed where SymPy can follow the functions of the system.
+    At `samples` random points of each W_k the ranks of the equations are found by singular values:
+    W_{k+1} is where the motion can stay in W_k. A system without constraints is looked at in the
+    same way, which is Dirac's algorithm for a singular Lagrangian. With the `seconds` for
+    simplification, the equations are printed where SymPy can follow the functions of the system.
 
     Reference: 004 section 4.2, eq 4.5-4.11.
     """
     if not isinstance(system, System):
         raise ValueError(f"constraint_algorithm needs a System; got {system!r}.")
     if system.holonomic is not None or system.nonholonomic is not None:
-        raise ValueError("constraint_algorithm is for vakonomic constraints (or none); holonomic and nonholonomic ones give no such chain.")
+        raise ValueError(
+            "constraint_algorithm is for vakonomic constraints (or none); holonomic and"
+            " nonholonomic ones give no such chain."
+        )
     if not system.space.flat:
         raise ValueError(f"constraint_algorithm needs a flat space; got {system.space}.")
     system.check()
@@ -228,7 +290,13 @@ def constraint_algorithm(system, *, samples=12, seed=0, seconds=10.0):
             check_independent(system, J[:, :m, 1:])
         else:
             kept, keep = independent(cuts[-1], J[:, :, 1:])
-            cuts[-1], g, J, b, G = kept, chain.extend(before, kept), J[:, keep], b[:, keep], G[:, keep]
+            cuts[-1], g, J, b, G = (
+                kept,
+                chain.extend(before, kept),
+                J[:, keep],
+                b[:, keep],
+                G[:, keep],
+            )
         dimensions.append(3 * n + m - max(rank(x[:, 1:]) for x in J))
         counts.append(dimensions[-2] - dimensions[-1])
         if k == 1:
@@ -242,23 +310,32 @@ def constraint_algorithm(system, *, samples=12, seed=0, seconds=10.0):
     from accion.symbolic.chain import printed  # SymPy takes long to import
 
     equations, determinant, reason = printed(system, cuts, seconds)
-    levels = tuple(Level(d, c, e) for d, c, e in zip(dimensions, counts, equations[: len(dimensions)], strict=True))
+    levels = tuple(
+        Level(d, c, e)
+        for d, c, e in zip(dimensions, counts, equations[: len(dimensions)], strict=True)
+    )
     return ConstraintAlgorithm(system, levels, stable, symplectic, smallest, determinant, reason)
 
 
 def check_independent(system, J):
-    """Raise ValueError where constraints say the same thing: their multipliers would not be determined."""
+    """Raise ValueError where constraints say the same thing: their multipliers would not be
+    determined.
+    """
     m = J.shape[1]
-    found = max(rank(x / (np.linalg.norm(x, axis=1, keepdims=True) + np.finfo(float).tiny)) for x in J)
+    found = max(
+        rank(x / (np.linalg.norm(x, axis=1, keepdims=True) + np.finfo(float).tiny)) for x in J
+    )
     if found < m:
         raise ValueError(
-            f"the {m} vakonomic constraints of {system.name} are not independent: their derivatives have rank {found} where they hold. "
-            "Leave out what the others say already."
+            f"the {m} vakonomic constraints of {system.name} are not independent: their derivatives"
+            f" have rank {found} where they hold. Leave out what the others say already."
         )
 
 
 def independent(cut, J):
-    """The cut without rows that follow from its others, and the rows of all equations that are left."""
+    """The cut without rows that follow from its others, and the rows of all equations that are
+    left.
+    """
     old = J.shape[1] - len(cut.rows)
     A = max(J, key=rank)
     count = rank(A) - rank(A[:old])
@@ -266,24 +343,37 @@ def independent(cut, J):
         return cut, list(range(J.shape[1]))
     beside = A[old:] - A[old:] @ np.linalg.pinv(A[:old], rcond=SMALL) @ A[:old]
     chosen = sorted(int(i) for i in pivoted(beside.T)[:count])
-    return Cut(cut.pivots, tuple(cut.rows[i] for i in chosen)), [*range(old), *(old + i for i in chosen)]
+    return Cut(cut.pivots, tuple(cut.rows[i] for i in chosen)), [
+        *range(old),
+        *(old + i for i in chosen),
+    ]
 
 
 def next_cut(b, G):
-    """The equations that a motion in W_k must satisfy besides those of W_k, None where there are none."""
+    """The equations that a motion in W_k must satisfy besides those of W_k, None where there are
+    none.
+    """
     r = max(map(rank, G))
     R, C = pivots(next(A for A in G if rank(A) == r), r)
     others = [j for j in range(G.shape[1]) if j not in R]
     new = np.array(
-        [x[others] - A[np.ix_(others, C)] @ np.linalg.lstsq(A[np.ix_(R, C)], x[list(R)], rcond=None)[0] for x, A in zip(b, G, strict=True)]
+        [
+            x[others]
+            - A[np.ix_(others, C)] @ np.linalg.lstsq(A[np.ix_(R, C)], x[list(R)], rcond=None)[0]
+            for x, A in zip(b, G, strict=True)
+        ]
     )
     scale = max(1.0, float(np.max(np.abs(b), initial=0.0)))
-    rows = tuple(j for j, column in zip(others, new.T, strict=True) if np.max(np.abs(column)) > SMALL * scale)
+    rows = tuple(
+        j for j, column in zip(others, new.T, strict=True) if np.max(np.abs(column)) > SMALL * scale
+    )
     return Cut((R, C), rows) if rows else None
 
 
 def is_symplectic(derivative, n):
-    """Whether dq ^ dp is nondegenerate on the kernel of the derivative of the equations (columns q, p, v, lam)."""
+    """Whether dq ^ dp is nondegenerate on the kernel of the derivative of the equations (columns q,
+    p, v, lam).
+    """
     kernel = scipy.linalg.null_space(derivative, rcond=SMALL)
     q, p = kernel[:n], kernel[n : 2 * n]
     return rank(q.T @ p - p.T @ q) == kernel.shape[1]

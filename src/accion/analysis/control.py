@@ -25,13 +25,17 @@ def rk4_step(system, t, h, q, v):
     k2 = rate(t + h / 2, shifted(z, k1, h / 2))
     k3 = rate(t + h / 2, shifted(z, k2, h / 2))
     k4 = rate(t + h, shifted(z, k3, h))
-    return tuple(x + h / 6 * (a + 2 * b + 2 * c + d) for x, a, b, c, d in zip(z, k1, k2, k3, k4, strict=True))
+    return tuple(
+        x + h / 6 * (a + 2 * b + 2 * c + d) for x, a, b, c, d in zip(z, k1, k2, k3, k4, strict=True)
+    )
 
 
 def save(constants, z, j):
     """(q, v) after the steps up to the j-th save."""
     system, t0, h, save_every = constants
-    z = jax.lax.fori_loop(0, save_every, lambda k, z: rk4_step(system, t0 + (j * save_every + k) * h, h, *z), z)
+    z = jax.lax.fori_loop(
+        0, save_every, lambda k, z: rk4_step(system, t0 + (j * save_every + k) * h, h, *z), z
+    )
     return z, z
 
 
@@ -41,15 +45,27 @@ def rk4_loop(constants, z, rows):
 
 
 def rk4(system, *, q0, v0, t0=0.0, h, steps, save_every=1):
-    """(t, q, v) by the classical Runge-Kutta method of order 4, which is not symplectic: the control that variational methods are held against.
+    """(t, q, v) by the classical Runge-Kutta method of order 4, which is not symplectic: the
+    control that variational methods are held against.
 
     Unconstrained systems on flat spaces, q a vector. Arrays have one row for each saved time.
     """
-    if system.constraint is not None or not system.space.flat or isinstance(system.space.identity(), tuple):
-        raise ValueError(f"rk4 is for unconstrained systems on Euclidean or Torus; got {system.name} on {system.space}.")
+    if (
+        system.constraint is not None
+        or not system.space.flat
+        or isinstance(system.space.identity(), tuple)
+    ):
+        raise ValueError(
+            f"rk4 is for unconstrained systems on Euclidean or Torus; got {system.name} on"
+            f" {system.space}."
+        )
     q0, v0 = jnp.asarray(q0, dtype=float), jnp.asarray(v0, dtype=float)
     constants, rows = (system, float(t0), float(h), save_every), np.arange(steps // save_every)
     program = native("folded", "rk4", save, constants, (q0, v0), 0)
-    _, (q, v) = rk4_loop(constants, (q0, v0), rows) if program is None else program(constants, (q0, v0), rows, len(rows))
+    _, (q, v) = (
+        rk4_loop(constants, (q0, v0), rows)
+        if program is None
+        else program(constants, (q0, v0), rows, len(rows))
+    )
     t = t0 + h * save_every * jnp.arange(steps // save_every + 1)
     return t, jnp.concatenate([q0[None], q]), jnp.concatenate([v0[None], v])

@@ -32,10 +32,12 @@ def vertical_lift(X):
 
 @dataclass(frozen=True)
 class Symmetry:
-    """A vector field `X(q) -> (dim,)` and, where the Lagrangian changes by a total derivative, its `f(t, q) -> scalar`.
+    """A vector field `X(q) -> (dim,)` and, where the Lagrangian changes by a total derivative, its
+    `f(t, q) -> scalar`.
 
-    X is a (Noether) symmetry of a system where X^C(L) = df/dt, of its discretisation where D1 Ld.X(q0) + D2 Ld.X(q1) = f(t + h, q1) - f(t, q0).
-    Then p.X - f is conserved, on discrete trajectories to roundoff (002 Thm 3.3, where f has the other sign).
+    X is a (Noether) symmetry of a system where X^C(L) = df/dt, of its discretisation where D1
+    Ld.X(q0) + D2 Ld.X(q1) = f(t + h, q1) - f(t, q0). Then p.X - f is conserved, on discrete
+    trajectories to roundoff (002 Thm 3.3, where f has the other sign).
     """
 
     X: Callable[..., Any]
@@ -43,14 +45,17 @@ class Symmetry:
 
     @staticmethod
     def from_action(action, space, f=None):
-        """The symmetry of a one-parameter action `action(s, q) -> q` on `space`, with action(0, q) = q.
+        """The symmetry of a one-parameter action `action(s, q) -> q` on `space`, with action(0, q)
+        = q.
 
         X(q) is the derivative of space.local(q, action(s, q)) by s at s = 0; `f` as above.
         """
         check_action(action, space)
 
         def X(q):
-            return jax.jvp(lambda s: space.local(q, action(s, q)), (jnp.zeros(()),), (jnp.ones(()),))[1]
+            return jax.jvp(
+                lambda s: space.local(q, action(s, q)), (jnp.zeros(()),), (jnp.ones(()),)
+            )[1]
 
         return Symmetry(X, f)
 
@@ -58,21 +63,31 @@ class Symmetry:
         return jnp.zeros(()) if self.f is None else self.f(t, q)
 
     def defect(self, system, t, q, v):
-        """X^C(L) - df/dt, and the power F.X of the force where there is one: the rate at which p.X - f changes (002 Def 2.2).
+        """X^C(L) - df/dt, and the power F.X of the force where there is one: the rate at which p.X
+        - f changes (002 Def 2.2).
 
-        X^C(L) = dL/dq.X + dL/dv.(dX/dt + ad_v X), where ad, the bracket of velocities in the body, is zero on flat spaces.
+        X^C(L) = dL/dq.X + dL/dv.(dX/dt + ad_v X), where ad, the bracket of velocities in the body,
+        is zero on flat spaces.
         """
         zero, place = jnp.zeros_like(v), partial(system.space.retract, q)
         X, dX = jax.jvp(lambda e: self.X(place(e)), (zero,), (v,))
-        rate = jax.jvp(lambda e, v: system.L(t, place(e), v), (zero, v), (X, dX + system.space.ad(v, X)))[1]
-        return rate - jax.jvp(lambda t, e: self.change(t, place(e)), (t, zero), (jnp.ones_like(t), v))[1] + system.F(t, q, v) @ X
+        rate = jax.jvp(
+            lambda e, v: system.L(t, place(e), v), (zero, v), (X, dX + system.space.ad(v, X))
+        )[1]
+        return (
+            rate
+            - jax.jvp(lambda t, e: self.change(t, place(e)), (t, zero), (jnp.ones_like(t), v))[1]
+            + system.F(t, q, v) @ X
+        )
 
     def momentum(self, system, t, q, v):
         """X^V(L) - f = p.X - f."""
         return system.momentum(t, q, v) @ self.X(q) - self.change(t, q)
 
     def discrete_defect(self, system, method, t, h, q0, q1):
-        """What one step adds to p.X - f: D1 Ld.X(q0) + D2 Ld.X(q1) - f(t + h, q1) + f(t, q0), with the discrete forces (002 Def 3.2)."""
+        """What one step adds to p.X - f: D1 Ld.X(q0) + D2 Ld.X(q1) - f(t + h, q1) + f(t, q0), with
+        the discrete forces (002 Def 3.2).
+        """
         d = discrete(system, method)
         start = (d.D1(t, h, q0, q1) + d.force_minus(t, h, q0, q1)) @ self.X(q0)
         end = (d.D2(t, h, q0, q1) + d.force_plus(t, h, q0, q1)) @ self.X(q1)
@@ -80,12 +95,16 @@ class Symmetry:
 
     def discrete_momentum(self, system, method, t, h, q0, q1):
         """-D1 Ld.X(q0) - Fd^-.X(q0) - f(t, q0): the same on the step from q0 to q1."""
-        return discrete(system, method).legendre_minus(t, h, q0, q1)[1] @ self.X(q0) - self.change(t, q0)
+        return discrete(system, method).legendre_minus(t, h, q0, q1)[1] @ self.X(q0) - self.change(
+            t, q0
+        )
 
     def along(self, trajectory):
         """p.X - f at each saved time of a trajectory."""
         check_field(self.X, jax.tree.map(lambda a: a[0], trajectory.q), trajectory.p.shape[-1])
-        return jax.jit(jax.vmap(lambda t, q, p: p @ self.X(q) - self.change(t, q)))(trajectory.t, trajectory.q, trajectory.p)
+        return jax.jit(jax.vmap(lambda t, q, p: p @ self.X(q) - self.change(t, q)))(
+            trajectory.t, trajectory.q, trajectory.p
+        )
 
     def drift(self, trajectory):
         """The largest change of p.X - f along a trajectory, relative to its size."""
@@ -95,16 +114,29 @@ class Symmetry:
 
 
 def check_action(action, space, samples=2, seed=0):
-    """A ValueError where `action` changes the shape of a configuration, or moves the origin or some random configurations at s = 0."""
+    """A ValueError where `action` changes the shape of a configuration, or moves the origin or some
+    random configurations at s = 0.
+    """
     origin = space.identity()
-    points = [origin, *(space.retract(origin, jnp.asarray(e)) for e in np.random.default_rng(seed).normal(size=(samples, space.dim)))]
+    points = [
+        origin,
+        *(
+            space.retract(origin, jnp.asarray(e))
+            for e in np.random.default_rng(seed).normal(size=(samples, space.dim))
+        ),
+    ]
     for q in points:
         moved = action(jnp.zeros(()), q)
         given, expected = (jax.tree.map(jnp.shape, x) for x in (moved, q))
         if given != expected:
-            raise ValueError(f"action(s, q) must return a configuration, shape {expected}; got {given}.")
+            raise ValueError(
+                f"action(s, q) must return a configuration, shape {expected}; got {given}."
+            )
         if not np.max(np.abs(space.local(q, moved))) <= ROUNDOFF * (1 + np.max(space.magnitude(q))):
-            raise ValueError(f"action(0, q) must be q; from q = {written(q)} it leads to {written(moved)}. Let s = 0 be where nothing moves.")
+            raise ValueError(
+                f"action(0, q) must be q; from q = {written(q)} it leads to {written(moved)}. Let s"
+                " = 0 be where nothing moves."
+            )
 
 
 def written(q):
@@ -112,15 +144,19 @@ def written(q):
 
 
 def spatial_momentum(trajectory):
-    """Ad*_(g^-1) p at each saved time of a trajectory on a group: the momentum in space, shape (times, dim).
+    """Ad*_(g^-1) p at each saved time of a trajectory on a group: the momentum in space, shape
+    (times, dim).
 
-    Its component zeta, p(Ad_(g^-1) zeta), is the momentum map of the motions of space g -> exp(s zeta) g, and kept where L does not see them. On
-    SO(3) it is R p, the angular momentum; on SE(3) (angular momentum about the origin, linear momentum).
+    Its component zeta, p(Ad_(g^-1) zeta), is the momentum map of the motions of space g -> exp(s
+    zeta) g, and kept where L does not see them. On SO(3) it is R p, the angular momentum; on SE(3)
+    (angular momentum about the origin, linear momentum).
     """
     group = trajectory.system.space
     if not isinstance(group, Group):
         raise ValueError(f"spatial_momentum needs a group, such as SO3(); got {group}.")
-    return jax.jit(jax.vmap(lambda g, p: group.Ad(group.inverse(g)).T @ p))(trajectory.q, trajectory.p)
+    return jax.jit(jax.vmap(lambda g, p: group.Ad(group.inverse(g)).T @ p))(
+        trajectory.q, trajectory.p
+    )
 
 
 @dataclass(frozen=True)
@@ -135,7 +171,9 @@ class Decay:
 
 
 def decay_rate(system, *, samples=20, seed=0):
-    """kappa of a Lagrangian L = e^{-kappa t} L0(q, v); a ValueError where it is not of that form."""
+    """kappa of a Lagrangian L = e^{-kappa t} L0(q, v); a ValueError where it is not of that
+    form.
+    """
     rng = np.random.default_rng(seed)
     t, (q, v) = rng.uniform(0, 2, samples), rng.normal(size=(2, samples, system.space.dim))
     flat = jax.vmap(lambda q: system.space.retract(system.space.identity(), q))(q)
@@ -143,18 +181,27 @@ def decay_rate(system, *, samples=20, seed=0):
     L, dL = np.asarray(L), np.asarray(dL)
     kappa = -float(dL @ L / (L @ L))
     if not np.max(np.abs(dL + kappa * L)) <= 1e-9 * np.max(np.abs(L)):
-        raise ValueError(f"the Lagrangian of {system.name} is not e^(-kappa t) times one that does not depend on time.")
+        raise ValueError(
+            f"the Lagrangian of {system.name} is not e^(-kappa t) times one that does not depend on"
+            " time."
+        )
     return kappa
 
 
 def decay(trajectory, X) -> Decay:
-    """The law |J0(t)| = e^{kappa t} |J0(0)| of J0 = dL0/dv.X for L = e^{-kappa t} L0 with the symmetry X (002 eq 9, with the right sign).
+    """The law |J0(t)| = e^{kappa t} |J0(0)| of J0 = dL0/dv.X for L = e^{-kappa t} L0 with the
+    symmetry X (002 eq 9, with the right sign).
 
-    It is e^{-kappa t} J0 = p.X that is conserved. The measured rate is the slope of log|J0|, J0 from the velocities of the trajectory.
+    It is e^{-kappa t} J0 = p.X that is conserved. The measured rate is the slope of log|J0|, J0
+    from the velocities of the trajectory.
     """
     system = trajectory.system
     kappa = decay_rate(system)
-    J0 = np.asarray(jax.jit(jax.vmap(lambda q, v: system.momentum(0.0, q, v) @ X(q)))(trajectory.q, trajectory.v))
+    J0 = np.asarray(
+        jax.jit(jax.vmap(lambda q, v: system.momentum(0.0, q, v) @ X(q)))(
+            trajectory.q, trajectory.v
+        )
+    )
     if np.any(J0 == 0) or np.any(np.sign(J0) != np.sign(J0[0])):
         raise ValueError("the momentum is zero somewhere on the trajectory; it has no rate.")
     return Decay(float(np.polyfit(np.asarray(trajectory.t), np.log(np.abs(J0)), 1)[0]), kappa)

@@ -18,12 +18,15 @@ from accion.systems.rank import condition, direction_words, relative_rank
 
 @dataclass(frozen=True)
 class Regularity:
-    """Of the Hessian d2L/dv2, under constraints of [[d2L/dv2, A^T], [A, 0]]: the ranks found, the worst condition number; and of the matrix of a
-    step (without constraints D12 Ld) along a trajectory, where a method was given.
+    """Of the Hessian d2L/dv2, under constraints of [[d2L/dv2, A^T], [A, 0]]: the ranks found, the
+    worst condition number; and of the matrix of a step (without constraints D12 Ld) along a
+    trajectory, where a method was given.
 
-    `dim` is the rank of a regular system: that of the space and of the constraints together. `hyperregular` is True where v -> p (under
-    constraints, the map from the velocities that they allow, with the multipliers of a vakonomic system) is one to one at the points looked at
-    (the matrix does not depend on v and is regular there), False where it is singular, None where it could not be decided.
+    `dim` is the rank of a regular system: that of the space and of the constraints together.
+    `hyperregular` is True where v -> p (under constraints, the map from the velocities that they
+    allow, with the multipliers of a vakonomic system) is one to one at the points looked at (the
+    matrix does not depend on v and is regular there), False where it is singular, None where it
+    could not be decided.
     """
 
     system: Any
@@ -47,19 +50,36 @@ class Regularity:
         if not self.regular:
             kind = "everywhere looked at" if len(self.ranks) == 1 else "at some points"
             allowed = "" if self.system.constraint is None else ", allowed by the constraints,"
-            advice = "" if self.system.holonomic or self.system.nonholonomic else " analysis.constraint_algorithm finds which."
-            return (
-                f"{self.system.name} is singular: {self.matrix} has rank {min(self.ranks)} of {self.dim} {kind}. The velocity direction "
-                f"{self.direction}{allowed} has no inertia: accelerations do not follow from L, momenta satisfy an equation among themselves, and "
-                f"motions exist only on a smaller set, are not unique, or do not exist.{advice}"
+            advice = (
+                ""
+                if self.system.holonomic or self.system.nonholonomic
+                else " analysis.constraint_algorithm finds which."
             )
-        lines = [f"{self.system.name} is regular: {self.matrix} has full rank {self.dim} at all points, condition at most {self.condition:.3g}."]
-        words = {True: "It is hyperregular there: velocities and momenta correspond one to one.", None: "Whether it is hyperregular was not decided."}
+            return (
+                f"{self.system.name} is singular: {self.matrix} has rank {min(self.ranks)} of"
+                f" {self.dim} {kind}. The velocity direction {self.direction}{allowed} has no"
+                " inertia: accelerations do not follow from L, momenta satisfy an equation among"
+                " themselves, and motions exist only on a smaller set, are not unique, or do not"
+                f" exist.{advice}"
+            )
+        lines = [
+            f"{self.system.name} is regular: {self.matrix} has full rank {self.dim} at all points,"
+            f" condition at most {self.condition:.3g}."
+        ]
+        words = {
+            True: "It is hyperregular there: velocities and momenta correspond one to one.",
+            None: "Whether it is hyperregular was not decided.",
+        }
         lines.append(words.get(self.hyperregular, ""))
         if self.discrete_condition is not None:
-            what = "D12 Ld is" if self.system.constraint is None else "The matrix of a step, D12 Ld bordered by the constraints, is"
+            what = (
+                "D12 Ld is"
+                if self.system.constraint is None
+                else "The matrix of a step, D12 Ld bordered by the constraints, is"
+            )
             lines.append(
-                f"{what} regular along the trajectory, condition at most {self.discrete_condition:.3g}: each step has one continuation nearby."
+                f"{what} regular along the trajectory, condition at most"
+                f" {self.discrete_condition:.3g}: each step has one continuation nearby."
             )
         return " ".join(lines)
 
@@ -67,11 +87,25 @@ class Regularity:
         return self.text()
 
 
-def regularity(system, method=None, *, q0=None, v0=None, lam0=None, t0=0.0, h=None, steps=100, samples=50, seed=0) -> Regularity:
-    """The regularity of a system at random points and, with a `method`, q0, v0 (and lam0) and h, of its steps along a trajectory (002 section 3).
+def regularity(
+    system,
+    method=None,
+    *,
+    q0=None,
+    v0=None,
+    lam0=None,
+    t0=0.0,
+    h=None,
+    steps=100,
+    samples=50,
+    seed=0,
+) -> Regularity:
+    """The regularity of a system at random points and, with a `method`, q0, v0 (and lam0) and h, of
+    its steps along a trajectory (002 section 3).
 
-    Rank and condition are of d2L/dv2, under constraints of [[d2L/dv2, A^T], [A, 0]] at points that satisfy them (004 eq 4.11, with L + lam.Phi for
-    L where they are vakonomic), with each coordinate measured by its own inertia, so that units do not matter.
+    Rank and condition are of d2L/dv2, under constraints of [[d2L/dv2, A^T], [A, 0]] at points that
+    satisfy them (004 eq 4.11, with L + lam.Phi for L where they are vakonomic), with each
+    coordinate measured by its own inertia, so that units do not matter.
     """
     if not isinstance(system, System):
         raise ValueError(f"regularity needs a System; got {system!r}.")
@@ -81,7 +115,10 @@ def regularity(system, method=None, *, q0=None, v0=None, lam0=None, t0=0.0, h=No
     good = np.all(np.isfinite(found), axis=(1, 2)) & np.all(np.isfinite(other), axis=(1, 2))
     if not np.any(good):
         allowed = "" if system.constraint is None else ", moved onto its constraint"
-        raise ValueError(f"the Lagrangian of {system.name} is not finite at any of {samples} random points{allowed}.")
+        raise ValueError(
+            f"the Lagrangian of {system.name} is not finite at any of {samples} random"
+            f" points{allowed}."
+        )
     found, other = found[good], other[good]
     pairs = [relative_rank(each, n) for each in found]
     size, ranks, direction = found.shape[1], tuple(sorted({r for r, _ in pairs})), None
@@ -96,7 +133,9 @@ def regularity(system, method=None, *, q0=None, v0=None, lam0=None, t0=0.0, h=No
 
 
 def random_points(system, rng, samples):
-    """The bordered d2L/dv2 at random points, moved onto the constraint, and at the same (t, q) with other velocities (and multipliers)."""
+    """The bordered d2L/dv2 at random points, moved onto the constraint, and at the same (t, q) with
+    other velocities (and multipliers).
+    """
     n, space = system.space.dim, system.space
     t, (x, v, w) = rng.uniform(0.1, 2, samples), rng.normal(size=(3, samples, n))
     lam = rng.normal(size=(2, samples, system.multipliers))
@@ -114,9 +153,14 @@ def random_points(system, rng, samples):
 
 
 def along_trajectory(system, method, q0, v0, lam0, t0, h, steps):
-    """The worst condition of the matrix of a step along a trajectory: the derivative of its equations by the increment and the multipliers."""
+    """The worst condition of the matrix of a step along a trajectory: the derivative of its
+    equations by the increment and the multipliers.
+    """
     if q0 is None or v0 is None or h is None:
-        raise ValueError("regularity of a method needs q0, v0 and h, the trajectory along which its steps are looked at.")
+        raise ValueError(
+            "regularity of a method needs q0, v0 and h, the trajectory along which its steps are"
+            " looked at."
+        )
     traj = simulate(system, method, q0=q0, v0=v0, lam0=lam0, t0=t0, h=h, steps=steps)
     n, m, first = system.space.dim, system.multipliers, jax.tree.map(lambda a: a[:-1], traj.q)
 
@@ -128,16 +172,20 @@ def along_trajectory(system, method, q0, v0, lam0, t0, h, steps):
         unknowns = increments(system, method)(t, h, q, p, x, guess).x
         return jax.jacfwd(lambda u: balance(method, u, (system, t, h, q, p, x)))(unknowns)
 
-    J = small_map(one)(traj.h, (traj.t[:-1], first, jax.tree.map(lambda a: a[1:], traj.q), traj.p[:-1]))
+    J = small_map(one)(
+        traj.h, (traj.t[:-1], first, jax.tree.map(lambda a: a[1:], traj.q), traj.p[:-1])
+    )
     return max(condition(each, n) for each in np.asarray(J))
 
 
 @dataclass(frozen=True)
 class ThermalRegularity:
-    """The two matrices of 001 Def 3.25 at each step of a trajectory, shape (steps, dim + m, dim + m), and how well they can be inverted.
+    """The two matrices of 001 Def 3.25 at each step of a trajectory, shape (steps, dim + m, dim +
+    m), and how well they can be inverted.
 
-    `forward` are derivatives by the end of a step, `backward` by its start. A discrete system is regular where both are; near a trajectory it then
-    has one continuation in each direction (001 Thm 3.26). That there is a trajectory does not follow (001 Ex 3.29).
+    `forward` are derivatives by the end of a step, `backward` by its start. A discrete system is
+    regular where both are; near a trajectory it then has one continuation in each direction (001
+    Thm 3.26). That there is a trajectory does not follow (001 Ex 3.29).
     """
 
     forward: np.ndarray
@@ -146,7 +194,12 @@ class ThermalRegularity:
     @property
     def conditions(self):
         """Condition numbers, rows and columns measured by their own size, shape (steps, 2)."""
-        return np.array([[scaled_condition(a), scaled_condition(b)] for a, b in zip(self.forward, self.backward, strict=True)])
+        return np.array(
+            [
+                [scaled_condition(a), scaled_condition(b)]
+                for a, b in zip(self.forward, self.backward, strict=True)
+            ]
+        )
 
     @property
     def regular(self):
@@ -156,13 +209,15 @@ class ThermalRegularity:
         worst = np.max(self.conditions, axis=0)
         verdict = "regular" if self.regular else "singular"
         return (
-            f"The discrete thermomechanical system is {verdict} along the trajectory: condition at most {worst[0]:.3g} by the end of a step, "
-            f"{worst[1]:.3g} by its start."
+            f"The discrete thermomechanical system is {verdict} along the trajectory: condition at"
+            f" most {worst[0]:.3g} by the end of a step, {worst[1]:.3g} by its start."
         )
 
 
 def thermal_regularity(trajectory) -> ThermalRegularity:
-    """The two matrices of 001 Def 3.25 along a trajectory of a thermal system, every step of which was saved."""
+    """The two matrices of 001 Def 3.25 along a trajectory of a thermal system, every step of which
+    was saved.
+    """
     if trajectory.S is None or trajectory.is_ensemble:
         raise ValueError("thermal_regularity needs a trajectory of one run of a thermal system.")
     if not bool(trajectory.success) or trajectory.system is None:
@@ -170,8 +225,13 @@ def thermal_regularity(trajectory) -> ThermalRegularity:
     if not np.isclose(float(trajectory.t[1] - trajectory.t[0]), float(trajectory.h)):
         raise ValueError("thermal_regularity needs every step: simulate with save_every=1.")
     d, h = discrete(trajectory.system, trajectory.method), trajectory.h
-    first, second = (jax.tree.map(lambda a, part=part: a[part], (trajectory.q, trajectory.S)) for part in (slice(None, -1), slice(1, None)))
-    matrices = jax.jit(jax.vmap(lambda t, z0, z1: d.matrices(t, h, z0[0], z1[0], z0[1], z1[1])))(trajectory.t[:-1], first, second)
+    first, second = (
+        jax.tree.map(lambda a, part=part: a[part], (trajectory.q, trajectory.S))
+        for part in (slice(None, -1), slice(1, None))
+    )
+    matrices = jax.jit(jax.vmap(lambda t, z0, z1: d.matrices(t, h, z0[0], z1[0], z0[1], z1[1])))(
+        trajectory.t[:-1], first, second
+    )
     return ThermalRegularity(*map(np.asarray, matrices))
 
 

@@ -15,7 +15,9 @@ ASCENTS = 60
 
 @dataclass(frozen=True)
 class StepBound:
-    """alpha = R/(c M) with |f| <= M on the ball |z - z0| < 2R (002 section 6.4), and the largest frequency at z0 with its limit 2/omega."""
+    """alpha = R/(c M) with |f| <= M on the ball |z - z0| < 2R (002 section 6.4), and the largest
+    frequency at z0 with its limit 2/omega.
+    """
 
     alpha: float
     M: float
@@ -25,34 +27,49 @@ class StepBound:
 
     @property
     def stable(self):
-        """2/omega, beyond which explicit methods are unstable near z0; infinite where nothing oscillates."""
+        """2/omega, beyond which explicit methods are unstable near z0; infinite where nothing
+        oscillates.
+        """
         return 2 / self.frequency if self.frequency > 0 else float("inf")
 
     def text(self):
         limit = "nothing oscillates at the centre."
         if self.frequency > 0:
             limit = (
-                f"at the centre the fastest oscillation has {self.frequency:.4g} rad/s; explicit methods are unstable beyond h = {self.stable:.4g}."
+                f"at the centre the fastest oscillation has {self.frequency:.4g} rad/s; explicit"
+                f" methods are unstable beyond h = {self.stable:.4g}."
             )
         return (
-            f"|f| <= {self.M:.4g} in a ball of radius {2 * self.R:g}: alpha = R/(c M) = {self.alpha:.4g}. This is a sufficient bound for the "
-            "estimates of backward error analysis. It depends on the units of q and p and on the choice of R and c, and is no limit of "
-            f"stability: {limit}"
+            f"|f| <= {self.M:.4g} in a ball of radius {2 * self.R:g}: alpha = R/(c M) ="
+            f" {self.alpha:.4g}. This is a sufficient bound for the estimates of backward error"
+            " analysis. It depends on the units of q and p and on the choice of R and c, and is no"
+            f" limit of stability: {limit}"
         )
 
     def __str__(self):
         return self.text()
 
 
-def step_bound(system, *, q0, v0=None, p0=None, t0=0.0, R=1.0, c=1.0, samples=256, seed=0) -> StepBound:
-    """An estimate of the usable step alpha of 002 section 6.4 for a system and the ball of radius 2R around (q0, p0).
+def step_bound(
+    system, *, q0, v0=None, p0=None, t0=0.0, R=1.0, c=1.0, samples=256, seed=0
+) -> StepBound:
+    """An estimate of the usable step alpha of 002 section 6.4 for a system and the ball of radius
+    2R around (q0, p0).
 
-    M, the largest |f(q, p)| of Hamilton's equations in the ball, is looked for from random points by steps uphill, not by the printed
-    inequality for formations, which is violated (errata). c is the constant of the method.
+    M, the largest |f(q, p)| of Hamilton's equations in the ball, is looked for from random points
+    by steps uphill, not by the printed inequality for formations, which is violated (errata). c is
+    the constant of the method.
     """
     check_mechanical(system, "step_bound")
-    if system.constraint is not None or not system.space.flat or isinstance(system.space.identity(), tuple):
-        raise ValueError(f"step_bound is for unconstrained systems on Euclidean or Torus; got {system.name} on {system.space}.")
+    if (
+        system.constraint is not None
+        or not system.space.flat
+        or isinstance(system.space.identity(), tuple)
+    ):
+        raise ValueError(
+            f"step_bound is for unconstrained systems on Euclidean or Torus; got {system.name} on"
+            f" {system.space}."
+        )
     if not (R > 0 and c > 0):
         raise ValueError(f"R and c must be positive; got {R!r} and {c!r}.")
     t0, _, q0, p0 = begin(system, q0, v0, p0, t0, 1.0)
@@ -79,10 +96,20 @@ def step_bound(system, *, q0, v0=None, p0=None, t0=0.0, R=1.0, c=1.0, samples=25
 
     rng = np.random.default_rng(seed)
     d = rng.normal(size=(samples, 2 * n))
-    d *= 2 * R * rng.uniform(size=(samples, 1)) ** (1 / (2 * n)) / np.linalg.norm(d, axis=1, keepdims=True)
+    d *= (
+        2
+        * R
+        * rng.uniform(size=(samples, 1)) ** (1 / (2 * n))
+        / np.linalg.norm(d, axis=1, keepdims=True)
+    )
     values = np.asarray(climb((), d))
     if not np.all(np.isfinite(values)):
-        raise ValueError(f"the equations of {system.name} are not finite everywhere in the ball of radius {2 * R:g}; choose a smaller R.")
+        raise ValueError(
+            f"the equations of {system.name} are not finite everywhere in the ball of radius"
+            f" {2 * R:g}; choose a smaller R."
+        )
     M = float(np.max(values))
     A = np.asarray(small_jit(jax.jacfwd(field))(z0))
-    return StepBound(R / (c * M), M, float(R), float(c), float(np.max(np.abs(np.linalg.eigvals(A).imag))))
+    return StepBound(
+        R / (c * M), M, float(R), float(c), float(np.max(np.abs(np.linalg.eigvals(A).imag)))
+    )

@@ -1,14 +1,15 @@
 """The affine symmetries of a system, found by themselves.
 
-X is a symmetry where X^C(L) = df/dt for some f(t, q): where X^C(L) is a null Lagrangian, one whose Euler-Lagrange equations E say nothing. For
-X = A q + b these are
+X is a symmetry where X^C(L) = df/dt for some f(t, q): where X^C(L) is a null Lagrangian, one whose
+Euler-Lagrange equations E say nothing. For X = A q + b these are
 
     E(X^C(L)) = dE(L).(X, A v, A a) + A^T E(L) = 0         at all (t, q, v, a),
 
-linear equations for A and b in which f does not appear. A discrete X^(1)(Ld) = D1 Ld.X(q0) + D2 Ld.X(q1) is f_{k+1} - f_k where the same
-holds with the discrete E = D2 Ld(q0, q1) + D1 Ld(q1, q2), whose arguments all move by X. Under holonomic constraints the equations are asked for
-on them, along their virtual displacements. Under nonholonomic ones X^C(L) = df/dt is asked for on the velocities that they allow, with
-f = e^(k t) times a polynomial.
+linear equations for A and b in which f does not appear. A discrete X^(1)(Ld) = D1 Ld.X(q0) + D2
+Ld.X(q1) is f_{k+1} - f_k where the same holds with the discrete E = D2 Ld(q0, q1) + D1 Ld(q1, q2),
+whose arguments all move by X. Under holonomic constraints the equations are asked for on them,
+along their virtual displacements. Under nonholonomic ones X^C(L) = df/dt is asked for on the
+velocities that they allow, with f = e^(k t) times a polynomial.
 """
 
 from collections.abc import Callable
@@ -52,13 +53,20 @@ class Symmetries:
     @property
     def searched(self):
         """What was looked for, in words."""
-        f = "any f(t, q)" if self.system.nonholonomic is None else "f = e^(k t) (e + c.q + q.S q/2) or e t + c.q + q.S q/2"
+        f = (
+            "any f(t, q)"
+            if self.system.nonholonomic is None
+            else "f = e^(k t) (e + c.q + q.S q/2) or e t + c.q + q.S q/2"
+        )
         return f"X = A q + b with constant A and b, X^C(L) = df/dt with {f}"
 
     def text(self):
         if not self.found:
             return f"{self.system.name}: no affine symmetries were found, {self.searched}."
-        return f"{self.system.name}: affine symmetries with p.X - f conserved, {self.searched}\n" + "\n".join(f"  {s.text()}" for s in self.found)
+        return (
+            f"{self.system.name}: affine symmetries with p.X - f conserved, {self.searched}\n"
+            + "\n".join(f"  {s.text()}" for s in self.found)
+        )
 
     def __str__(self):
         return self.text()
@@ -74,12 +82,15 @@ class Points(NamedTuple):
 
 
 def symmetries(system, method=None, *, seed=0) -> Symmetries:
-    """All affine fields X(q) = A q + b, A and b constant, with X^C(L) = df/dt for some f(t, q): what is conserved without looking for it.
+    """All affine fields X(q) = A q + b, A and b constant, with X^C(L) = df/dt for some f(t, q):
+    what is conserved without looking for it.
 
-    f may be any function; it is given in closed form where it is e^(k t) times a polynomial of second degree in q, and by integration otherwise.
-    With forces F.X = 0 is asked for, too, and under constraints that X be a virtual displacement, on the constraint; under nonholonomic constraints
-    f is looked for in closed form only, with k the rate of growth of L. Fields that depend on time are not looked for. With a `method`, each one
-    says whether the discretised system has it, for its own f_k. On flat spaces; vakonomic systems are not looked at.
+    f may be any function; it is given in closed form where it is e^(k t) times a polynomial of
+    second degree in q, and by integration otherwise. With forces F.X = 0 is asked for, too, and
+    under constraints that X be a virtual displacement, on the constraint; under nonholonomic
+    constraints f is looked for in closed form only, with k the rate of growth of L. Fields that
+    depend on time are not looked for. With a `method`, each one says whether the discretised system
+    has it, for its own f_k. On flat spaces; vakonomic systems are not looked at.
     """
     if not system.space.flat or isinstance(system.space.identity(), tuple):
         raise ValueError(f"symmetries needs Euclidean or Torus; got {system.space}.")
@@ -89,17 +100,29 @@ def symmetries(system, method=None, *, seed=0) -> Symmetries:
     system.check()
     points = sample(system, seed)
     growth = Growth(system, points)
-    rows = np.concatenate([growth.rows() if system.nonholonomic is not None else null_rows(system, points), acting_rows(system, points)])
+    rows = np.concatenate(
+        [
+            growth.rows() if system.nonholonomic is not None else null_rows(system, points),
+            acting_rows(system, points),
+        ]
+    )
     basis = simple(null_space(rows), rows)
     if system.constraint is not None:
         basis = different(basis, points.q)
-    kept: Any = [None] * len(basis) if method is None else survive(system, method, growth, points, basis)
-    found = [AffineSymmetry(*parts(u), growth.closed(u), system.names, method, k) for u, k in zip(basis, kept, strict=True)]
+    kept: Any = (
+        [None] * len(basis) if method is None else survive(system, method, growth, points, basis)
+    )
+    found = [
+        AffineSymmetry(*parts(u), growth.closed(u), system.names, method, k)
+        for u, k in zip(basis, kept, strict=True)
+    ]
     return Symmetries(system, method, tuple(found))
 
 
 def sample(system, seed):
-    """Random points; where there are constraints they are moved there, the accelerations by the constraint's second derivative."""
+    """Random points; where there are constraints they are moved there, the accelerations by the
+    constraint's second derivative.
+    """
     n, rng = system.space.dim, np.random.default_rng(seed)
     count = 2 * (n * n + n) + 20
     t, (q, v, a) = rng.uniform(0.1, 2, count), rng.normal(size=(3, count, n))
@@ -108,7 +131,10 @@ def sample(system, seed):
 
     def moved(t, q, v, a):
         q, v = project_at(system, t, q, v)
-        hidden = lambda t, q, v: system.constraint.hidden(system, t, q, v)  # noqa: E731
+
+        def hidden(t, q, v):
+            return system.constraint.hidden(system, t, q, v)
+
         off = jax.jvp(hidden, (t, q, v), (jnp.ones(()), v, a))[1]
         return t, q, v, a - jnp.linalg.lstsq(jax.jacfwd(hidden, 2)(t, q, v), off)[0]
 
@@ -130,7 +156,9 @@ def pairing(covector, q):
 
 
 def change_of(E: Callable[..., Any], arguments, moves):
-    """The rows of dE.(X of each argument) + A^T E, shape (terms, n, size), of an E of shape (terms, n); `moves` says which arguments b moves."""
+    """The rows of dE.(X of each argument) + A^T E, shape (terms, n, size), of an E of shape (terms,
+    n); `moves` says which arguments b moves.
+    """
     value, slopes = E(*arguments), jax.jacfwd(E, tuple(range(len(arguments))))(*arguments)
     terms, n = value.shape
     linear = sum(J[..., None] * z for J, z in zip(slopes, arguments, strict=True))
@@ -140,7 +168,9 @@ def change_of(E: Callable[..., Any], arguments, moves):
 
 
 def along_allowed(system, rows, t, q, v):
-    """Rows of shape (points, terms, n, size) combined along the virtual displacements at (t, q, v), their terms added, in units of the terms."""
+    """Rows of shape (points, terms, n, size) combined along the virtual displacements at (t, q, v),
+    their terms added, in units of the terms.
+    """
     if system.constraint is not None:
         A = np.asarray(jax.jit(jax.vmap(lambda *z: matrix(system, *z)))(t, q, v))
         good = np.all(np.isfinite(A), axis=(1, 2))
@@ -151,7 +181,9 @@ def along_allowed(system, rows, t, q, v):
 
 
 def in_units(rows, size):
-    """Finite rows, divided by the size of the terms that they are sums of: what is left by cancellation is then small."""
+    """Finite rows, divided by the size of the terms that they are sums of: what is left by
+    cancellation is then small.
+    """
     good = np.all(np.isfinite(rows), axis=1) & (size > 0)
     return rows[good] / size[good, None]
 
@@ -162,11 +194,18 @@ def null_rows(system, points):
     def at(t, q, v, a):
         def E(q, v, a):
             momentum = jax.grad(system.L, 2)
-            return jnp.stack([jax.jvp(momentum, (t, q, v), (jnp.ones(()), v, a))[1], -jax.grad(system.L, 1)(t, q, v)])
+            return jnp.stack(
+                [
+                    jax.jvp(momentum, (t, q, v), (jnp.ones(()), v, a))[1],
+                    -jax.grad(system.L, 1)(t, q, v),
+                ]
+            )
 
         return change_of(E, (q, v, a), (True, False, False))
 
-    return along_allowed(system, np.asarray(jax.jit(jax.vmap(at))(*points)), points.t, points.q, points.v)
+    return along_allowed(
+        system, np.asarray(jax.jit(jax.vmap(at))(*points)), points.t, points.q, points.v
+    )
 
 
 def acting_rows(system, points):
@@ -205,7 +244,9 @@ def candidates(k, t, q):
 def candidate_rates(k, t, q, v):
     """d/dt of the candidates along (q, v)."""
     i, j = np.triu_indices(q.shape[1])
-    along = np.hstack([np.full((len(q), 1), float(k == 0)), v, q[:, i] * v[:, j] + v[:, i] * q[:, j]])
+    along = np.hstack(
+        [np.full((len(q), 1), float(k == 0)), v, q[:, i] * v[:, j] + v[:, i] * q[:, j]]
+    )
     return np.exp(k * t)[:, None] * (k * polynomials(q) + along)
 
 
@@ -232,18 +273,24 @@ class Growth:
 
     @cached_property
     def rates(self):
-        """The k that are tried under nonholonomic constraints: zero and, where dL/dt = k L, that one."""
+        """The k that are tried under nonholonomic constraints: zero and, where dL/dt = k L, that
+        one.
+        """
         L, dL = jax.jit(jax.vmap(jax.value_and_grad(self.system.L)))(*self.points[:3])
         k = rate_of(np.asarray(L), np.asarray(dL))
         return (0.0,) if not k else (0.0, k)
 
     def rows(self):
-        """Rows over (A, b) that are zero where X^C(L) = df/dt for a candidate f: what is left of X^C(L) beside them."""
+        """Rows over (A, b) that are zero where X^C(L) = df/dt for a candidate f: what is left of
+        X^C(L) beside them.
+        """
         columns = np.hstack([candidate_rates(k, *self.points[:3]) for k in self.rates])
         return beside(self.lifted_rows / self.size[:, None], columns / self.size[:, None])
 
     def closed(self, u):
-        """The f of a field: in closed form, else by integration, None where a constraint forbids that."""
+        """The f of a field: in closed form, else by integration, None where a constraint forbids
+        that.
+        """
         R, later = self.lifted_rows @ u, self.later @ u
         scale = self.size * np.linalg.norm(u)
         for k in dict.fromkeys((0.0, rate_of(R, later))):
@@ -255,7 +302,9 @@ class Growth:
         return Integrated(self.system, *parts(u), self.points.q[0], self.points.v[0])
 
     def fitted(self, R, scale, k):
-        """The simplest `ClosedForm` with the rate k whose df/dt is R at the points, None where there is none."""
+        """The simplest `ClosedForm` with the rate k whose df/dt is R at the points, None where
+        there is none.
+        """
         n, columns = self.points.q.shape[1], candidate_rates(k, *self.points[:3])
         # Under a constraint several f are equal: without q, linear in q, then quadratic.
         for used in (1, 1 + n, columns.shape[1]):
@@ -273,7 +322,11 @@ def rate_of(values, slopes):
     """k with slopes = k values, 0 where there is none."""
     square = values @ values
     k = float(slopes @ values / square) if square > 0 else 0.0
-    return float(fractions(np.array([k]))[0]) if np.max(np.abs(slopes - k * values)) <= FITS * np.max(np.abs(values)) else 0.0
+    return (
+        float(fractions(np.array([k]))[0])
+        if np.max(np.abs(slopes - k * values)) <= FITS * np.max(np.abs(values))
+        else 0.0
+    )
 
 
 def fractions(numbers):
@@ -318,15 +371,23 @@ def simple(basis, rows):
     found = []
     for u in basis[:row]:
         clean = fractions(u)
-        u = clean if not len(rows) or np.max(np.abs(rows @ clean)) < FITS * np.linalg.norm(clean) else u
+        u = (
+            clean
+            if not len(rows) or np.max(np.abs(rows @ clean)) < FITS * np.linalg.norm(clean)
+            else u
+        )
         A = parts(u)[0]
         # A rotation turns from the first coordinate to the second.
-        found.append(-u if np.any(A) and not np.any(A + A.T) and A[np.nonzero(np.triu(A))][0] > 0 else u)
+        found.append(
+            -u if np.any(A) and not np.any(A + A.T) and A[np.nonzero(np.triu(A))][0] > 0 else u
+        )
     return found
 
 
 def different(basis, q):
-    """Fields that are different on the constraint, where the points `q` are; of several that are equal there the simplest."""
+    """Fields that are different on the constraint, where the points `q` are; of several that are
+    equal there the simplest.
+    """
     found, seen = [], np.zeros((0, q.size))
     for u in sorted(basis, key=lambda u: (np.count_nonzero(parts(u)[0]), np.count_nonzero(u))):
         A, b = parts(u)
@@ -344,20 +405,29 @@ def survive(system, method, growth, points, basis):
     """Whether the discretised system has each field, with some f_k."""
     if not basis:
         return []
-    rows = paired_rows(system, method, growth, points) if system.nonholonomic is not None else discrete_null_rows(system, method, points)
+    rows = (
+        paired_rows(system, method, growth, points)
+        if system.nonholonomic is not None
+        else discrete_null_rows(system, method, points)
+    )
     rows = np.concatenate([rows, work_rows(system, method, points)])
     return [bool(np.max(np.abs(rows @ u), initial=0.0) < FITS * np.linalg.norm(u)) for u in basis]
 
 
 def discrete_null_rows(system, method, points):
-    """The discrete E of D1 Ld.X(q0) + D2 Ld.X(q1) = 0, at three configurations on the constraint."""
+    """The discrete E of D1 Ld.X(q0) + D2 Ld.X(q1) = 0, at three configurations on the
+    constraint.
+    """
     d, h = discrete(system, method), STEP
 
     def at(t, q, v, a):
         def E(q0, q1, q2):
             return jnp.stack([d.D2(t, h, q0, q1), d.D1(t + h, h, q1, q2)])
 
-        three = [project_at(system, t + k * h, q + k * h * v + h**2 * a * (k == 2), v)[0] for k in range(3)]
+        three = [
+            project_at(system, t + k * h, q + k * h * v + h**2 * a * (k == 2), v)[0]
+            for k in range(3)
+        ]
         return change_of(E, three, (True, True, True)), three[1]
 
     rows, middle = map(np.asarray, jax.jit(jax.vmap(at))(*points))
@@ -365,19 +435,25 @@ def discrete_null_rows(system, method, points):
 
 
 def paired_rows(system, method, growth, points):
-    """What is left of D1 Ld.X(q0) + D2 Ld.X(q1) beside f(t + h, q1) - f(t, q0) of the candidates, on steps that satisfy the constraint."""
+    """What is left of D1 Ld.X(q0) + D2 Ld.X(q1) beside f(t + h, q1) - f(t, q0) of the candidates,
+    on steps that satisfy the constraint.
+    """
     d, h = discrete(system, method), STEP
 
     def at(t, q, v):
         def closure(x):
-            return system.constraint.closure(system, method.samples(system.space, t, h, q, x), t + h, q + x)
+            return system.constraint.closure(
+                system, method.samples(system.space, t, h, q, x), t + h, q + x
+            )
 
         x, ok = nearest(closure, h * v)
         ends = (q, jnp.where(ok, q + x, jnp.nan))
         return pairing(d.D1(t, h, *ends), ends[0]) + pairing(d.D2(t, h, *ends), ends[1]), ends[1]
 
     rows, end = map(np.asarray, jax.jit(jax.vmap(at))(*points[:3]))
-    columns = np.hstack([candidates(k, points.t + h, end) - candidates(k, points.t, points.q) for k in growth.rates])
+    columns = np.hstack(
+        [candidates(k, points.t + h, end) - candidates(k, points.t, points.q) for k in growth.rates]
+    )
     size = np.linalg.norm(rows, axis=1)
     good = np.isfinite(size) & (size > 0)
     return beside(rows[good] / size[good, None], columns[good] / size[good, None])
@@ -391,7 +467,12 @@ def work_rows(system, method, points):
     d, h = discrete(system, method), STEP
 
     def at(t, q, v):
-        return jnp.stack([pairing(d.force_minus(t, h, q, q + h * v), q), pairing(d.force_plus(t, h, q, q + h * v), q + h * v)])
+        return jnp.stack(
+            [
+                pairing(d.force_minus(t, h, q, q + h * v), q),
+                pairing(d.force_plus(t, h, q, q + h * v), q + h * v),
+            ]
+        )
 
     both = np.asarray(jax.jit(jax.vmap(at))(*points[:3]))
     return in_units(np.sum(both, axis=1), np.sum(np.linalg.norm(both, axis=-1), axis=1))

@@ -1,4 +1,6 @@
-"""Symplecticity, by tangent maps: of one step, along a trajectory, of time-dependent systems, and of loops."""
+"""Symplecticity, by tangent maps: of one step, along a trajectory, of time-dependent systems, and
+of loops.
+"""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,9 +15,11 @@ from accion.inputs import Start, check_mechanical, check_start, check_times
 
 
 def canonical(space, p):
-    """The matrix J of the canonical form dq ^ dp at the momentum `p`, in displacements of the body and momenta.
+    """The matrix J of the canonical form dq ^ dp at the momentum `p`, in displacements of the body
+    and momenta.
 
-    On a group it is J((e1, p1), (e2, p2)) = e1.p2 - e2.p1 + p.[e1, e2]; the last term is zero on a flat space.
+    On a group it is J((e1, p1), (e2, p2)) = e1.p2 - e2.p1 + p.[e1, e2]; the last term is zero on a
+    flat space.
     """
     n = space.dim
     brackets = np.zeros((n, n)) if space.flat else structure_constants(space) @ np.asarray(p)
@@ -30,7 +34,9 @@ def structure_constants(space):
 
 
 def tangent_map(system, method):
-    """A compiled function (t, h, q, p) -> (p1, T): the momentum after one step and its tangent map in local coordinates, shape (2n, 2n)."""
+    """A compiled function (t, h, q, p) -> (p1, T): the momentum after one step and its tangent map
+    in local coordinates, shape (2n, 2n).
+    """
     space, n = system.space, system.space.dim
     step = discrete(system, method).hamiltonian_flow
 
@@ -49,7 +55,10 @@ def tangent_map(system, method):
 
 def form_defect(space, T, p0, p1):
     """max |T^T J(p1) T - J(p0)| relative to max |T|^2."""
-    return float(np.max(np.abs(T.T @ canonical(space, p1) @ T - canonical(space, p0))) / np.max(np.abs(T)) ** 2)
+    return float(
+        np.max(np.abs(T.T @ canonical(space, p1) @ T - canonical(space, p0)))
+        / np.max(np.abs(T)) ** 2
+    )
 
 
 def begin(system, q0, v0, p0, t0, h):
@@ -61,10 +70,12 @@ def begin(system, q0, v0, p0, t0, h):
 
 
 def symplecticity(system, method, *, q0, v0=None, p0=None, t0=0.0, h):
-    """The defect max |T^T J T - J| of one step (q, p) -> (q1, p1), where T is its tangent map, relative to max |T|^2.
+    """The defect max |T^T J T - J| of one step (q, p) -> (q1, p1), where T is its tangent map,
+    relative to max |T|^2.
 
-    T is computed by automatic differentiation in local coordinates at both ends; J is the canonical form (on a group left trivialised). Zero, to
-    roundoff, for every variational method on a system without force (002 Cor 1, corrected).
+    T is computed by automatic differentiation in local coordinates at both ends; J is the canonical
+    form (on a group left trivialised). Zero, to roundoff, for every variational method on a system
+    without force (002 Cor 1, corrected).
     """
     t0, h, q0, p0 = begin(system, q0, v0, p0, t0, h)
     p1, T = tangent_map(system, method)(t0, h, q0, p0)
@@ -73,7 +84,9 @@ def symplecticity(system, method, *, q0, v0=None, p0=None, t0=0.0, h):
 
 @dataclass(frozen=True)
 class Along:
-    """Along a trajectory: the defect of each step and of all steps up to it, and the volume det T of each step."""
+    """Along a trajectory: the defect of each step and of all steps up to it, and the volume det T
+    of each step.
+    """
 
     steps: np.ndarray
     together: np.ndarray
@@ -81,7 +94,9 @@ class Along:
 
 
 def symplecticity_along(trajectory) -> Along:
-    """The defects of the form along a trajectory of which every step is kept, and the volume that each step makes of a unit one."""
+    """The defects of the form along a trajectory of which every step is kept, and the volume that
+    each step makes of a unit one.
+    """
     system, h = trajectory.system, trajectory.h
     if not np.isclose(float(trajectory.t[1] - trajectory.t[0]), float(h)):
         raise ValueError("symplecticity along a trajectory needs every step of it: save_every=1.")
@@ -99,7 +114,8 @@ def symplecticity_along(trajectory) -> Along:
 
 @dataclass(frozen=True)
 class Cosymplectic:
-    """What one step on (t, q, p) does to the pair (dt, dq ^ dp): the defect of each, and the one-form beta of what time brings in.
+    """What one step on (t, q, p) does to the pair (dt, dq ^ dp): the defect of each, and the
+    one-form beta of what time brings in.
 
     The pullback of dq ^ dp is dq ^ dp + beta ^ dt: on slices of equal time the form is kept.
     """
@@ -110,7 +126,9 @@ class Cosymplectic:
 
 
 def cosymplecticity(system, method, *, q0, v0=None, p0=None, t0=0.0, h) -> Cosymplectic:
-    """The step of a time-dependent system on the extended phase space (t, q, p), whose structure is the pair (dt, dq ^ dp)."""
+    """The step of a time-dependent system on the extended phase space (t, q, p), whose structure is
+    the pair (dt, dq ^ dp).
+    """
     t0, h, q0, p0 = begin(system, q0, v0, p0, t0, h)
     space, n = system.space, system.space.dim
     step = discrete(system, method).hamiltonian_flow
@@ -124,13 +142,19 @@ def cosymplecticity(system, method, *, q0, v0=None, p0=None, t0=0.0, h) -> Cosym
     J = canonical(space, p0)
     pulled = T[1:].T @ canonical(space, p1) @ T[1:]  # of dq ^ dp, on (t, q, p)
     time = np.max(np.abs(T[0] - np.eye(2 * n + 1)[0]))
-    return Cosymplectic(float(time), float(np.max(np.abs(pulled[1:, 1:] - J)) / np.max(np.abs(T)) ** 2), pulled[1:, 0])
+    return Cosymplectic(
+        float(time),
+        float(np.max(np.abs(pulled[1:, 1:] - J)) / np.max(np.abs(T)) ** 2),
+        pulled[1:, 0],
+    )
 
 
 def poincare_invariant(system, method, loop, *, t0=0.0, h, steps, points=64):
-    """(before, after): the integral of p dq over a closed loop of initial data and over its image after `steps` steps.
+    """(before, after): the integral of p dq over a closed loop of initial data and over its image
+    after `steps` steps.
 
-    `loop(s)`, 0 <= s < 1, returns (q, p); the loop is smooth and periodic, so that sums over its `points` are accurate beyond any power.
+    `loop(s)`, 0 <= s < 1, returns (q, p); the loop is smooth and periodic, so that sums over its
+    `points` are accurate beyond any power.
     """
     step = discrete(system, method).hamiltonian_flow
     q, p = jax.vmap(loop)(jnp.arange(points) / points)

@@ -1,4 +1,6 @@
-"""Campaigns: many simulations of one system, over tables, grids or samples of initial data and params."""
+"""Campaigns: many simulations of one system, over tables, grids or samples of initial data and
+params.
+"""
 
 from accion.campaign.plans import Plan as Plan, grid as grid, sample as sample, table as table
 from accion.campaign.reductions import (
@@ -9,4 +11,10 @@ from accion.campaign.reductions import (
     final as final,
     mean as mean,
 )
-from accion.campaign.running import failures as failures, load as load, run as run, summary as summary, unfold as unfold
+from accion.campaign.running import (
+    failures as failures,
+    load as load,
+    run as run,
+    summary as summary,
+    unfold as unfold,
+)

@@ -6,7 +6,8 @@ from accion.campaign.program import Program
 from accion.campaign.store import Store, definition, identity_of
 
 LOCK = threading.Lock()
-PROGRAMS = {}  # of this process, by the identity of their campaign: a worker traces and compiles once
+# of this process, by the identity of their campaign: a worker traces and compiles once
+PROGRAMS = {}
 
 
 def work(pickled, identity, path, c):
@@ -32,13 +33,19 @@ def program_of(pickled, identity):
 
 
 def on_cluster(client, program, left, store):
-    """Chunks as they finish. A worker that is lost is replaced by Dask: its chunks are run by others."""
+    """Chunks as they finish.
+
+    A worker that is lost is replaced by Dask: its chunks are run by others.
+    """
     try:
         import cloudpickle
         from distributed import as_completed
     except ImportError as error:
-        raise ImportError("a campaign on a cluster needs dask: pip install 'accion[cluster]'.") from error
-    # By value, functions too: workers need not have the user's files. A task of its own, so that it is made again where a worker is lost with it.
+        raise ImportError(
+            "a campaign on a cluster needs dask: pip install 'accion[cluster]'."
+        ) from error
+    # By value, functions too: workers need not have the user's files. A task of its own, so that it
+    # is made again where a worker is lost with it.
     pickled = client.submit(bytes, cloudpickle.dumps(program.job), pure=False)
     identity, path = identity_of(definition(program)), None if store is None else str(store.path)
     futures = [client.submit(work, pickled, identity, path, c, pure=False) for c in left]

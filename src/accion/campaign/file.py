@@ -1,7 +1,9 @@
 """A campaign as a TOML file.
 
-    system = "pendulum"                      # of the gallery, or "module:attribute" of a file beside this one
-    method = "Midpoint"                      # method, h, steps and the start are those of the gallery where they are left out
+    # of the gallery, or "module:attribute" of a file beside this one
+    system = "pendulum"
+    # method, h, steps and the start are those of the gallery where they are left out
+    method = "Midpoint"
     h = 0.01
     steps = 1000
     store = "pendulums.zarr"                 # beside this file
@@ -9,13 +11,15 @@
     [start]                                  # of every member, where the plan does not set it
     v0 = [0.0]
 
-    [plan]                                   # "grid" with axes, "sample" with size, how, seed and ranges, "table" with file, a CSV file
+    # "grid" with axes, "sample" with size, how, seed and ranges, "table" with file, a CSV file
+    [plan]
     kind = "grid"
     [plan.axes]
     "q0[0]" = { from = -3.0, to = 3.0, count = 100 }
     "params.l" = [0.5, 1.0]
 
-    [[reductions]]                           # "final", "extrema", "event", "mean", or "module:attribute"
+    # "final", "extrema", "event", "mean", or "module:attribute"
+    [[reductions]]
     kind = "event"
     of = "q[0]"
     name = "down"
@@ -37,8 +41,19 @@ from accion.campaign.members import base_of
 
 TOP = ("system", "method", "h", "steps", "t0", "store", "chunk", "start", "plan", "reductions")
 PLANS = {"grid": ("axes",), "sample": ("size", "how", "seed", "ranges"), "table": ("file",)}
-KINDS = {"final": ("parts",), "extrema": ("of", "name"), "event": ("of", "name", "level"), "mean": ("of", "name")}
-TYPES: dict[Any, str] = {str: "a text", float: "a number", int: "a whole number", dict: "a table", list: "a list"}
+KINDS = {
+    "final": ("parts",),
+    "extrema": ("of", "name"),
+    "event": ("of", "name", "level"),
+    "mean": ("of", "name"),
+}
+TYPES: dict[Any, str] = {
+    str: "a text",
+    float: "a number",
+    int: "a whole number",
+    dict: "a table",
+    list: "a list",
+}
 
 
 class Source:
@@ -53,7 +68,9 @@ class Source:
             raise ValueError(f"{self.path} is not TOML: {error}.") from error
 
     def wrong(self, path, message, cause=None) -> NoReturn:
-        raise ValueError(f"{self.path}, line {line_of(self.text, path)}, key {words_of(path)}: {message}") from cause
+        raise ValueError(
+            f"{self.path}, line {line_of(self.text, path)}, key {words_of(path)}: {message}"
+        ) from cause
 
     def get(self, path, kind: Any, default: Any = ...) -> Any:
         """The value at `path`, of the type `kind`; an error if it is missing and has no default."""
@@ -64,14 +81,18 @@ class Source:
                     self.wrong(path, "it is missing.")
                 return default
             value = value[key]
-        good = isinstance(value, int | float if kind is float else kind) and not isinstance(value, bool)
+        good = isinstance(value, int | float if kind is float else kind) and not isinstance(
+            value, bool
+        )
         return value if good else self.wrong(path, f"expected {TYPES[kind]}; got {value!r}.")
 
     def only(self, path, known):
         """Nothing but `known` keys in the table at `path`."""
         for key in self.get(path, dict) if path else self.data:
             if key not in known:
-                self.wrong((*path, key), f"there is no such key here. Try one of: {', '.join(known)}.")
+                self.wrong(
+                    (*path, key), f"there is no such key here. Try one of: {', '.join(known)}."
+                )
 
     def attempt(self, path, f, *args, **named):
         """What `f` returns; its ValueError names the key."""
@@ -91,12 +112,16 @@ class Source:
             for word in name.split("."):
                 found = getattr(found, word)
         except (ImportError, AttributeError, ValueError) as error:
-            self.wrong(path, f"{text!r} cannot be imported ({type(error).__name__}: {error}).", error)
+            self.wrong(
+                path, f"{text!r} cannot be imported ({type(error).__name__}: {error}).", error
+            )
         return found
 
 
 def read(path, find, parse_method):
-    """The arguments of `run` that the file at `path` stands for; `find(name)` gives an entry of the gallery, `parse_method(text)` a method."""
+    """The arguments of `run` that the file at `path` stands for; `find(name)` gives an entry of the
+    gallery, `parse_method(text)` a method.
+    """
     source = Source(path)
     source.only((), TOP)
     name = source.get(("system",), str)
@@ -107,15 +132,29 @@ def read(path, find, parse_method):
     rest = source.get(("start",), dict, {} if entry is None else entry.start)
     if "start" in source.data:
         source.only(("start",), plans.ROOTS[:-1])
-    h, steps = source.get(("h",), float, default.get("h", ...)), source.get(("steps",), int, default.get("steps", ...))
+    h, steps = (
+        source.get(("h",), float, default.get("h", ...)),
+        source.get(("steps",), int, default.get("steps", ...)),
+    )
     t0, chunk = source.get(("t0",), float, 0.0), source.get(("chunk",), int, None)
     source.attempt(("h",), inputs.check_times, t0, h, 1, 1)
     source.attempt(("steps",), inputs.check_times, 0.0, 1.0, steps, 1)
     source.attempt(("method",), inputs.check_system, system, method)
     plan = plan_of(source, rest)
     check_columns(source, system, plan)
-    arguments = {"system": system, "method": method, "plan": plan, "reductions": reductions_of(source), "h": h, "steps": steps, "t0": t0}
-    return arguments | {"chunk": chunk, "store": source.path.absolute().parent / source.get(("store",), str)}
+    arguments = {
+        "system": system,
+        "method": method,
+        "plan": plan,
+        "reductions": reductions_of(source),
+        "h": h,
+        "steps": steps,
+        "t0": t0,
+    }
+    return arguments | {
+        "chunk": chunk,
+        "store": source.path.absolute().parent / source.get(("store",), str),
+    }
 
 
 def method_of(source, entry, parse_method):
@@ -124,7 +163,11 @@ def method_of(source, entry, parse_method):
     text = source.get(("method",), str)
     _, _, after = text.partition(":")
     own = after.replace(".", "").isidentifier()  # Alpha:0.3 has a number there
-    return source.attribute(("method",), text) if own else source.attempt(("method",), parse_method, text)
+    return (
+        source.attribute(("method",), text)
+        if own
+        else source.attempt(("method",), parse_method, text)
+    )
 
 
 def check_columns(source, system, plan):
@@ -142,7 +185,9 @@ def check_columns(source, system, plan):
 def plan_of(source, rest):
     kind = source.get(("plan", "kind"), str)
     if kind not in PLANS:
-        source.wrong(("plan", "kind"), f"there is no plan {kind!r}. Try one of: {', '.join(PLANS)}.")
+        source.wrong(
+            ("plan", "kind"), f"there is no plan {kind!r}. Try one of: {', '.join(PLANS)}."
+        )
     source.only(("plan",), ("kind", *PLANS[kind]))
     if kind == "grid":
         axes = {name: axis(source, name) for name in source.get(("plan", "axes"), dict)}
@@ -150,9 +195,23 @@ def plan_of(source, rest):
     if kind == "sample":
         ranges = source.get(("plan", "ranges"), dict)
         for name in ranges:
-            source.attempt(("plan", "ranges", name), plans.sample, 1, {name: source.get(("plan", "ranges", name), list)}, seed=0)
+            source.attempt(
+                ("plan", "ranges", name),
+                plans.sample,
+                1,
+                {name: source.get(("plan", "ranges", name), list)},
+                seed=0,
+            )
         size, seed = source.get(("plan", "size"), int), source.get(("plan", "seed"), int)
-        return source.attempt(("plan",), plans.sample, size, ranges, how=source.get(("plan", "how"), str, "uniform"), seed=seed, **rest)
+        return source.attempt(
+            ("plan",),
+            plans.sample,
+            size,
+            ranges,
+            how=source.get(("plan", "how"), str, "uniform"),
+            seed=seed,
+            **rest,
+        )
     file = source.path.absolute().parent / source.get(("plan", "file"), str)
     return source.attempt(("plan", "file"), lambda: plans.table(csv(file), **rest))
 
@@ -162,7 +221,9 @@ def csv(file):
     names = [name.strip().strip('"') for name in file.read_text().split("\n", 1)[0].split(",")]
     rows = np.loadtxt(file, delimiter=",", skiprows=1, ndmin=2)
     if rows.shape[1] != len(names):
-        raise ValueError(f"{file.name} names {len(names)} columns in its first line and has {rows.shape[1]}.")
+        raise ValueError(
+            f"{file.name} names {len(names)} columns in its first line and has {rows.shape[1]}."
+        )
     return dict(zip(names, rows.T, strict=True))
 
 
@@ -171,7 +232,11 @@ def axis(source, name):
     path = ("plan", "axes", name)
     if isinstance(source.data["plan"]["axes"][name], dict):
         source.only(path, ("from", "to", "count"))
-        values = np.linspace(source.get((*path, "from"), float), source.get((*path, "to"), float), max(0, source.get((*path, "count"), int)))
+        values = np.linspace(
+            source.get((*path, "from"), float),
+            source.get((*path, "to"), float),
+            max(0, source.get((*path, "count"), int)),
+        )
     else:
         values = source.get(path, list)
     source.attempt(path, plans.grid, {name: values})
@@ -182,7 +247,9 @@ def reductions_of(source):
     """None where the file does not say."""
     if "reductions" not in source.data:
         return None
-    return [reduction(source, ("reductions", i)) for i in range(len(source.get(("reductions",), list)))]
+    return [
+        reduction(source, ("reductions", i)) for i in range(len(source.get(("reductions",), list)))
+    ]
 
 
 def reduction(source, path):
@@ -191,10 +258,15 @@ def reduction(source, path):
         source.only(path, ("kind",))
         return source.attribute((*path, "kind"), kind)
     if kind not in KINDS:
-        source.wrong((*path, "kind"), f"there is no reduction {kind!r}. Try one of: {', '.join(KINDS)}, or module:attribute.")
+        source.wrong(
+            (*path, "kind"),
+            f"there is no reduction {kind!r}. Try one of: {', '.join(KINDS)}, or module:attribute.",
+        )
     source.only(path, ("kind", *KINDS[kind]))
     if kind == "final":
-        return source.attempt((*path, "parts"), reductions.final, *source.get((*path, "parts"), list, []))
+        return source.attempt(
+            (*path, "parts"), reductions.final, *source.get((*path, "parts"), list, [])
+        )
     of, name = source.get((*path, "of"), str), source.get((*path, "name"), str)
     f = source.attribute((*path, "of"), of) if ":" in of else of
     more = {"level": source.get((*path, "level"), float, 0.0)} if kind == "event" else {}
@@ -202,7 +274,9 @@ def reduction(source, path):
 
 
 def run(path, find, parse_method, scheduler=None, overwrite=False):
-    """Run the campaign of the file at `path`, on the Dask cluster at the address `scheduler` if it is given."""
+    """Run the campaign of the file at `path`, on the Dask cluster at the address `scheduler` if it
+    is given.
+    """
     arguments = read(path, find, parse_method)
     if scheduler is None:
         return running.run(**arguments, overwrite=overwrite)
@@ -210,8 +284,14 @@ def run(path, find, parse_method, scheduler=None, overwrite=False):
         import cloudpickle
         from distributed import Client
     except ImportError as error:
-        raise ImportError("a campaign on a cluster needs dask: pip install 'accion[cluster]'.") from error
-    for module in {name.partition(":")[0] for name in texts(tomllib.loads(Path(path).read_text())) if name.partition(":")[0] in sys.modules}:
+        raise ImportError(
+            "a campaign on a cluster needs dask: pip install 'accion[cluster]'."
+        ) from error
+    for module in {
+        name.partition(":")[0]
+        for name in texts(tomllib.loads(Path(path).read_text()))
+        if name.partition(":")[0] in sys.modules
+    }:
         cloudpickle.register_pickle_by_value(sys.modules[module])  # workers need not have the file
     with Client(scheduler) as client:
         return running.run(**arguments, overwrite=overwrite, client=client)

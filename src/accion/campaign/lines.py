@@ -5,7 +5,9 @@ import tomllib
 
 HEADER = re.compile(r"\s*(\[\[?)(.+?)\]\]?\s*(#.*)?$")
 # A key, bare or quoted, with its dots, before an equals sign.
-KEY = re.compile(r"""\s*((?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*'))*)\s*=""")
+KEY = re.compile(
+    r"""\s*((?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*'))*)\s*="""
+)
 
 
 def parts(text):
@@ -18,7 +20,9 @@ def parts(text):
 
 
 def keys_of(text):
-    """Each line that names a key, with the whole path of that key; entries of [[tables]] are counted."""
+    """Each line that names a key, with the whole path of that key; entries of [[tables]] are
+    counted.
+    """
     counts, here = {}, ()
     for number, line in enumerate(text.splitlines(), 1):
         header, key = HEADER.match(line), KEY.match(line)
@@ -36,7 +40,9 @@ def keys_of(text):
 
 
 def line_of(text, path):
-    """The line of the key `path`, or of the innermost table around it that is named; 1 for the file itself."""
+    """The line of the key `path`, or of the innermost table around it that is named; 1 for the file
+    itself.
+    """
     places = {}
     for number, keys in keys_of(text):
         for depth in range(len(keys), 0, -1):
@@ -52,5 +58,9 @@ def words_of(path):
     words = ""
     for key in path:
         plain = isinstance(key, str) and re.fullmatch(r"[A-Za-z0-9_-]+", key)
-        words += f"[{key}]" if isinstance(key, int) else f".{key if plain else f'{chr(34)}{key}{chr(34)}'}"
+        words += (
+            f"[{key}]"
+            if isinstance(key, int)
+            else f".{key if plain else f'{chr(34)}{key}{chr(34)}'}"
+        )
     return words.lstrip(".") or "the file"

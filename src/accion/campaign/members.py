@@ -17,7 +17,9 @@ INDEX = re.compile(r"(\[\s*\d+\s*(,\s*\d+\s*)*\])*")
 
 
 class Target(NamedTuple):
-    """Where a column goes: leaf number `leaf` of the start's part or of the params called `root`, or one component `at` of it."""
+    """Where a column goes: leaf number `leaf` of the start's part or of the params called `root`,
+    or one component `at` of it.
+    """
 
     root: str
     leaf: int
@@ -25,17 +27,25 @@ class Target(NamedTuple):
 
 
 def base_of(system, plan):
-    """What every member starts from, with NaN where columns must fill it in; and the target of each column."""
+    """What every member starts from, with NaN where columns must fill it in; and the target of each
+    column.
+    """
     shapes = {name: column.shape[1:] for name, column in plan.rows(0, 1).items()}
     roots = {re.split(r"[.\[]", name)[0] for name in shapes} | set(plan.rest)
     base: dict[str, Any] = {}
     for root in roots - {"params"}:
         value = plan.rest.get(root)
         if value is None:
-            base[root] = jax.tree.map(lambda a: np.full(np.shape(a), np.nan), blank(system, root, shapes))
+            base[root] = jax.tree.map(
+                lambda a: np.full(np.shape(a), np.nan), blank(system, root, shapes)
+            )
         else:
             # Rows of equal length are parts too where there are several.
-            base[root] = tuple(value) if root in ("q0", "q1") and isinstance(system.space.identity(), tuple) else value
+            base[root] = (
+                tuple(value)
+                if root in ("q0", "q1") and isinstance(system.space.identity(), tuple)
+                else value
+            )
     trees = base | {"params": system.params}
     targets = {name: target(trees, name, shape) for name, shape in shapes.items()}
     check_filled(base, targets)
@@ -56,7 +66,9 @@ def blank(system, root, shapes):
 
 
 def blank_higher(system, root):
-    """The same of a system of order r: rows of derivatives, of multipliers and theirs, or configurations one after the other."""
+    """The same of a system of order r: rows of derivatives, of multipliers and theirs, or
+    configurations one after the other.
+    """
     r = system.order
     if root == "q1":
         return jax.tree.map(lambda a: np.zeros((2 * r - 1, *np.shape(a))), system.space.identity())
@@ -66,15 +78,23 @@ def blank_higher(system, root):
 def target(trees, name, shape):
     """The target of the column `name`, whose entries have the `shape`."""
     root = re.split(r"[.\[]", name)[0]
-    leaves = [(root + path_words(path), leaf) for path, leaf in jax.tree_util.tree_flatten_with_path(trees[root])[0]]
+    leaves = [
+        (root + path_words(path), leaf)
+        for path, leaf in jax.tree_util.tree_flatten_with_path(trees[root])[0]
+    ]
     for i, (word, leaf) in enumerate(leaves):
         rest = name.removeprefix(word)
         if name.startswith(word) and INDEX.fullmatch(rest):
             if not is_number(leaf):
-                raise ValueError(f"{word} is no number, so a campaign cannot vary it; it is {leaf!r}.")
+                raise ValueError(
+                    f"{word} is no number, so a campaign cannot vary it; it is {leaf!r}."
+                )
             at = tuple(int(digits) for digits in re.findall(r"\d+", rest))
             return Target(root, i, fitting(np.shape(leaf), at, name, shape))
-    known = ", ".join(word for word, leaf in leaves if is_number(leaf)) or "nothing: the system has no params of its own"
+    known = (
+        ", ".join(word for word, leaf in leaves if is_number(leaf))
+        or "nothing: the system has no params of its own"
+    )
     raise ValueError(f"{name!r} sets nothing of this system. There is: {known}.")
 
 
@@ -83,7 +103,10 @@ def fitting(whole, at, name, shape):
     if len(at) > len(whole) or any(i >= n for i, n in zip(at, whole, strict=False)):
         raise ValueError(f"{name!r} is beyond what there is: its whole has shape {whole}.")
     if tuple(whole[len(at) :]) != tuple(shape):
-        raise ValueError(f"{name!r} must have entries of shape {tuple(whole[len(at) :])}; got shape {tuple(shape)}.")
+        raise ValueError(
+            f"{name!r} must have entries of shape {tuple(whole[len(at) :])}; got shape"
+            f" {tuple(shape)}."
+        )
     return at
 
 
@@ -97,19 +120,28 @@ def check_filled(base, targets):
                     left[goal.at] = 0.0
             if np.any(np.isnan(left)):
                 at = "".join(f"[{k}]" for k in np.argwhere(np.isnan(left))[0])
-                raise ValueError(f"{root}{at} is set by no column of the plan: give its value for all members, {root}=[...].")
+                raise ValueError(
+                    f"{root}{at} is set by no column of the plan: give its value for all members,"
+                    f" {root}=[...]."
+                )
 
 
 def member(system, method, base, targets, row):
-    """The system and the start of the member that `row` describes, checked in shape (in value too where they are known)."""
-    trees = {name: value for name, value in base.items() if value is not None} | {"params": system.params}
+    """The system and the start of the member that `row` describes, checked in shape (in value too
+    where they are known).
+    """
+    trees = {name: value for name, value in base.items() if value is not None} | {
+        "params": system.params
+    }
     for name, goal in targets.items():
         leaves, treedef = jax.tree.flatten(trees[goal.root])
         leaves[goal.leaf] = placed(leaves[goal.leaf], goal.at, row[name])
         trees[goal.root] = jax.tree.unflatten(treedef, leaves)
     params = trees.pop("params")
     start = Start(**{"q0": None} | trees)
-    system = inputs.check_system(system if params is None else system.with_params(params), method, None, start.S0)
+    system = inputs.check_system(
+        system if params is None else system.with_params(params), method, None, start.S0
+    )
     return system, inputs.check_start(system, start)
 
 

@@ -18,10 +18,12 @@ LONG = 32  # numbers, beyond which a definition keeps a digest of them
 
 
 class Plan(ABC):
-    """Member i of a campaign, for i from 0 to size - 1: a function of i alone, so that any chunk can be made anywhere.
+    """Member i of a campaign, for i from 0 to size - 1: a function of i alone, so that any chunk
+    can be made anywhere.
 
-    A column is named by what it sets: "q0" (a whole configuration), "q0[1]" (one component), "S0", "params.k", "params.masses[2]". `rest` is the
-    start of every member where no column sets it: q0, v0, p0, q1, S0, lam0. Other params are the system's own.
+    A column is named by what it sets: "q0" (a whole configuration), "q0[1]" (one component), "S0",
+    "params.k", "params.masses[2]". `rest` is the start of every member where no column sets it: q0,
+    v0, p0, q1, S0, lam0. Other params are the system's own.
     """
 
     size: Any
@@ -46,7 +48,11 @@ class Table(Plan):
         return {name: column[first:last] for name, column in self.columns.items()}
 
     def definition(self):
-        return {"kind": "table", "columns": {name: described(column) for name, column in self.columns.items()}, "rest": described_tree(self.rest)}
+        return {
+            "kind": "table",
+            "columns": {name: described(column) for name, column in self.columns.items()},
+            "rest": described_tree(self.rest),
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +69,12 @@ class Grid(Plan):
     def definition(self):
         # A list, because the order of the axes is that of the members.
         axes = [[name, described(values)] for name, values in self.axes.items()]
-        return {"kind": "grid", "axes": axes, "shape": list(self.shape), "rest": described_tree(self.rest)}
+        return {
+            "kind": "grid",
+            "axes": axes,
+            "shape": list(self.shape),
+            "rest": described_tree(self.rest),
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,15 +87,27 @@ class Sample(Plan):
 
     def rows(self, first, last):
         u = HOW[self.how](self.size, len(self.ranges), self.seed, first, last)
-        return {name: low + (high - low) * u[:, j] for j, (name, (low, high)) in enumerate(self.ranges.items())}
+        return {
+            name: low + (high - low) * u[:, j]
+            for j, (name, (low, high)) in enumerate(self.ranges.items())
+        }
 
     def definition(self):
         ranges = [[name, *pair] for name, pair in self.ranges.items()]
-        return {"kind": "sample", "size": self.size, "ranges": ranges, "how": self.how, "seed": self.seed, "rest": described_tree(self.rest)}
+        return {
+            "kind": "sample",
+            "size": self.size,
+            "ranges": ranges,
+            "how": self.how,
+            "seed": self.seed,
+            "rest": described_tree(self.rest),
+        }
 
 
 def uniform(size, d, seed, first, last):
-    """Philox is a function of a counter: member i owns the blocks of four numbers from i * blocks on."""
+    """Philox is a function of a counter: member i owns the blocks of four numbers from i * blocks
+    on.
+    """
     blocks = -(-d // 4)
     generator = np.random.Generator(np.random.Philox(key=seed, counter=first * blocks))
     return generator.random((last - first, 4 * blocks))[:, :d]
@@ -131,7 +154,9 @@ def table(columns, **rest) -> Table:
             flat[root + path_words(path)] = numbers(leaf, root + path_words(path))
     lengths = {name: len(column) for name, column in flat.items()}
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
-        raise ValueError(f"a table needs columns of one length, at least 1; got {lengths or 'none'}.")
+        raise ValueError(
+            f"a table needs columns of one length, at least 1; got {lengths or 'none'}."
+        )
     return Table(check_names(flat), check_rest(rest), lengths.popitem()[1])
 
 
@@ -145,7 +170,10 @@ def grid(axes, **rest) -> Grid:
     flat = {name: numbers(values, name) for name, values in axes.items()}
     empty = [name for name, values in flat.items() if not len(values)]
     if not flat or empty:
-        raise ValueError(f"a grid needs at least one axis, and a value on each; {f'{empty[0]} has none' if empty else 'there is none'}.")
+        raise ValueError(
+            "a grid needs at least one axis, and a value on each;"
+            f" {f'{empty[0]} has none' if empty else 'there is none'}."
+        )
     shape = tuple(len(values) for values in flat.values())
     return Grid(check_names(flat), check_rest(rest), shape, prod(shape))
 
@@ -155,9 +183,13 @@ def sample(size, ranges, *, how="uniform", seed, **rest) -> Sample:
 
         sample(1000, {"q0[0]": (-3, 3), "params.k": (1, 2)}, how="sobol", seed=1, v0=[0.0])
 
-    `how`: "uniform", independent of each other; "sobol", scrambled Sobol points, best for a power of two; "latin", a Latin hypercube.
+    `how`: "uniform", independent of each other; "sobol", scrambled Sobol points, best for a power
+    of two; "latin", a Latin hypercube.
     """
-    size, seed = whole(size, "the number of samples"), whole(seed, "seed, with which the samples can be made again,", 0)
+    size, seed = (
+        whole(size, "the number of samples"),
+        whole(seed, "seed, with which the samples can be made again,", 0),
+    )
     if how not in HOW:
         raise ValueError(f"there is no way to sample called {how!r}. Try one of: {', '.join(HOW)}.")
     if not ranges:
@@ -166,7 +198,9 @@ def sample(size, ranges, *, how="uniform", seed, **rest) -> Sample:
     for name, pair in check_names(ranges).items():
         pair = np.asarray(pair, dtype=float)
         if pair.shape != (2,) or not np.all(np.isfinite(pair)) or not pair[0] < pair[1]:
-            raise ValueError(f"the range of {name} must be (low, high) with low < high; got {ranges[name]!r}.")
+            raise ValueError(
+                f"the range of {name} must be (low, high) with low < high; got {ranges[name]!r}."
+            )
         pairs[name] = (float(pair[0]), float(pair[1]))
     return Sample(size, pairs, how, seed, check_rest(rest))
 
@@ -191,28 +225,42 @@ def numbers(values, name):
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be numbers; got {values!r}.") from error
     if array.ndim == 0:
-        raise ValueError(f"{name} must have a value for each member, or for each point of its axis; got the single number {array}.")
+        raise ValueError(
+            f"{name} must have a value for each member, or for each point of its axis; got the"
+            f" single number {array}."
+        )
     return array
 
 
 def check_names(columns):
     for name in columns:
         if name.split("[")[0].split(".")[0] not in ROOTS:
-            raise ValueError(f"{name!r} sets nothing. Try one of: {', '.join(ROOTS[:-1])}, or a component such as q0[0], or params.NAME.")
+            raise ValueError(
+                f"{name!r} sets nothing. Try one of: {', '.join(ROOTS[:-1])}, or a component such"
+                " as q0[0], or params.NAME."
+            )
     return columns
 
 
 def check_rest(rest):
     for name in rest:
         if name not in ROOTS[:-1]:
-            raise ValueError(f"{name!r} is no part of a start. Try one of: {', '.join(ROOTS[:-1])}.")
+            raise ValueError(
+                f"{name!r} is no part of a start. Try one of: {', '.join(ROOTS[:-1])}."
+            )
     return {name: as_arrays(value, name) for name, value in rest.items() if value is not None}
 
 
 def as_arrays(value, name):
-    """A part of a start as float64: a tuple stays one, and a list of parts of unequal length becomes one."""
+    """A part of a start as float64: a tuple stays one, and a list of parts of unequal length
+    becomes one.
+    """
     try:
-        return tuple(as_arrays(part, name) for part in value) if isinstance(value, tuple) else np.asarray(value, dtype=float)
+        return (
+            tuple(as_arrays(part, name) for part in value)
+            if isinstance(value, tuple)
+            else np.asarray(value, dtype=float)
+        )
     except (TypeError, ValueError) as error:
         if isinstance(value, list) and all(isinstance(part, list) for part in value):
             return as_arrays(tuple(value), name)
@@ -229,8 +277,15 @@ def digest(data):
 def described(array):
     """Numbers as a list, or what tells them apart if they are many."""
     array = np.ascontiguousarray(np.asarray(array, dtype=float))
-    return array.tolist() if array.size <= LONG else {"shape": list(array.shape), "sha256": digest(array.tobytes())}
+    return (
+        array.tolist()
+        if array.size <= LONG
+        else {"shape": list(array.shape), "sha256": digest(array.tobytes())}
+    )
 
 
 def described_tree(tree):
-    return {path_words(path).lstrip("."): described(leaf) for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]}
+    return {
+        path_words(path).lstrip("."): described(leaf)
+        for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]
+    }

@@ -19,7 +19,13 @@ from accion.schemes import scheme_of
 from accion.simulate import begin
 from accion.step import stepper
 
-FAILURES = ("none", "bad start", "Newton's method did not converge", "not finite", "a step led out of the chart of the retraction")
+FAILURES = (
+    "none",
+    "bad start",
+    "Newton's method did not converge",
+    "not finite",
+    "a step led out of the chart of the retraction",
+)
 NOT_RUN = -1  # in place of one of them, where an interrupted campaign did not come to a member
 LOCK = threading.Lock()
 COMPILED = {}  # programs of this process, by what they are
@@ -28,7 +34,9 @@ KEPT = 8
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A campaign as it was asked for; the work of a chunk follows from it and the chunk's number alone."""
+    """A campaign as it was asked for; the work of a chunk follows from it and the chunk's number
+    alone.
+    """
 
     system: Any
     method: Any
@@ -55,8 +63,9 @@ class Job:
 def one(job, targets, system, base, t0, h, steps, row):
     """One member from its start to its end: what its reductions found, and how it went.
 
-    Members go one after the other (`lax.map`), not side by side: under `vmap` every member runs the rare branches of Newton's method and waits
-    for the slowest, six to eight times slower for pendulums (benchmarks/campaign.py); and no member's digits depend on who is in its chunk.
+    Members go one after the other (`lax.map`), not side by side: under `vmap` every member runs the
+    rare branches of Newton's method and waits for the slowest, six to eight times slower for
+    pendulums (benchmarks/campaign.py); and no member's digits depend on who is in its chunk.
     """
     system, start = member(system, job.method, base, targets, row)
     system.check()
@@ -69,9 +78,14 @@ def one(job, targets, system, base, t0, h, steps, row):
     def turn(k, carry):
         state, last, carries = carry
         after, iterations = step(state, t0 + k * h, h)
-        # The iterations of the step that failed tell why; NaN stops Newton's method at once in those after it.
+        # The iterations of the step that failed tell why; NaN stops Newton's method at once in
+        # those after it.
         last = jnp.where(state.completed == k, iterations, last)
-        return after, last, fold(job.reductions, carries, moment(system, t0 + (k + 1) * h, h, after))
+        return (
+            after,
+            last,
+            fold(job.reductions, carries, moment(system, t0 + (k + 1) * h, h, after)),
+        )
 
     end, last, carries = jax.lax.fori_loop(0, steps, turn, (state, jnp.array(0), carries))
     at_end = moment(system, t0 + steps * h, h, end)
@@ -79,7 +93,9 @@ def one(job, targets, system, base, t0, h, steps, row):
     for each, carry in zip(job.reductions, carries, strict=True):
         for name, value in each.results(carry, at_end).items():
             if name in results:
-                raise ValueError(f"two reductions give a result called {name!r}; name them differently.")
+                raise ValueError(
+                    f"two reductions give a result called {name!r}; name them differently."
+                )
             results[name] = value
     seen = starts.look(system, start, state, known, thermal)
     return results, {"completed": end.completed, "iterations": last, "left": end.left}, seen
@@ -91,12 +107,17 @@ class Program:
     def __init__(self, job):
         self.job = job
         self.base, self.targets = base_of(job.system, job.plan)
-        # Plain lists go in, so that a system that was made anew, with functions that are new to Python, can use what was compiled before.
-        self.numbers, frame = jax.tree.flatten((job.system, self.base, job.t0, job.h, jnp.asarray(job.steps)))
+        # Plain lists go in, so that a system that was made anew, with functions that are new to
+        # Python, can use what was compiled before.
+        self.numbers, frame = jax.tree.flatten(
+            (job.system, self.base, job.t0, job.h, jnp.asarray(job.steps))
+        )
 
         def all_members(numbers, rows):
             member_of = partial(one, job, self.targets, *jax.tree.unflatten(frame, numbers))
-            return jax.lax.map(lambda row: member_of(dict(zip(self.targets, row, strict=True))), rows)
+            return jax.lax.map(
+                lambda row: member_of(dict(zip(self.targets, row, strict=True))), rows
+            )
 
         self.lowered = jax.jit(all_members).trace(self.numbers, list(self.rows(0).values())).lower()
 
@@ -107,13 +128,17 @@ class Program:
 
     @property
     def digest(self):
-        """What tells one program from another: its code after tracing, with the constants in it, and its numbers."""
+        """What tells one program from another: its code after tracing, with the constants in it,
+        and its numbers.
+        """
         numbers = b"".join(np.ascontiguousarray(leaf).tobytes() for leaf in self.numbers)
         return digest(self.text.encode() + numbers)
 
     @cached_property
     def compiled(self):
-        """The program as machine code, shared with earlier campaigns that differ in numbers only."""
+        """The program as machine code, shared with earlier campaigns that differ in numbers
+        only.
+        """
         key = digest(self.text.encode())
         with LOCK:
             if key not in COMPILED:
@@ -123,38 +148,63 @@ class Program:
             return COMPILED[key]
 
     def rows(self, c):
-        """The rows of chunk `c`; the last chunk is filled up with its last member, so that all have one shape."""
+        """The rows of chunk `c`; the last chunk is filled up with its last member, so that all have
+        one shape.
+        """
         first, last = self.job.span(c)
         rows = self.job.plan.rows(first, last)
-        return {name: np.pad(a, [(0, self.job.chunk - len(a))] + [(0, 0)] * (a.ndim - 1), mode="edge") for name, a in rows.items()}
+        return {
+            name: np.pad(a, [(0, self.job.chunk - len(a))] + [(0, 0)] * (a.ndim - 1), mode="edge")
+            for name, a in rows.items()
+        }
 
     def shapes(self):
         """The shape and type of each result of one member."""
-        return {name: jax.ShapeDtypeStruct(a.shape[1:], a.dtype) for name, a in self.lowered.out_info[0].items()}
+        return {
+            name: jax.ShapeDtypeStruct(a.shape[1:], a.dtype)
+            for name, a in self.lowered.out_info[0].items()
+        }
 
     def run(self, c):
         """Everything that is stored of chunk `c`, by name."""
         compiled, rows = self.compiled, self.rows(c)
         first, last = self.job.span(c)
-        out = jax.tree.map(lambda a: np.asarray(a)[: last - first], compiled(self.numbers, list(rows.values())))
+        out = jax.tree.map(
+            lambda a: np.asarray(a)[: last - first], compiled(self.numbers, list(rows.values()))
+        )
         results, went, seen = out
         failure, reason = self.failures(rows, went, seen)
         bad = failure > 0
         arrays = {name: blanked(a, bad) for name, a in results.items()}
         steps = np.where(failure == 1, 0, went["completed"])
         columns = {name: a[: last - first] for name, a in rows.items()}
-        return columns | arrays | {"success": ~bad, "steps_completed": steps, "failure": failure, "reason": reason}
+        return (
+            columns
+            | arrays
+            | {
+                "success": ~bad,
+                "steps_completed": steps,
+                "failure": failure,
+                "reason": reason,
+            }
+        )
 
     def failures(self, rows, went, seen):
         """A code for each member, 0 where all went well, and the reason in words."""
         job = self.job
         completed = went["completed"]
-        failure = np.where(completed == job.steps, 0, np.where(went["iterations"] >= newton.ITERATIONS, 2, 3)).astype(np.int8)
+        failure = np.where(
+            completed == job.steps, 0, np.where(went["iterations"] >= newton.ITERATIONS, 2, 3)
+        ).astype(np.int8)
         failure = np.where(went["left"], np.int8(4), failure)
         reason = np.full(len(failure), "", dtype=object)
         build = partial(member, job.system, job.method, self.base, self.targets)
         for i in starts.suspects(job.system.space, seen):
-            words = starts.obstacle(build, {name: a[i] for name, a in rows.items()}, jax.tree.map(lambda a, i=i: a[i], seen))
+            words = starts.obstacle(
+                build,
+                {name: a[i] for name, a in rows.items()},
+                jax.tree.map(lambda a, i=i: a[i], seen),
+            )
             if words is not None:
                 failure[i], reason[i] = 1, f"bad start: {words}"
         for i in np.flatnonzero(failure > 1):
@@ -178,10 +228,14 @@ def cores():
 def job_of(system, method, plan, h, steps, t0, reductions, chunk):
     """The job, its arguments checked."""
     if not isinstance(plan, Plan):
-        raise ValueError(f"the third argument must be a plan: table(...), grid(...) or sample(...); got {plan!r}.")
+        raise ValueError(
+            "the third argument must be a plan: table(...), grid(...) or sample(...); got"
+            f" {plan!r}."
+        )
     system = inputs.check_system(system, method)
     t0, h = inputs.check_times(t0, h, steps, 1)
-    # A chunk costs tens of ms to write, however many it holds; fewer than 64 would leave threads idle at the end and lose more when interrupted.
+    # A chunk costs tens of ms to write, however many it holds; fewer than 64 would leave threads
+    # idle at the end and lose more when interrupted.
     chunk = min(plan.size, max(256, min(8192, -(-plan.size // 64)))) if chunk is None else chunk
     chunk = inputs.whole(chunk, "chunk, how many members are run and stored at once,")
     return Job(system, method, plan, t0, h, inputs.whole(steps, "steps"), reductions, chunk)

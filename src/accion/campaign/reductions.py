@@ -15,7 +15,10 @@ from accion.systems import HigherOrderSystem, ThermalSystem
 
 
 class Moment:
-    """A run at one time: `t`, `q`, `p`, `v`, `S`, `energy`, `params`. What costs something (v, energy) is computed only where it is asked for."""
+    """A run at one time: `t`, `q`, `p`, `v`, `S`, `energy`, `params`.
+
+    What costs something (v, energy) is computed only where it is asked for.
+    """
 
     jets = None
 
@@ -42,17 +45,27 @@ class Moment:
     @cached_property
     def v(self):
         """Velocity, by the inverse Legendre transform."""
-        return self.system.velocity(self.t, self.z, self.p, self.guess) if self.system.constraint is None else self.node[0]
+        return (
+            self.system.velocity(self.t, self.z, self.p, self.guess)
+            if self.system.constraint is None
+            else self.node[0]
+        )
 
     @cached_property
     def energy(self):
         """E = p.v - L."""
-        return self.system.energy(self.t, self.z, self.v, self.lam if self.system.vakonomic is not None else None)
+        return self.system.energy(
+            self.t, self.z, self.v, self.lam if self.system.vakonomic is not None else None
+        )
 
     @cached_property
     def T(self):
         """Temperature -dL/dS, of a thermal system; None of another."""
-        return None if self.S is None else self.system.frame.shown(self.system.temperature(self.t, self.z, self.v))
+        return (
+            None
+            if self.S is None
+            else self.system.frame.shown(self.system.temperature(self.t, self.z, self.v))
+        )
 
     @property
     def rest(self):
@@ -61,12 +74,21 @@ class Moment:
 
 
 class HigherMoment:
-    """A run of a system of order r at one time, as `Moment`: `p` and `jets`, shape (r, dim), are what a `Trajectory` shows of them."""
+    """A run of a system of order r at one time, as `Moment`: `p` and `jets`, shape (r, dim), are
+    what a `Trajectory` shows of them.
+    """
 
     S = T = None
 
     def __init__(self, system, t, h, state):
-        self.system, self.t, self.h, self.q, self.params, self.state = system, t, h, state.q, system.params, state
+        self.system, self.t, self.h, self.q, self.params, self.state = (
+            system,
+            t,
+            h,
+            state.q,
+            system.params,
+            state,
+        )
 
     @cached_property
     def seen(self):
@@ -113,9 +135,10 @@ def moment(system, t, h, state):
 class Reduction:
     """What one asks of each run: a fold over its times.
 
-    `init(now)` returns a carry (any pytree of arrays) at the start, `update(carry, now)` the carry after a step, `result(carry, last)` what is
-    stored: an array, called `name`, or a dictionary of arrays. `now` and `last` are a `Moment`. All are traced by JAX. Results of a member
-    that failed are not stored.
+    `init(now)` returns a carry (any pytree of arrays) at the start, `update(carry, now)` the carry
+    after a step, `result(carry, last)` what is stored: an array, called `name`, or a dictionary of
+    arrays. `now` and `last` are a `Moment`. All are traced by JAX. Results of a member that failed
+    are not stored.
     """
 
     init: Callable[..., Any]
@@ -125,7 +148,10 @@ class Reduction:
 
     def results(self, carry, last):
         found = self.result(carry, last)
-        return {name: jnp.asarray(value) for name, value in (found if isinstance(found, dict) else {self.name: found}).items()}
+        return {
+            name: jnp.asarray(value)
+            for name, value in (found if isinstance(found, dict) else {self.name: found}).items()
+        }
 
 
 def nothing(*_):
@@ -133,7 +159,9 @@ def nothing(*_):
 
 
 def final(*parts):
-    """The state at the end: q, p and, of a thermal system, S; or those of `parts`, of "q", "p", "v", "S", "lam", "energy", "T", "jets"."""
+    """The state at the end: q, p and, of a thermal system, S; or those of `parts`, of "q", "p",
+    "v", "S", "lam", "energy", "T", "jets".
+    """
     known = ("q", "p", "v", "S", "lam", "energy", "T", "jets")
     for part in parts:
         if part not in known:
@@ -146,17 +174,23 @@ def final(*parts):
             value = getattr(last, part)
             if value is None:
                 raise ValueError(f"{last.system.name} has no {part} to keep of its final state.")
-            found |= {f"{part}_{i}": each for i, each in enumerate(value)} if isinstance(value, tuple) else {part: value}
+            found |= (
+                {f"{part}_{i}": each for i, each in enumerate(value)}
+                if isinstance(value, tuple)
+                else {part: value}
+            )
         return found
 
     return Reduction(nothing, nothing, result, "final")
 
 
 def extrema(f, name):
-    """The least and the largest value of f over the times of the run, and when: NAME_min, NAME_max, NAME_t_min, NAME_t_max.
+    """The least and the largest value of f over the times of the run, and when: NAME_min, NAME_max,
+    NAME_t_min, NAME_t_max.
 
-    `f` is a function of (t, q, v), or of the arguments of the system's Lagrangian, (t, q, v, params), (t, q, v, S, params) or (t, q, v, a, ...,
-    params); or a text: "q[0]", "v[1]", "p[0]", "S", "T", "energy". An array has the extrema of each of its entries.
+    `f` is a function of (t, q, v), or of the arguments of the system's Lagrangian, (t, q, v,
+    params), (t, q, v, S, params) or (t, q, v, a, ..., params); or a text: "q[0]", "v[1]", "p[0]",
+    "S", "T", "energy". An array has the extrema of each of its entries.
     """
     look = quantity(f)
 
@@ -169,7 +203,8 @@ def extrema(f, name):
         low, t_low, high, t_high = carry
         value = look(now)
         below, above = value < low, value > high
-        nan = jnp.isnan(value)  # goes on, else a value that could not be computed would be passed over
+        # goes on, else a value that could not be computed would be passed over
+        nan = jnp.isnan(value)
         return (
             jnp.where(below | nan, value, low), jnp.where(below, now.t, t_low),
             jnp.where(above | nan, value, high), jnp.where(above, now.t, t_high),
@@ -177,13 +212,19 @@ def extrema(f, name):
 
     def result(carry, last):
         low, t_low, high, t_high = carry
-        return {f"{name}_min": low, f"{name}_t_min": t_low, f"{name}_max": high, f"{name}_t_max": t_high}
+        return {
+            f"{name}_min": low,
+            f"{name}_t_min": t_low,
+            f"{name}_max": high,
+            f"{name}_t_max": t_high,
+        }
 
     return Reduction(init, update, result, name)
 
 
 def event(f, name, level=0.0):
-    """The first time at which f passes through `level`, by linear interpolation between two steps, NaN if never, and how often: NAME_t, NAME_count.
+    """The first time at which f passes through `level`, by linear interpolation between two steps,
+    NaN if never, and how often: NAME_t, NAME_count.
 
     So f - level changes sign; a value that only touches zero does not. `f` is as for `extrema`.
     """
@@ -194,7 +235,13 @@ def event(f, name, level=0.0):
 
     def init(now):
         value = look(now)
-        return value, jnp.sign(value), now.t, jnp.full(value.shape, jnp.nan), jnp.zeros(value.shape, int)
+        return (
+            value,
+            jnp.sign(value),
+            now.t,
+            jnp.full(value.shape, jnp.nan),
+            jnp.zeros(value.shape, int),
+        )
 
     def update(carry, now):
         before, sign, t_before, t, count = carry
@@ -211,7 +258,10 @@ def event(f, name, level=0.0):
 
 
 def mean(f, name):
-    """The mean of f over time, by the trapezoidal rule over the steps: NAME_mean. `f` is as for `extrema`."""
+    """The mean of f over time, by the trapezoidal rule over the steps: NAME_mean.
+
+    `f` is as for `extrema`.
+    """
     look = quantity(f)
 
     def init(now):
@@ -234,11 +284,16 @@ def quantity(f):
     if isinstance(f, str):
         found = QUANTITY.fullmatch(f.strip())
         if found is None:
-            raise ValueError(f'there is no quantity {f!r}. Try one of: "q[0]", "v[0]", "p[0]", "S", "T", "energy", or a function of (t, q, v).')
+            raise ValueError(
+                f'there is no quantity {f!r}. Try one of: "q[0]", "v[0]", "p[0]", "S", "T",'
+                ' "energy", or a function of (t, q, v).'
+            )
         part, at = found[1], [int(i) for i in re.findall(r"\d+", found[2])]
         return lambda now: component(getattr(now, part), at, f)
     if not callable(f):
-        raise ValueError(f"a reduction needs a function of (t, q, v), or a text such as 'energy'; got {f!r}.")
+        raise ValueError(
+            f"a reduction needs a function of (t, q, v), or a text such as 'energy'; got {f!r}."
+        )
     alone = positional(f) == 3
 
     def look(now):
@@ -271,9 +326,15 @@ def check_reductions(reductions):
     reductions = (reductions,) if isinstance(reductions, Reduction) else tuple(reductions)
     for each in reductions:
         if not isinstance(each, Reduction):
-            raise ValueError(f"reductions must be final(), extrema(f, name), event(f, name), mean(f, name) or a Reduction; got {each!r}.")
+            raise ValueError(
+                "reductions must be final(), extrema(f, name), event(f, name), mean(f, name) or a"
+                f" Reduction; got {each!r}."
+            )
     return reductions
 
 
 def fold(reductions, carries, now):
-    return tuple(jax.tree.map(jnp.asarray, each.update(carry, now)) for each, carry in zip(reductions, carries, strict=True))
+    return tuple(
+        jax.tree.map(jnp.asarray, each.update(carry, now))
+        for each, carry in zip(reductions, carries, strict=True)
+    )

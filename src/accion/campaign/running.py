@@ -31,18 +31,23 @@ def run(
     overwrite=False,
     throw=False,
 ):
-    """Run every member of `plan`: `steps` steps of length `h` from time `t0`, as `simulate` makes them. Returns an xarray.Dataset.
+    """Run every member of `plan`: `steps` steps of length `h` from time `t0`, as `simulate` makes
+    them. Returns an xarray.Dataset.
 
-    `plan` is `table(...)`, `grid(...)` or `sample(...)`: initial data and params of the members. `reductions` say what is kept of each run,
-    `final()` if nothing is said; see also `extrema`, `event`, `mean` and `Reduction`. They are folded into the loop, so memory does not
-    grow with `steps`; with a `store`, a path for a Zarr store, it does not grow with the members either.
+    `plan` is `table(...)`, `grid(...)` or `sample(...)`: initial data and params of the members.
+    `reductions` say what is kept of each run, `final()` if nothing is said; see also `extrema`,
+    `event`, `mean` and `Reduction`. They are folded into the loop, so memory does not grow with
+    `steps`; with a `store`, a path for a Zarr store, it does not grow with the members either.
 
-    Members are run and stored `chunk` at a time, by threads; with `client`, a dask.distributed.Client, each chunk is a task of the cluster
-    (`pip install accion[cluster]`), and workers that see the store write to it themselves. A campaign that was interrupted, in whatever way,
-    goes on where it was when it is run again with the same store, and gives the same bits. Another campaign in the same store is an error.
+    Members are run and stored `chunk` at a time, by threads; with `client`, a
+    dask.distributed.Client, each chunk is a task of the cluster (`pip install accion[cluster]`),
+    and workers that see the store write to it themselves. A campaign that was interrupted, in
+    whatever way, goes on where it was when it is run again with the same store, and gives the same
+    bits. Another campaign in the same store is an error.
 
-    A member that cannot start or whose step is not solved never stops the others: `success` is False for it, `failure` a code, `reason` says why,
-    `steps_completed` how far it got, and its results are NaN (-1 for whole numbers); see `failures`. With `throw` it raises at the end.
+    A member that cannot start or whose step is not solved never stops the others: `success` is
+    False for it, `failure` a code, `reason` says why, `steps_completed` how far it got, and its
+    results are NaN (-1 for whole numbers); see `failures`. With `throw` it raises at the end.
     """
     reductions = check_reductions((final(),) if reductions is None else reductions)
     program = Program(job_of(system, method, plan, h, steps, t0, reductions, chunk))
@@ -50,11 +55,19 @@ def run(
     left = list(range(program.job.chunks)) if kept is None else kept.prepare(program, overwrite)
     parts = {}
     with bar(program.job, left, progress) as advance:
-        for c, part in on_threads(program, left, kept) if client is None else on_cluster(client, program, left, kept):
+        for c, part in (
+            on_threads(program, left, kept)
+            if client is None
+            else on_cluster(client, program, left, kept)
+        ):
             if kept is None:
                 parts[c] = part
             advance(c)
-    dataset = kept.dataset() if kept is not None else in_memory(program, [parts[c] for c in sorted(parts)])
+    dataset = (
+        kept.dataset()
+        if kept is not None
+        else in_memory(program, [parts[c] for c in sorted(parts)])
+    )
     if throw:
         raise_first(program.job, dataset)
     return dataset
@@ -80,7 +93,9 @@ def on_threads(program, left, store):
 
 @contextmanager
 def bar(job, left, progress):
-    """A progress bar that counts members, those of earlier runs included; yields the function (chunk) that says that one is done."""
+    """A progress bar that counts members, those of earlier runs included; yields the function
+    (chunk) that says that one is done.
+    """
 
     def length(c):
         first, last = job.span(c)
@@ -98,20 +113,35 @@ def failures(dataset):
     """The members that failed: a list of (member, step, reason)."""
     bad = np.flatnonzero(dataset["failure"].values > 0)
     part = dataset.isel(member=bad)
-    return list(zip(bad.tolist(), part["steps_completed"].values.tolist(), part["reason"].values.tolist(), strict=True))
+    return list(
+        zip(
+            bad.tolist(),
+            part["steps_completed"].values.tolist(),
+            part["reason"].values.tolist(),
+            strict=True,
+        )
+    )
 
 
 def summary(dataset):
-    """How a campaign went, in words: how many members went well, how many did not run yet, how many failed and why."""
+    """How a campaign went, in words: how many members went well, how many did not run yet, how many
+    failed and why.
+    """
     failed = dataset["failure"].values
     lines = [f"{dataset.attrs['title']}: {int(np.sum(failed == 0))} of {len(failed)} went well"]
     left = int(np.sum(failed == NOT_RUN))
     if left:
-        lines[0] += f", {left} did not run yet: it was interrupted; run it again with the same store to go on"
+        lines[0] += (
+            f", {left} did not run yet: it was interrupted; run it again with the same store to"
+            " go on"
+        )
     for code, name in enumerate(FAILURES[1:], 1):
         which = np.flatnonzero(failed == code)
         if len(which):
-            lines.append(f"{len(which)} failed ({name}), such as member {which[0]}: {dataset['reason'].values[which[0]]}")
+            lines.append(
+                f"{len(which)} failed ({name}), such as member {which[0]}:"
+                f" {dataset['reason'].values[which[0]]}"
+            )
     return "\n".join(lines)
 
 
@@ -120,12 +150,17 @@ def raise_first(job, dataset):
     bad = failures(dataset)
     if bad:
         member, step, reason = bad[0]
-        message = f"member {member} ({len(bad)} of {job.size} failed): {reason}. campaign.failures(dataset) lists them all."
+        message = (
+            f"member {member} ({len(bad)} of {job.size} failed): {reason}."
+            " campaign.failures(dataset) lists them all."
+        )
         raise StepFailed(message, step=step, t=float(job.t0 + step * job.h), residual=float("nan"))
 
 
 def unfold(dataset):
-    """The result of a campaign over a `grid` with one dimension for each axis in place of `member`, named as the axis."""
+    """The result of a campaign over a `grid` with one dimension for each axis in place of `member`,
+    named as the axis.
+    """
     import xarray as xr
 
     plan = json.loads(dataset.attrs["definition"])["plan"]
@@ -135,7 +170,11 @@ def unfold(dataset):
     variables = {}
     for name, values in dataset.drop_vars(names).variables.items():
         if "member" in values.dims:
-            values = xr.Variable((*names, *values.dims[1:]), values.values.reshape(*shape, *values.shape[1:]), values.attrs)
+            values = xr.Variable(
+                (*names, *values.dims[1:]),
+                values.values.reshape(*shape, *values.shape[1:]),
+                values.attrs,
+            )
         variables[name] = values
     axes = {}
     for i, name in enumerate(names):
@@ -147,7 +186,9 @@ def unfold(dataset):
 
 
 def load(path):
-    """The Dataset of the campaign stored at `path`, as far as it is done: NaN (-1 for whole numbers), and success False, where it is not."""
+    """The Dataset of the campaign stored at `path`, as far as it is done: NaN (-1 for whole
+    numbers), and success False, where it is not.
+    """
     recover(path)
     store = Store(path)
     if store.attributes is None:

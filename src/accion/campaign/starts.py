@@ -12,16 +12,33 @@ from accion.thermal import check_hypotheses
 
 def look(system, start, state, known, thermal):
     """What tells whether a member can start, as arrays."""
-    leaves = [leaf for leaf in jax.tree.leaves((system, start)) if jnp.issubdtype(jnp.result_type(leaf), jnp.floating)]
+    leaves = [
+        leaf
+        for leaf in jax.tree.leaves((system, start))
+        if jnp.issubdtype(jnp.result_type(leaf), jnp.floating)
+    ]
     finite = jnp.all(jnp.array([jnp.all(jnp.isfinite(leaf)) for leaf in leaves]))
     mass = None
-    if isinstance(system, System) and isinstance(system.lagrangian, MechanicalLagrangian) and callable(system.lagrangian.mass):
+    if (
+        isinstance(system, System)
+        and isinstance(system.lagrangian, MechanicalLagrangian)
+        and callable(system.lagrangian.mass)
+    ):
         mass = system.lagrangian.inertia(system.params).mass
     off = jnp.zeros(())
     if not system.space.flat:
-        pairs = zip(jax.tree.leaves(start.q0), jax.tree.leaves(system.space.project(start.q0)), strict=True)
+        pairs = zip(
+            jax.tree.leaves(start.q0), jax.tree.leaves(system.space.project(start.q0)), strict=True
+        )
         off = jnp.max(jnp.array([jnp.max(jnp.abs(a - b)) for a, b in pairs]))
-    return {"finite": finite, "off": off, "x": state.x[: system.space.dim], "mass": mass, "known": known, "thermal": thermal}
+    return {
+        "finite": finite,
+        "off": off,
+        "x": state.x[: system.space.dim],
+        "mass": mass,
+        "known": known,
+        "thermal": thermal,
+    }
 
 
 def suspects(space, seen):
@@ -31,7 +48,11 @@ def suspects(space, seen):
         bad = bad | ~(seen["off"] < 1e-12) | ~(np.max(np.abs(seen["x"]), axis=1) < 0.5)
     if seen["mass"] is not None:
         mass = seen["mass"]
-        bad = bad | (weak(mass) if mass.ndim == 3 else ~np.all(np.abs(mass.reshape(len(mass), -1)) > 0, axis=1))
+        bad = bad | (
+            weak(mass)
+            if mass.ndim == 3
+            else ~np.all(np.abs(mass.reshape(len(mass), -1)) > 0, axis=1)
+        )
     known, thermal = seen["known"], seen["thermal"]
     if known.bordered is not None:
         bad = bad | weak(equilibrated(known.bordered, space.dim)[0])
@@ -59,7 +80,10 @@ def weak(matrices):
 
 
 def obstacle(build, row, seen):
-    """Why a member cannot start, in words; None if it can. `build(row)` makes its system and start, `seen` is its part of `look`."""
+    """Why a member cannot start, in words; None if it can.
+
+    `build(row)` makes its system and start, `seen` is its part of `look`.
+    """
     try:
         system, start = build(row)
         check_first(system, seen["known"], start)

@@ -18,7 +18,9 @@ PACKAGES = ("accion", "jax", "jaxlib", "numpy", "scipy")
 
 
 class Variable(NamedTuple):
-    """One array of the store: its axes after that of the members, its shape there, its type and what it is."""
+    """One array of the store: its axes after that of the members, its shape there, its type and
+    what it is.
+    """
 
     dims: tuple[str, ...]
     shape: tuple[int, ...]
@@ -34,20 +36,37 @@ def variables(program):
         found[name] = variable(job.system, name, column.shape[1:], column.dtype, "set by the plan")
     for name, info in program.shapes().items():
         if name in found or name in OWN:
-            raise ValueError(f"a reduction must not be called {name!r}: that is the name of something else that is stored. Choose another.")
+            raise ValueError(
+                f"a reduction must not be called {name!r}: that is the name of something else that"
+                " is stored. Choose another."
+            )
         found[name] = variable(job.system, name, info.shape, info.dtype, LONG.get(name, ""))
     return found | OWN
 
 
 OWN = {
     "success": Variable((), (), np.dtype(bool), {"long_name": "whether every step was solved"}),
-    "steps_completed": Variable((), (), np.dtype(np.int64), {"long_name": "steps that were solved"}),
-    "failure": Variable((), (), np.dtype(np.int8), {"long_name": "why a member failed, 0 if it did not",
-                                                    "flag_values": [NOT_RUN, *range(len(FAILURES))],
-                                                    "flag_meanings": " ".join(w.replace(" ", "_") for w in ("not run", *FAILURES))}),
+    "steps_completed": Variable(
+        (), (), np.dtype(np.int64), {"long_name": "steps that were solved"}
+    ),
+    "failure": Variable(
+        (),
+        (),
+        np.dtype(np.int8),
+        {
+            "long_name": "why a member failed, 0 if it did not",
+            "flag_values": [NOT_RUN, *range(len(FAILURES))],
+            "flag_meanings": " ".join(w.replace(" ", "_") for w in ("not run", *FAILURES)),
+        },
+    ),
     "reason": Variable((), (), np.dtype(object), {"long_name": "why it failed, in words"}),
-}  # fmt: skip
-LONG = {"q": "configuration at the end", "p": "momenta at the end", "v": "velocity at the end", "S": "entropy at the end"}
+}
+LONG = {
+    "q": "configuration at the end",
+    "p": "momenta at the end",
+    "v": "velocity at the end",
+    "S": "entropy at the end",
+}
 
 
 def variable(system, name, shape, dtype, words):
@@ -79,7 +98,9 @@ def definition(program):
 
 
 def identity_of(here):
-    """A short name for a definition: the plan's members and the program's code and numbers are in it."""
+    """A short name for a definition: the plan's members and the program's code and numbers are in
+    it.
+    """
     return digest(json.dumps(here).encode())
 
 
@@ -93,7 +114,11 @@ def differences(there, here):
     for key in here:
         a, b = there.get(key), here[key]
         if key == "plan" and a != b and isinstance(a, dict):
-            words += [f"plan.{k}: {a.get(k)!r} there, {b.get(k)!r} here" for k in dict.fromkeys([*a, *b]) if a.get(k) != b.get(k)]
+            words += [
+                f"plan.{k}: {a.get(k)!r} there, {b.get(k)!r} here"
+                for k in dict.fromkeys([*a, *b])
+                if a.get(k) != b.get(k)
+            ]
         elif a != b and key != "functions":
             words.append(f"{key}: {a!r} there, {b!r} here")
     if not words and there.get("functions") != here["functions"]:
@@ -105,7 +130,10 @@ def differences(there, here):
 
 
 class Store:
-    """The store at `path`. Chunks may be written in any order, by any process, and again: the same bytes."""
+    """The store at `path`.
+
+    Chunks may be written in any order, by any process, and again: the same bytes.
+    """
 
     def __init__(self, path):
         self.path = Path(path).absolute()
@@ -118,35 +146,56 @@ class Store:
         return found if "accion_campaign" in found else None
 
     def prepare(self, program, overwrite):
-        """Make the store, or see that the one that is there is of the same campaign. Returns the chunks that are left to do."""
+        """Make the store, or see that the one that is there is of the same campaign.
+
+        Returns the chunks that are left to do.
+        """
         here = json.loads(json.dumps(definition(program)))
         recover(self.path)
         if overwrite and self.path.exists() and self.attributes is None:
-            raise FileExistsError(f"{self.path} exists and is not a campaign; it is not replaced. Choose another path.")
+            raise FileExistsError(
+                f"{self.path} exists and is not a campaign; it is not replaced. Choose another"
+                " path."
+            )
         if overwrite or not self.path.exists():
             self.create(program, here)
         found = self.attributes
         if found is None:
             raise FileExistsError(f"{self.path} exists and is not a campaign; choose another path.")
         if found["accion_campaign"] != FORMAT:
-            raise ValueError(f"{self.path} is not a campaign that this accion can go on with (format {found['accion_campaign']}, expected {FORMAT}).")
+            raise ValueError(
+                f"{self.path} is not a campaign that this accion can go on with (format"
+                f" {found['accion_campaign']}, expected {FORMAT})."
+            )
         words = differences(json.loads(found["definition"]), here)
         if words:
-            raise ValueError(f"{self.path} holds another campaign: {'; '.join(words)}. Choose another path, or pass overwrite=True to replace it.")
+            raise ValueError(
+                f"{self.path} holds another campaign: {'; '.join(words)}. Choose another path, or"
+                " pass overwrite=True to replace it."
+            )
         left = np.flatnonzero(self.open("r")["done"][:] == 0)
         now, then = versions(), json.loads(found["versions"])
         if len(left) and now != then:
-            words = "; ".join(f"{name} {then.get(name)} there, {now[name]} here" for name in now if now[name] != then.get(name))
+            words = "; ".join(
+                f"{name} {then.get(name)} there, {now[name]} here"
+                for name in now
+                if now[name] != then.get(name)
+            )
             raise ValueError(
-                f"{self.path} was begun with other versions, so the same digits cannot be promised: {words}. Use those, or pass overwrite=True."
+                f"{self.path} was begun with other versions, so the same digits cannot be promised:"
+                f" {words}. Use those, or pass overwrite=True."
             )
         return left.tolist()
 
     def create(self, program, here):
-        """An empty store, made beside its path and moved there whole, in the place of one that is there."""
+        """An empty store, made beside its path and moved there whole, in the place of one that is
+        there.
+        """
         check_ending(self.path, "Its Dataset can be written otherwise afterwards.")
         if not self.path.parent.is_dir():
-            raise FileNotFoundError(f"the folder {self.path.parent} does not exist; create it first.")
+            raise FileNotFoundError(
+                f"the folder {self.path.parent} does not exist; create it first."
+            )
         with replacing(self.path) as new:
             self.lay_out(new, program, here)
 
@@ -165,19 +214,59 @@ class Store:
         group: Any = zarr.create_group(path, zarr_format=2, attributes=attrs)
         for name, (dims, shape, dtype, more) in variables(program).items():
             # No fill value for whole numbers, or xarray would take them for real ones.
-            fill = np.nan if np.issubdtype(dtype, np.floating) else "not run" if dtype.hasobject else None
-            self.array(group, name, (job.size, *shape), (job.chunk, *shape), dtype, fill, ("member", *dims), more)
+            fill = (
+                np.nan
+                if np.issubdtype(dtype, np.floating)
+                else "not run"
+                if dtype.hasobject
+                else None
+            )
+            self.array(
+                group,
+                name,
+                (job.size, *shape),
+                (job.chunk, *shape),
+                dtype,
+                fill,
+                ("member", *dims),
+                more,
+            )
         names = np.array(job.system.names)
-        self.array(group, "coordinate", names.shape, names.shape, names.dtype, None, ("coordinate",), {"long_name": "degree of freedom"})
+        self.array(
+            group,
+            "coordinate",
+            names.shape,
+            names.shape,
+            names.dtype,
+            None,
+            ("coordinate",),
+            {"long_name": "degree of freedom"},
+        )
         group["coordinate"][:] = names
         # Last of a chunk, one file for each: what it says is there is there whole.
-        self.array(group, "done", (job.chunks,), (1,), np.int8, None, ("chunk",), {"long_name": "whether a chunk of members is complete"})
+        self.array(
+            group,
+            "done",
+            (job.chunks,),
+            (1,),
+            np.int8,
+            None,
+            ("chunk",),
+            {"long_name": "whether a chunk of members is complete"},
+        )
         zarr.consolidate_metadata(path)
 
     def array(self, group, name, shape, chunks, dtype, fill, dims, attrs):
         attrs = {"_ARRAY_DIMENSIONS": list(dims)} | attrs
         kind = str if np.dtype(dtype).hasobject else dtype
-        group.create_array(name, shape=shape, chunks=tuple(max(1, n) for n in chunks), dtype=kind, fill_value=fill, attributes=attrs)
+        group.create_array(
+            name,
+            shape=shape,
+            chunks=tuple(max(1, n) for n in chunks),
+            dtype=kind,
+            fill_value=fill,
+            attributes=attrs,
+        )
 
     def open(self, mode) -> Any:
         import zarr
@@ -204,16 +293,20 @@ class Store:
 
 
 def marked(dataset, ran):
-    """The Dataset where members that did not run yet are told from others: failure -1, success False, reason "not run".
+    """The Dataset where members that did not run yet are told from others: failure -1, success
+    False, reason "not run".
 
-    Whole numbers have no fill value and would read as zero. Real numbers are NaN already, and are read only where they are asked for.
+    Whole numbers have no fill value and would read as zero. Real numbers are NaN already, and are
+    read only where they are asked for.
     """
     for name, values in dataset.data_vars.items():
         if "member" not in values.dims or np.issubdtype(values.dtype, np.inexact):
             continue
         own = values.values
         text = own.dtype.kind not in "biu"
-        dataset[name] = values.copy(data=np.where(ran, own, "not run") if text else blanked(own, ~ran))
+        dataset[name] = values.copy(
+            data=np.where(ran, own, "not run") if text else blanked(own, ~ran)
+        )
     return dataset
 
 
@@ -225,12 +318,20 @@ def in_memory(program, parts):
     data = {}
     for name, (dims, _, _, attrs) in variables(program).items():
         data[name] = (("member", *dims), np.concatenate([part[name] for part in parts]), attrs)
-    attrs = {"title": f"{program.job.size} runs of {program.job.system.name}", "definition": json.dumps(here), "versions": json.dumps(versions())}
+    attrs = {
+        "title": f"{program.job.size} runs of {program.job.system.name}",
+        "definition": json.dumps(here),
+        "versions": json.dumps(versions()),
+    }
     return finished(xr.Dataset(data, {"coordinate": list(program.job.system.names)}, attrs), here)
 
 
 def finished(dataset, here):
     """What the plan set are coordinates."""
     plan = here["plan"]
-    names = plan["columns"] if plan["kind"] == "table" else [row[0] for row in plan["axes" if plan["kind"] == "grid" else "ranges"]]
+    names = (
+        plan["columns"]
+        if plan["kind"] == "table"
+        else [row[0] for row in plan["axes" if plan["kind"] == "grid" else "ranges"]]
+    )
     return dataset.set_coords(list(names))

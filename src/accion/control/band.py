@@ -1,4 +1,6 @@
-"""The linear systems of a program: symmetric, indefinite, and banded once unknowns and rows are ordered in time."""
+"""The linear systems of a program: symmetric, indefinite, and banded once unknowns and rows are
+ordered in time.
+"""
 
 import numpy as np
 from scipy.linalg import get_lapack_funcs
@@ -7,9 +9,11 @@ dgbtrf, dgbtrs = get_lapack_funcs(("gbtrf", "gbtrs"), dtype=np.float64)
 
 
 class Band:
-    """The matrix [[H + delta, J^T], [J, -gamma]] of a program, with the fixed unknowns held; factorised with row pivoting.
+    """The matrix [[H + delta, J^T], [J, -gamma]] of a program, with the fixed unknowns held;
+    factorised with row pivoting.
 
-    Elimination block by block without pivoting is cheaper, and unsafe where a block alone is singular, as with fewer controls than coordinates.
+    Elimination block by block without pivoting is cheaper, and unsafe where a block alone is
+    singular, as with fewer controls than coordinates.
     """
 
     def __init__(self, program):
@@ -27,7 +31,8 @@ class Band:
         self.n, self.m, self.held = n, m, held
         self.probes = np.random.default_rng(0).normal(size=(2, n)) * ~program.fixed
         self.width = int(np.max(np.abs(a - b), initial=1))
-        # LAPACK wants room for the fill of pivoting above the band, and columns one after the other.
+        # LAPACK wants room for the fill of pivoting above the band, and columns one after the
+        # other.
         self.depth = 3 * self.width + 1
         self.flat = (2 * self.width + a - b) + b * self.depth
         self.diagonal = 2 * self.width + self.where * self.depth
@@ -39,7 +44,9 @@ class Band:
         ab[self.diagonal[: self.n]] += delta
         ab[self.diagonal[self.n :]] -= gamma
         ab[self.diagonal[self.held]] = 1.0
-        lu, pivots, info = dgbtrf(ab.reshape(-1, self.depth).T, self.width, self.width, overwrite_ab=True)
+        lu, pivots, info = dgbtrf(
+            ab.reshape(-1, self.depth).T, self.width, self.width, overwrite_ab=True
+        )
         if info != 0 or not np.all(np.isfinite(lu)):
             return None
         return Factors(self, lu, pivots)
@@ -57,7 +64,9 @@ class Factors:
         return (np.count_nonzero(self.diagonal < 0) + swaps) % 2 == 0
 
     def solve(self, top, bottom):
-        """(dx, dlam) with [[H + delta, J^T], [J, -gamma]] (dx, dlam) = (top, bottom), vectors or columns of them."""
+        """(dx, dlam) with [[H + delta, J^T], [J, -gamma]] (dx, dlam) = (top, bottom), vectors or
+        columns of them.
+        """
         band = self.band
         given = np.concatenate([top, bottom])
         given[band.held] = 0.0

@@ -1,8 +1,10 @@
-"""Path constraints between the samples of a method: looked at along the whole motion, and asked for where they are broken.
+"""Path constraints between the samples of a method: looked at along the whole motion, and asked for
+where they are broken.
 
-A step goes along q(s) = retract(q_k, s x) with the velocity x/h, 0 <= s <= 1: the path that methods sample. The constraints
-g <= 0 are asked for at the samples first; where g along the solution is largest and above zero, points are added, and the
-problem is solved again from there, until no g is above its tolerance (the exchange method of semi-infinite programs).
+A step goes along q(s) = retract(q_k, s x) with the velocity x/h, 0 <= s <= 1: the path that methods
+sample. The constraints g <= 0 are asked for at the samples first; where g along the solution is
+largest and above zero, points are added, and the problem is solved again from there, until no g is
+above its tolerance (the exchange method of semi-infinite programs).
 """
 
 from collections.abc import Callable
@@ -19,11 +21,15 @@ from accion.trajectory import rows
 
 LOOKS = 16  # at each step, besides its start
 ROUNDS = 20  # of added points
-SMALL = 1e-6  # a g may be above zero by so much, or by ten times what the solver left of its rows: it is absolute there too
+# a g may be above zero by so much, or by ten times what the solver left of its rows: it is absolute
+# there too
+SMALL = 1e-6
 
 
 class Worst(NamedTuple):
-    """The largest value of a path constraint along a motion, <= 0 where it holds, and when it has it."""
+    """The largest value of a path constraint along a motion, <= 0 where it holds, and when it has
+    it.
+    """
 
     value: float
     t: float
@@ -73,7 +79,10 @@ class Motion(NamedTuple):
         """The name of each row of `Along`."""
         problem, zero = self.problem, jnp.zeros(self.problem.system.space.dim)
         at = (0.0, problem.system.space.identity(), zero, jnp.zeros(problem.count))
-        size = lambda g: jax.eval_shape(lambda: jnp.atleast_1d(g(*at, problem.system.params))).size  # noqa: E731
+
+        def size(g):
+            return jax.eval_shape(lambda: jnp.atleast_1d(g(*at, problem.system.params))).size
+
         return [name for name, g in problem.path.items() for _ in range(size(g))]
 
     def values(self, k, s):
@@ -86,18 +95,26 @@ class Motion(NamedTuple):
     def peaks(self):
         """(s, g), each (steps, rows): where in each step each g is largest, and how large.
 
-        The largest of `LOOKS` + 1 values, and the top of the parabola through it and its neighbours.
+        The largest of `LOOKS` + 1 values, and the top of the parabola through it and its
+        neighbours.
         """
         steps = len(self.t) - 1
         grid = np.linspace(0.0, 1.0, LOOKS + 1)
-        g = self.values(np.repeat(np.arange(steps), LOOKS + 1), np.tile(grid, steps)).reshape(steps, LOOKS + 1, -1)
+        g = self.values(np.repeat(np.arange(steps), LOOKS + 1), np.tile(grid, steps)).reshape(
+            steps, LOOKS + 1, -1
+        )
         j = np.clip(np.argmax(g, axis=1), 1, LOOKS - 1)
-        at = lambda shift: np.take_along_axis(g, (j + shift)[:, None], axis=1)[:, 0]  # noqa: E731
+
+        def at(shift):
+            return np.take_along_axis(g, (j + shift)[:, None], axis=1)[:, 0]
+
         bend = 2 * at(0) - at(-1) - at(1)
         with np.errstate(divide="ignore", invalid="ignore"):
             shift = np.where(bend > 0, np.clip((at(1) - at(-1)) / (2 * bend), -1.0, 1.0), 0.0)
         s = (j + shift) / LOOKS
-        top = np.stack([self.values(np.arange(steps), column)[:, i] for i, column in enumerate(s.T)], axis=1)
+        top = np.stack(
+            [self.values(np.arange(steps), column)[:, i] for i, column in enumerate(s.T)], axis=1
+        )
         best = np.max(g, axis=1)
         return np.where(top > best, s, grid[np.argmax(g, axis=1)]), np.maximum(top, best)
 
@@ -114,7 +131,9 @@ class Motion(NamedTuple):
         return found
 
     def broken(self, violation):
-        """(k, s, wanted): the points where a g is above its tolerance, and which of them are; `violation` is what the solver left of its rows."""
+        """(k, s, wanted): the points where a g is above its tolerance, and which of them are;
+        `violation` is what the solver left of its rows.
+        """
         s, g = self.peaks()
         over = ~(g <= max(SMALL, 10 * violation))  # what is no number does not hold either
         # A node between two steps that are both broken there is asked for once.
@@ -132,7 +151,9 @@ def motion_of(problem, layout, found):
 
 
 def asked(problem, layout, program, points, names):
-    """`program` with the path constraints at `points` besides: (steps, fractions, which of the rows)."""
+    """`program` with the path constraints at `points` besides: (steps, fractions, which of the
+    rows).
+    """
     k, s, wanted = points
     numbers = np.full(wanted.shape, -1)
     count = np.count_nonzero(wanted)
@@ -141,20 +162,40 @@ def asked(problem, layout, program, points, names):
     columns = np.concatenate([layout.e[k], layout.u[k], layout.e[k + 1], T], axis=1)
     f = Point(Along(tuple(problem.path.values())), problem.count, problem.free_time)
     first = program.families[0]
-    family = Family(f, first.args, (k.astype(float), s), columns, numbers, np.stack([k, k + 1], axis=1), first.base)
-    more = lambda a, b: np.concatenate([a, b])  # noqa: E731
+    family = Family(
+        f,
+        first.args,
+        (k.astype(float), s),
+        columns,
+        numbers,
+        np.stack([k, k + 1], axis=1),
+        first.base,
+    )
+
+    def more(a, b):
+        return np.concatenate([a, b])
+
     at, which = np.nonzero(wanted)
-    when = lambda i: problem.t0 + (k[at[i]] + s[at[i]]) * problem.longest / layout.steps  # noqa: E731
-    own = lambda i: f"{names[which[i]]} between samples at t = {when(i):.4g}"  # noqa: E731
+
+    def when(i):
+        return problem.t0 + (k[at[i]] + s[at[i]]) * problem.longest / layout.steps
+
+    def own(i):
+        return f"{names[which[i]]} between samples at t = {when(i):.4g}"
+
     return replace(
-        program, families=(*program.families, family), row_lower=more(program.row_lower, np.full(count, -np.inf)),
-        row_upper=more(program.row_upper, np.zeros(count)), row_place=more(program.row_place, k[at] + 0.6),
+        program,
+        families=(*program.families, family),
+        row_lower=more(program.row_lower, np.full(count, -np.inf)),
+        row_upper=more(program.row_upper, np.zeros(count)),
+        row_place=more(program.row_place, k[at] + 0.6),
         row_label=lambda i: program.row_label(i) if i < program.m else own(i - program.m),
-    )  # fmt: skip
+    )
 
 
 def held(problem, layout, found, solve):
-    """`found`, or what `solve(program, x)` finds with points added until the path constraints hold between samples too.
+    """`found`, or what `solve(program, x)` finds with points added until the path constraints hold
+    between samples too.
 
     A motion that breaks them after all rounds is no success, and the message says where.
     """
@@ -168,8 +209,14 @@ def held(problem, layout, found, solve):
         new = motion.broken(found.violation)
         if not len(new[0]):
             return found
-        points = new if points is None else tuple(np.concatenate(pair) for pair in zip(points, new, strict=True))
-        plain = program.with_families(tuple(replace(F, base=found.program.base) for F in program.families))
+        points = (
+            new
+            if points is None
+            else tuple(np.concatenate(pair) for pair in zip(points, new, strict=True))
+        )
+        plain = program.with_families(
+            tuple(replace(F, base=found.program.base) for F in program.families)
+        )
         found = solve(asked(problem, layout, plain, points, motion.names), found.x)
         iterations += found.iterations
         found = found._replace(iterations=iterations)
@@ -177,5 +224,8 @@ def held(problem, layout, found, solve):
     if not found.success or not len(motion.broken(found.violation)[0]):
         return found
     name, worst = max(motion.worst().items(), key=lambda pair: pair[1])
-    words = f"{name} is broken between samples, by {worst.value:.3g} at t = {worst.t:.4g}, after {ROUNDS} rounds of points added there"
+    words = (
+        f"{name} is broken between samples, by {worst.value:.3g} at t = {worst.t:.4g}, after"
+        f" {ROUNDS} rounds of points added there"
+    )
     return found._replace(success=False, message=words)

@@ -20,7 +20,9 @@ from accion.trajectory import Trajectory, rows
 
 
 class Refined(NamedTuple):
-    """A solution on the finest mesh, the cost extrapolated to h = 0 with an estimate of its error, and the meshes on the way."""
+    """A solution on the finest mesh, the cost extrapolated to h = 0 with an estimate of its error,
+    and the meshes on the way.
+    """
 
     solution: Solution
     cost: float
@@ -47,19 +49,37 @@ class Details(NamedTuple):
 
     def multipliers(self, s):
         lam = np.append(self.found.lam, 0.0)[self.balance]
-        return lam if s.formulation == "direct" else whole_multipliers(s.problem, lam, s.t, s.q, np.asarray(s.v), s.u)
+        return (
+            lam
+            if s.formulation == "direct"
+            else whole_multipliers(s.problem, lam, s.t, s.q, np.asarray(s.v), s.u)
+        )
 
     def costates(self, s):
         if s.formulation == "vakonomic":
             return discrete_momenta(s, self.found)
-        return np.asarray(rows(costate, False, s.problem.system, s.t, s.q, np.asarray(s.v), s.multipliers, self.slope(s)))
+        return np.asarray(
+            rows(
+                costate,
+                False,
+                s.problem.system,
+                s.t,
+                s.q,
+                np.asarray(s.v),
+                s.multipliers,
+                self.slope(s),
+            )
+        )
 
     def slope(self, s):
-        """dV/dq at fixed momenta, V the least cost that is left: what a step and all that follow say to a displacement of its start."""
+        """dV/dq at fixed momenta, V the least cost that is left: what a step and all that follow
+        say to a displacement of its start.
+        """
         n = s.problem.system.space.dim
         found = np.zeros((s.steps + 1, n))
         for F in self.found.program.families:
-            if isinstance(F.f, Step | Point):  # (displacement of the start, ..., of the end, duration)
+            # (displacement of the start, ..., of the end, duration)
+            if isinstance(F.f, Step | Point):
                 pulled = pulled_back(self.found, F)
                 after = pulled.shape[1] - n - int(s.problem.free_time)
                 k, last = F.nodes[:, 0], F.nodes[:, 1] == s.steps
@@ -70,7 +90,8 @@ class Details(NamedTuple):
 
 def pulled_back(found, family):
     """d(cost + lam.rows)/dx of each element of a family, shape (elements, nv)."""
-    _, _, Dcost, Drows, _ = family.evaluate(ALL, found.x, 1.0, found.lam)  # compiled already, as the slopes alone are not
+    # compiled already, as the slopes alone are not
+    _, _, Dcost, Drows, _ = family.evaluate(ALL, found.x, 1.0, found.lam)
     return Dcost + np.einsum("kr,krv->kv", np.append(found.lam, 0.0)[family.rows], Drows)
 
 
@@ -82,12 +103,28 @@ def solution_of(problem, method, formulation, layout, balance, found, solver):
     if formulation == "direct":
         u, t_u = x[layout.u], (t[1:] + t[:-1]) / 2
     else:
-        u, t_u = vakonomic.controls_of(problem, method, q, details.ends), t if layout.v.size else t[1:-1]
+        u, t_u = (
+            vakonomic.controls_of(problem, method, q, details.ends),
+            (t if layout.v.size else t[1:-1]),
+        )
     return Solution(
-        problem=problem, method=method, formulation=formulation, t=t, q=q, t_u=t_u, u=u, cost=found.cost, duration=duration, solver=solver,
-        iterations=found.iterations, success=found.success, message=found.message, violation=found.violation, stationarity=found.stationarity,
+        problem=problem,
+        method=method,
+        formulation=formulation,
+        t=t,
+        q=q,
+        t_u=t_u,
+        u=u,
+        cost=found.cost,
+        duration=duration,
+        solver=solver,
+        iterations=found.iterations,
+        success=found.success,
+        message=found.message,
+        violation=found.violation,
+        stationarity=found.stationarity,
         details=details,
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -102,7 +139,9 @@ class StepMomenta:
 
 
 def momenta(s, details):
-    """The momenta at the nodes; where controls belong to nodes, half of each comes before its node, at ends without one that of the next."""
+    """The momenta at the nodes; where controls belong to nodes, half of each comes before its node,
+    at ends without one that of the next.
+    """
     problem, system, t, q, n = s.problem, s.problem.system, s.t, s.q, s.problem.system.space.dim
     h, ends, found = s.duration / s.steps, details.ends, details.found
     if s.formulation == "direct":
@@ -116,7 +155,9 @@ def momenta(s, details):
     p = np.concatenate([before[:1], after])
     if ends is not None:
         for node, v in ((0, ends[0]), (-1, ends[1])):
-            p[node] = np.asarray(system.momentum(t[node], jax.tree.map(lambda a, k=node: a[k], q), jnp.asarray(v)))
+            p[node] = np.asarray(
+                system.momentum(t[node], jax.tree.map(lambda a, k=node: a[k], q), jnp.asarray(v))
+            )
     return p
 
 
@@ -135,9 +176,15 @@ def trajectory_of(s, details, p):
         # At the start the force acts for half a step; at the end the unknown is the impulse itself.
         lam[0] *= 2
         lam[-1] *= 2 / h
-    done: dict[str, Any] = {"success": jnp.array(s.success), "steps_completed": jnp.array(s.steps), "iterations": jnp.full(s.steps + 1, s.iterations)}
+    done: dict[str, Any] = {
+        "success": jnp.array(s.success),
+        "steps_completed": jnp.array(s.steps),
+        "iterations": jnp.full(s.steps + 1, s.iterations),
+    }
     t, q, p, lam, h, guess = jax.tree.map(jnp.asarray, (t, q, p, lam, h, guess))
-    return Trajectory(t=t, q=q, p=p, lam=lam, h=h, system=system, method=s.method, guess=guess, **done)
+    return Trajectory(
+        t=t, q=q, p=p, lam=lam, h=h, system=system, method=s.method, guess=guess, **done
+    )
 
 
 def increment(system, t, q0, q1):
@@ -146,7 +193,10 @@ def increment(system, t, q0, q1):
 
 def costate(system, t, q, v, lam, slope):
     """-(dV/dq at fixed v, dV/dv) from dV/dq at fixed p and lam = dV/dp, with p = dL/dv(t, q, v)."""
-    pairing = lambda e, v: lam @ system.momentum(t, system.space.displace(q, e), v)  # noqa: E731
+
+    def pairing(e, v):
+        return lam @ system.momentum(t, system.space.displace(q, e), v)
+
     dq, dv = jax.grad(pairing, (0, 1))(jnp.zeros(system.space.dim), v)
     return -jnp.stack([slope + dq, dv])
 
@@ -162,12 +212,25 @@ class ByControls:
 
 
 def whole_multipliers(problem, mu, t, q, v, u):
-    """lam = N mu - B (B^T B)^-1 dC/du: the multipliers of all components, where those of the actuated ones were eliminated."""
+    """lam = N mu - B (B^T B)^-1 dC/du: the multipliers of all components, where those of the
+    actuated ones were eliminated.
+    """
     eliminated = vakonomic.elimination(problem)
-    rest, inverse = np.array(eliminated.rest).reshape(-1, problem.system.space.dim), np.array(eliminated.inverse)
+    rest, inverse = (
+        np.array(eliminated.rest).reshape(-1, problem.system.space.dim),
+        np.array(eliminated.inverse),
+    )
     lam = mu @ rest
     inner = slice(None) if len(u) == len(t) else slice(1, -1)
-    slopes = rows(ByControls(problem.cost), False, problem.system, t[inner], jax.tree.map(lambda a: a[inner], q), v[inner], u)
+    slopes = rows(
+        ByControls(problem.cost),
+        False,
+        problem.system,
+        t[inner],
+        jax.tree.map(lambda a: a[inner], q),
+        v[inner],
+        u,
+    )
     lam[inner] -= np.asarray(slopes) @ inverse
     return lam
 
@@ -178,27 +241,38 @@ def middle(system, t, v, h, P):
 
 
 def discrete_momenta(s, found):
-    """Costates of the vakonomic formulation: minus the momenta of the discrete Lagrangian Ld_k = h C_k + mu_k.Phi_k on windows of three nodes.
+    """Costates of the vakonomic formulation: minus the momenta of the discrete Lagrangian Ld_k = h
+    C_k + mu_k.Phi_k on windows of three nodes.
 
-    They are the components of its Poincare-Cartan forms (004 eqs 8.5 and 8.6): with V the least cost of the windows around k + 1,
-    k + 2, ..., what it says to displacements of q_k and q_{k+1} is
+    They are the components of its Poincare-Cartan forms (004 eqs 8.5 and 8.6): with V the least
+    cost of the windows around k + 1, k + 2, ..., what it says to displacements of q_k and q_{k+1}
+    is
 
         (D1 Ld_{k+1}, D2 Ld_{k+1} + D1 Ld_{k+2}) = -(D2 Ld_k + D3 Ld_{k-1}, D3 Ld_k)
 
-    the same by the discrete Euler-Lagrange equations. In the middle of the two nodes (dV/dq, dV/dv) follow, and between the middles
-    a cubic spline. An end with a velocity has a V(q, v) of its own; one with two configurations goes on from the two steps next to it.
-    Of a cyclic coordinate p0 is constant.
+    the same by the discrete Euler-Lagrange equations. In the middle of the two nodes (dV/dq, dV/dv)
+    follow, and between the middles a cubic spline. An end with a velocity has a V(q, v) of its own;
+    one with two configurations goes on from the two steps next to it. Of a cyclic coordinate p0 is
+    constant.
     """
     n, (windows, *halves) = s.problem.system.space.dim, found.program.families
     G, h = pulled_back(found, windows).reshape(-1, 3, n), np.full(s.steps, s.duration / s.steps)
     right = np.stack([G[:-1, 0], G[:-1, 1] + G[1:, 0]], axis=1)
     left = -np.stack([G[1:, 1] + G[:-1, 2], G[1:, 2]], axis=1)
-    P = np.concatenate([right, left[-2:]])  # the forms of the last two pairs of nodes from what is before them
-    v = np.asarray(rows(increment, False, s.problem.system, s.t[:-1], cut(s.q, 0, -1), cut(s.q, 1, None))) / h[:, None]
+    # the forms of the last two pairs of nodes from what is before them
+    P = np.concatenate([right, left[-2:]])
+    v = (
+        np.asarray(
+            rows(increment, False, s.problem.system, s.t[:-1], cut(s.q, 0, -1), cut(s.q, 1, None))
+        )
+        / h[:, None]
+    )
     between = -np.asarray(rows(middle, False, s.problem.system, s.t[:-1], v, h, P))
     ends = [1.5 * between[i] - 0.5 * between[j] for i, j in ((0, 1), (-1, -2))]
     if halves:
-        first, last = (F if F.f.terminal is None else replace(F, f=replace(F.f, terminal=None)) for F in halves)
+        first, last = (
+            F if F.f.terminal is None else replace(F, f=replace(F.f, terminal=None)) for F in halves
+        )
         (e0, _, v0), (_, e1, v1) = (pulled_back(found, F).reshape(3, n) for F in (first, last))
         ends = [-np.stack([e0 + G[0, 0], v0]), np.stack([e1 + G[-1, 2], v1])]
     times = np.concatenate([s.t[:1], (s.t[1:] + s.t[:-1]) / 2, s.t[-1:]])

@@ -1,10 +1,12 @@
-"""The direct formulation: configurations and controls are unknowns, the forced discrete Euler-Lagrange equations their constraints.
+"""The direct formulation: configurations and controls are unknowns, the forced discrete
+Euler-Lagrange equations their constraints.
 
     minimise   terminal + sum_k h sum_i w_i C(t_i, q_i, v_i, u_k)
     such that  D2 Ld(q_{k-1}, q_k) + Fd^+(u_{k-1}) + D1 Ld(q_k, q_{k+1}) + Fd^-(u_k) + h A^T lam_k = 0        at inner nodes
                dL/dv(q_0, v_0) + D1 Ld(q_0, q_1) + Fd^- + h A^T lam_0 = 0,    D2 Ld(q_{N-1}, q_N) + Fd^+ + A^T lam_N - dL/dv(q_N, v_N) = 0
 
-with u_k constant on its step (discrete mechanics and optimal control). Everything that a step adds is one function of its two ends.
+with u_k constant on its step (discrete mechanics and optimal control). Everything that a step adds
+is one function of its two ends.
 """  # fmt: skip
 
 from collections.abc import Callable
@@ -31,7 +33,9 @@ def parts(x, *sizes):
 
 @dataclass(frozen=True)
 class Step:
-    """What a step adds: its cost; its share of the momentum balances at both ends, the discrete constraint, velocities and path constraints."""
+    """What a step adds: its cost; its share of the momentum balances at both ends, the discrete
+    constraint, velocities and path constraints.
+    """
 
     method: Any
     cost: Callable[..., Any]
@@ -50,15 +54,23 @@ class Step:
         t = t0 + k * h
         q0, q1 = space.retract(base0, e0), space.retract(base1, e1)
         d = space.local(q0, q1)
-        minus, plus = variation(replace(system, force=Push(system.force, self.B, u)), self.method, t, h, q0, d)
+        minus, plus = variation(
+            replace(system, force=Push(system.force, self.B, u)), self.method, t, h, q0, d
+        )
         samples = self.method.samples(space, t, h, q0, d)
         cost = h * sum(s.w * self.cost(s.t, s.q, s.v, u, system.params) for s in samples)
         rows = [minus, plus]
         if constraint is not None:
-            rows = [minus + h * constraint.reaction(system, t, q0, d / h, lam), plus, constraint.closure(system, samples, t + h, q1)]
+            rows = [
+                minus + h * constraint.reaction(system, t, q0, d / h, lam),
+                plus,
+                constraint.closure(system, samples, t + h, q1),
+            ]
         if self.bounded_velocity:
             rows += [s.v for s in samples]
-        rows += [jnp.atleast_1d(g(s.t, s.q, s.v, u, system.params)) for g in self.path for s in samples]
+        rows += [
+            jnp.atleast_1d(g(s.t, s.q, s.v, u, system.params)) for g in self.path for s in samples
+        ]
         return cost, jnp.concatenate(rows)
 
 
@@ -76,7 +88,9 @@ class Departure:
 
 @dataclass(frozen=True)
 class Arrival:
-    """What the end adds: the terminal cost, -dL/dv(T, q_N, v_N) + A^T lam_N, and what the constraint says of v_N."""
+    """What the end adds: the terminal cost, -dL/dv(T, q_N, v_N) + A^T lam_N, and what the
+    constraint says of v_N.
+    """
 
     terminal: Callable[..., Any] | None
     free_time: bool
@@ -92,11 +106,15 @@ class Arrival:
         p = -system.momentum(t, q, v)
         if constraint is None:
             return cost, p
-        return cost, jnp.concatenate([p + constraint.reaction(system, t, q, v, lam), constraint.hidden(system, t, q, v)])
+        return cost, jnp.concatenate(
+            [p + constraint.reaction(system, t, q, v, lam), constraint.hidden(system, t, q, v)]
+        )
 
 
 class Transcription(NamedTuple):
-    """A problem on a mesh: the program, where its unknowns are, and the numbers of the rows at the nodes, -1 where there are none."""
+    """A problem on a mesh: the program, where its unknowns are, and the numbers of the rows at the
+    nodes, -1 where there are none.
+    """
 
     program: Program
     layout: Any
@@ -104,39 +122,80 @@ class Transcription(NamedTuple):
 
 
 def transcribe(problem, method, steps, q):
-    """The direct formulation, displacements measured from the configurations `q` at the steps + 1 nodes."""
+    """The direct formulation, displacements measured from the configurations `q` at the steps + 1
+    nodes.
+    """
     layout, rows = layout_of(problem, steps), Rows()
     system, n, m = problem.system, problem.system.space.dim, problem.system.multipliers
     ends = problem.boundary == "velocities"
-    when = lambda k: f"at t = {problem.t0 + k * problem.longest / steps:.4g}"  # noqa: E731
+
+    def when(k):
+        return f"at t = {problem.t0 + k * problem.longest / steps:.4g}"
+
     nodes = np.arange(steps + 1)
     inner = np.full((steps + 1, n), True)
     inner[[0, -1]] = ends
-    balance = rows.block(inner, nodes + 0.3, lambda k, j: f"the momentum balance of {system.names[j]} {when(k)}")
+    balance = rows.block(
+        inner, nodes + 0.3, lambda k, j: f"the momentum balance of {system.names[j]} {when(k)}"
+    )
     wanted = [balance[:-1], balance[1:]]
     if m:
-        wanted.append(rows.block(closures(problem, steps), nodes[:-1] + 0.6, lambda k, j: f"constraint {j} of {system.name} {when(k + 1)}"))
-    f = Step(method, problem.cost, problem.B, tuple(problem.path.values()), problem.count, problem.free_time, bool(np.any(limited(problem))))
+        wanted.append(
+            rows.block(
+                closures(problem, steps),
+                nodes[:-1] + 0.6,
+                lambda k, j: f"constraint {j} of {system.name} {when(k + 1)}",
+            )
+        )
+    f = Step(
+        method,
+        problem.cost,
+        problem.B,
+        tuple(problem.path.values()),
+        problem.count,
+        problem.free_time,
+        bool(np.any(limited(problem))),
+    )
     args = (system, np.float64(problem.t0), np.float64(problem.longest), np.float64(steps))
     wanted += inequalities(problem, f, rows, steps, when)
     T = np.broadcast_to(layout.T, (steps, layout.T.size))
     columns = np.concatenate([layout.e[:-1], layout.lam[:-1], layout.u, layout.e[1:], T], axis=1)
     base = base_of(system.space, q)
     pairs = np.stack([nodes[:-1], nodes[1:]], axis=1)
-    families = [Family(f, args, nodes[:-1].astype(float), columns, np.concatenate(wanted, axis=1), pairs, base)]
+    families = [
+        Family(
+            f, args, nodes[:-1].astype(float), columns, np.concatenate(wanted, axis=1), pairs, base
+        )
+    ]
     if ends:
         hidden = np.full((1, m), bool(m) and not np.all(problem.ends[1].v_fixed))
-        hidden = rows.block(hidden, [steps + 0.4], lambda k, j: f"velocity constraint {j} of {system.name} at the end")
+        hidden = rows.block(
+            hidden,
+            [steps + 0.4],
+            lambda k, j: f"velocity constraint {j} of {system.name} at the end",
+        )
         columns = np.concatenate([layout.e[0], layout.v[0]])[None]
         families.append(Family(Departure(), args, (), columns, balance[:1], nodes[:1, None], base))
         columns = np.concatenate([layout.e[-1], layout.lam[-1], layout.v[1], layout.T])[None]
         arrival = Arrival(problem.terminal, problem.free_time)
-        families.append(Family(arrival, args, (), columns, np.concatenate([balance[-1:], hidden], axis=1), nodes[-1:, None], base))
+        families.append(
+            Family(
+                arrival,
+                args,
+                (),
+                columns,
+                np.concatenate([balance[-1:], hidden], axis=1),
+                nodes[-1:, None],
+                base,
+            )
+        )
     return Transcription(assemble(layout, rows, families), layout, balance)
 
 
 def closures(problem, steps):
-    """Which of the discrete constraints are asked for: not those between configurations that are fixed."""
+    """Which of the discrete constraints are asked for: not those between configurations that are
+    fixed.
+    """
     system = problem.system
     wanted = np.full((steps, system.multipliers), True)
     held = 0 if system.holonomic is None else system.count(Holonomic(system.holonomic))
@@ -162,12 +221,22 @@ def inequalities(problem, f, rows, steps, when):
     found = []
     if f.bounded_velocity:
         wanted = np.broadcast_to(limited(problem), (steps, n))
-        name = lambda k, j: f"the velocity of {system.names[j]} {when(k + 0.5)}"  # noqa: E731
+
+        def name(k, j):
+            return f"the velocity of {system.names[j]} {when(k + 0.5)}"
+
         found += [rows.block(wanted, middle, name, *problem.v_bounds) for _ in samples]
     for words, g in problem.path.items():
-        size = jax.eval_shape(lambda g=g: jnp.atleast_1d(g(0.0, q, zero, jnp.zeros(problem.count), system.params))).size
-        name = lambda k, j, words=words: f"{words} {when(k + 0.5)}"  # noqa: E731
-        found += [rows.block(np.full((steps, size), True), middle, name, -np.inf, 0.0) for _ in samples]
+        size = jax.eval_shape(
+            lambda g=g: jnp.atleast_1d(g(0.0, q, zero, jnp.zeros(problem.count), system.params))
+        ).size
+
+        def name(k, j, words=words):
+            return f"{words} {when(k + 0.5)}"
+
+        found += [
+            rows.block(np.full((steps, size), True), middle, name, -np.inf, 0.0) for _ in samples
+        ]
     return found
 
 
@@ -175,4 +244,14 @@ def assemble(layout, rows, families):
     lower, upper = layout.bounds()
     row_lower, row_upper, row_place = rows.arrays()
     chart = Chart(layout.problem.system.space, layout.e)
-    return Program(tuple(families), lower, upper, row_lower, row_upper, layout.place(), row_place, rows.label, chart)
+    return Program(
+        tuple(families),
+        lower,
+        upper,
+        row_lower,
+        row_upper,
+        layout.place(),
+        row_place,
+        rows.label,
+        chart,
+    )

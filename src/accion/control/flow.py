@@ -1,7 +1,8 @@
-"""Accurate integration over short intervals, inside compiled code: extrapolation of the midpoint rule (Gragg, Bulirsch and Stoer), order 8.
+"""Accurate integration over short intervals, inside compiled code: extrapolation of the midpoint
+rule (Gragg, Bulirsch and Stoer), order 8.
 
-For the many short intervals of multiple shooting and of replay, where controls jump, a compiled rule of high order with fixed pieces is called
-for; its error is seen by taking half the pieces.
+For the many short intervals of multiple shooting and of replay, where controls jump, a compiled
+rule of high order with fixed pieces is called for; its error is seen by taking half the pieces.
 """
 
 import jax
@@ -12,9 +13,11 @@ SEQUENCE = (2, 4, 6, 8)
 
 
 def midpoints(rates, t, y, h, count):
-    """The state after h by `count` steps of the explicit midpoint rule, smoothed; its error has even powers of h only.
+    """The state after h by `count` steps of the explicit midpoint rule, smoothed; its error has
+    even powers of h only.
 
-    The first step is Euler's, the last half of one smooths: all in one loop, so that `rates` is traced once.
+    The first step is Euler's, the last half of one smooths: all in one loop, so that `rates` is
+    traced once.
     """
     d = h / count
 
@@ -39,7 +42,10 @@ def extrapolated(rates, t, y, h):
 
     def add(total, pair):
         weight, count = pair
-        return jax.tree.map(lambda a, b: a + weight * b, total, midpoints(rates, t, y, h, count)), None
+        return (
+            jax.tree.map(lambda a, b: a + weight * b, total, midpoints(rates, t, y, h, count)),
+            None,
+        )
 
     zero = jax.tree.map(jnp.zeros_like, y)
     return jax.lax.scan(add, zero, (weights, jnp.asarray(SEQUENCE)))[0]

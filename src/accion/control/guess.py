@@ -26,14 +26,21 @@ class Resampled(Protocol):
 
 
 def line(problem, steps):
-    """The straight (on a group: retracted) line between the ends, without controls; free components stay as they are at the other end."""
+    """The straight (on a group: retracted) line between the ends, without controls; free components
+    stay as they are at the other end.
+    """
     space = problem.system.space
     start, end = problem.ends
     qa, qb = (start.q, start.v) if problem.boundary == "configurations" else (start.q, None)
     x = np.asarray(space.local(start.q, end.q if problem.boundary == "velocities" else end.v))
     if problem.boundary == "velocities":
         x = np.where(end.q_fixed & start.q_fixed, x, 0.0)
-        qa = space.retract(start.q, jnp.asarray(np.where(start.q_fixed, 0.0, np.asarray(space.local(start.q, end.q)) * end.q_fixed)))
+        qa = space.retract(
+            start.q,
+            jnp.asarray(
+                np.where(start.q_fixed, 0.0, np.asarray(space.local(start.q, end.q)) * end.q_fixed)
+            ),
+        )
     q = jax.vmap(lambda s: space.retract(qa, s * jnp.asarray(x)))(jnp.linspace(0, 1, steps + 1))
     if qb is not None:  # two configurations are given at each end
         q = jax.tree.map(lambda a, *given: a.at[1].set(given[0]).at[-2].set(given[1]), q, qb, end.q)
@@ -46,12 +53,16 @@ def on_constraint(system, t, q):
     """The configurations moved to where the holonomic constraint holds."""
     if system.holonomic is None:
         return q
-    moved, _ = jax.vmap(lambda t, q: project_at(system, t, q, jnp.zeros(system.space.dim)))(jnp.asarray(t), q)
+    moved, _ = jax.vmap(lambda t, q: project_at(system, t, q, jnp.zeros(system.space.dim)))(
+        jnp.asarray(t), q
+    )
     return jax.tree.map(lambda a, b: jnp.where(jnp.isfinite(a), a, b), moved, q)
 
 
 def shaken(problem, guess, spread, rng):
-    """`guess` with smooth random waves added, of the size of its own motion times `spread`; the ends stay."""
+    """`guess` with smooth random waves added, of the size of its own motion times `spread`; the
+    ends stay.
+    """
     space = problem.system.space
     steps = len(guess.u)
     s = np.linspace(0, 1, steps + 1)[:, None]
@@ -64,7 +75,9 @@ def shaken(problem, guess, spread, rng):
 
 
 def resampled(space, t, q, u, u_times, duration, steps, t0):
-    """A `Guess` on another mesh: configurations along the retraction between their nodes, controls piecewise linear."""
+    """A `Guess` on another mesh: configurations along the retraction between their nodes, controls
+    piecewise linear.
+    """
     times = t0 + duration * np.linspace(0, 1, steps + 1)
     t = np.asarray(t)
     k = np.clip(np.searchsorted(t, times, side="right") - 1, 0, len(t) - 2)
@@ -85,10 +98,21 @@ def guess_of(problem, given, steps):
         found = given
     elif isinstance(given, Trajectory):
         t = np.asarray(given.t)
-        found = resampled(space, t, given.q, np.zeros((2, problem.count)), t[[0, -1]], float(t[-1] - t[0]), steps, float(t[0]))
+        found = resampled(
+            space,
+            t,
+            given.q,
+            np.zeros((2, problem.count)),
+            t[[0, -1]],
+            float(t[-1] - t[0]),
+            steps,
+            float(t[0]),
+        )
     elif isinstance(given, tuple | list):
         if len(given) != 2:
-            raise ValueError(f"guess must be (q, u), a Solution or a Trajectory; got a sequence of {len(given)}.")
+            raise ValueError(
+                f"guess must be (q, u), a Solution or a Trajectory; got a sequence of {len(given)}."
+            )
         found = Guess(given[0], given[1], sum(problem.durations) / 2)
     elif isinstance(given, Resampled):
         found = given.resample(steps)
@@ -98,8 +122,9 @@ def guess_of(problem, given, steps):
     lengths = {len(leaf) if leaf.ndim else 0 for leaf in jax.tree.leaves(q)}
     if lengths != {steps + 1} or u.shape != (steps, problem.count):
         raise ValueError(
-            f"guess must have {steps + 1} configurations and controls of shape ({steps}, {problem.count}): (q, u), a Solution or a Trajectory; "
-            f"got controls of shape {u.shape} and {', '.join(map(str, sorted(lengths)))} configurations."
+            f"guess must have {steps + 1} configurations and controls of shape ({steps},"
+            f" {problem.count}): (q, u), a Solution or a Trajectory; got controls of shape"
+            f" {u.shape} and {', '.join(map(str, sorted(lengths)))} configurations."
         )
     space.check(jax.tree.map(lambda leaf: leaf[0], q), "guess")
     if not all(np.all(np.isfinite(leaf)) for leaf in (*jax.tree.leaves(q), u)):
@@ -108,13 +133,27 @@ def guess_of(problem, given, steps):
 
 
 def arrays_of(space, found):
-    """(q, u) of a guess as arrays: q one for each leaf of a configuration, as on products of spaces."""
+    """(q, u) of a guess as arrays: q one for each leaf of a configuration, as on products of
+    spaces.
+    """
     leaves, frame = jax.tree.flatten(space.identity())
-    given = [found.q] if len(leaves) == 1 and not isinstance(found.q, tuple) else jax.tree.leaves(found.q)
+    given = (
+        [found.q]
+        if len(leaves) == 1 and not isinstance(found.q, tuple)
+        else jax.tree.leaves(found.q)
+    )
     try:
-        parts, u = [np.asarray(part, dtype=float) for part in given], np.asarray(found.u, dtype=float)
+        parts, u = (
+            [np.asarray(part, dtype=float) for part in given],
+            np.asarray(found.u, dtype=float),
+        )
     except (TypeError, ValueError) as error:
-        raise ValueError(f"guess must be (q, u), arrays of numbers; got q = {found.q!r} and u = {found.u!r}.") from error
+        raise ValueError(
+            f"guess must be (q, u), arrays of numbers; got q = {found.q!r} and u = {found.u!r}."
+        ) from error
     if len(parts) != len(leaves):
-        raise ValueError(f"guess must have configurations of {len(leaves)} arrays, as those of the space have; got {len(parts)}.")
+        raise ValueError(
+            f"guess must have configurations of {len(leaves)} arrays, as those of the space have;"
+            f" got {len(parts)}."
+        )
     return jax.tree.unflatten(frame, parts), u

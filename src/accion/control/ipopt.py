@@ -1,4 +1,6 @@
-"""IPOPT, for problems with inequalities and bounds: interior points, by the library's own binaries (the package ipyopt)."""
+"""IPOPT, for problems with inequalities and bounds: interior points, by the library's own binaries
+(the package ipyopt).
+"""
 
 import numpy as np
 
@@ -27,14 +29,24 @@ def load():
         import ipyopt
     except ImportError as error:
         raise ValueError(
-            "bounds, inequalities and free durations need IPOPT, and its package ipyopt is not here. It is installed with accion "
-            "where it has wheels: Linux on x86-64, Python 3.11 to 3.13. Elsewhere install the library IPOPT, then "
-            "pip install 'accion[control]'. Problems with equations only are solved without it."
+            "bounds, inequalities and free durations need IPOPT, and its package ipyopt is not"
+            " here. It is installed with accion where it has wheels: Linux on x86-64, Python 3.11"
+            " to 3.13. Elsewhere install the library IPOPT, then pip install 'accion[control]'."
+            " Problems with equations only are solved without it."
         ) from error
     return ipyopt
 
 
-def solve(program, x, lam=None, *, tolerance=1e-9, max_iterations=1000, report=lambda *_: None, options=None):
+def solve(
+    program,
+    x,
+    lam=None,
+    *,
+    tolerance=1e-9,
+    max_iterations=1000,
+    report=lambda *_: None,
+    options=None,
+):
     """The local minimum that is reached from `x`."""
     ipyopt = load()
     program, x = program.recentred(x)
@@ -73,12 +85,32 @@ def solve(program, x, lam=None, *, tolerance=1e-9, max_iterations=1000, report=l
         report(iteration, cost, off, slope)
         return True
 
-    finite = lambda a: np.clip(a, -INFINITY, INFINITY)  # noqa: E731
+    def finite(a):
+        return np.clip(a, -INFINITY, INFINITY)
+
     problem = ipyopt.Problem(
-        program.n, finite(program.lower), finite(program.upper), program.m, finite(program.row_lower), finite(program.row_upper),
-        program.jacobian_pattern, (i[low], j[low]), lambda x: value(x)[0], gradient, rows, jacobian, hessian, watch,
-        ipopt_options={"print_level": 0, "sb": "yes", "tol": tolerance, "max_iter": int(max_iterations), **(options or {})},
-    )  # fmt: skip
+        program.n,
+        finite(program.lower),
+        finite(program.upper),
+        program.m,
+        finite(program.row_lower),
+        finite(program.row_upper),
+        program.jacobian_pattern,
+        (i[low], j[low]),
+        lambda x: value(x)[0],
+        gradient,
+        rows,
+        jacobian,
+        hessian,
+        watch,
+        ipopt_options={
+            "print_level": 0,
+            "sb": "yes",
+            "tol": tolerance,
+            "max_iter": int(max_iterations),
+            **(options or {}),
+        },
+    )
     mult, lower, upper = np.zeros(program.m), np.zeros(program.n), np.zeros(program.n)
     if lam is not None:
         mult[:] = lam
@@ -90,7 +122,22 @@ def solve(program, x, lam=None, *, tolerance=1e-9, max_iterations=1000, report=l
 def found(program, x, lam, bounds, iterations, status):
     cost, g, *rest = program.slopes(x)
     point = Point(program, x, cost, g - program.row_lower, *rest)
-    off = float(np.max(np.maximum(np.maximum(program.row_lower - g, g - program.row_upper), 0.0), initial=0.0))
+    off = float(
+        np.max(
+            np.maximum(np.maximum(program.row_lower - g, g - program.row_upper), 0.0), initial=0.0
+        )
+    )
     shifted = point._replace(gradient=point.gradient - bounds[0] + bounds[1])
     message = WORDS.get(status, f"IPOPT ended with status {status}")
-    return Found(x, lam, program, point.cost, off, stationarity(shifted, lam), iterations, status in (0, 1), message, bounds)
+    return Found(
+        x,
+        lam,
+        program,
+        point.cost,
+        off,
+        stationarity(shifted, lam),
+        iterations,
+        status in (0, 1),
+        message,
+        bounds,
+    )

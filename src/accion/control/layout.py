@@ -1,4 +1,6 @@
-"""Where each unknown of a discrete control problem is in the vector x, and which values it may have."""
+"""Where each unknown of a discrete control problem is in the vector x, and which values it may
+have.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +13,10 @@ from accion.spaces import Euclidean, Torus
 
 @dataclass(frozen=True)
 class Layout:
-    """Numbers of the unknowns in x: displacements e (N + 1, dim) of the nodes, multipliers lam (N + 1, m) there, controls u (N, controls) of
-    the steps (or none, where they are eliminated), velocities v (2, dim) at the ends, and the duration T (one, where it is free)."""
+    """Numbers of the unknowns in x: displacements e (N + 1, dim) of the nodes, multipliers lam (N +
+    1, m) there, controls u (N, controls) of the steps (or none, where they are eliminated),
+    velocities v (2, dim) at the ends, and the duration T (one, where it is free).
+    """
 
     problem: Any
     steps: int
@@ -24,20 +28,34 @@ class Layout:
     size: int
 
     def bounds(self):
-        """(lower, upper) of x; a fixed unknown has both the same. On a curved space nodes are measured from the base path, so a fixed end is 0."""
+        """(lower, upper) of x; a fixed unknown has both the same.
+
+        On a curved space nodes are measured from the base path, so a fixed end is 0.
+        """
         problem, space = self.problem, self.problem.system.space
         lower, upper = np.full(self.size, -np.inf), np.full(self.size, np.inf)
         lower[self.e], upper[self.e] = problem.q_bounds
-        for block, bounds in ((self.u, problem.u_bounds), (self.v, problem.v_bounds), (self.T, problem.durations)):
+        for block, bounds in (
+            (self.u, problem.u_bounds),
+            (self.v, problem.v_bounds),
+            (self.T, problem.durations),
+        ):
             if block.size:
                 lower[block], upper[block] = bounds
-        nodes = ((0, 0), (-1, 1)) if problem.boundary == "velocities" else ((0, 0), (1, 0), (-2, 1), (-1, 1))
+        nodes = (
+            ((0, 0), (-1, 1))
+            if problem.boundary == "velocities"
+            else ((0, 0), (1, 0), (-2, 1), (-1, 1))
+        )
         for node, which in nodes:
             end = problem.ends[which]
-            # With two configurations at each end, those of the start are (q_0, q_1), those of the end (q_{N-1}, q_N).
+            # With two configurations at each end, those of the start are (q_0, q_1), those of the
+            # end (q_{N-1}, q_N).
             second = problem.boundary == "configurations" and node in (1, -1)
             q, fixed = (end.v, end.v_fixed) if second else (end.q, end.q_fixed)
-            values = np.asarray(space.local(space.identity(), q)) if space.flat else np.zeros(space.dim)
+            values = (
+                np.asarray(space.local(space.identity(), q)) if space.flat else np.zeros(space.dim)
+            )
             for side in (lower, upper):
                 side[self.e[node][fixed]] = values[fixed]
         for side in (lower, upper):
@@ -60,7 +78,9 @@ class Layout:
 
 
 def layout_of(problem, steps, controls=True):
-    """The layout for `steps` steps, with or without `controls` and multipliers among the unknowns."""
+    """The layout for `steps` steps, with or without `controls` and multipliers among the
+    unknowns.
+    """
     n = problem.system.space.dim
     m = problem.system.multipliers if controls else 0
     sizes = {
@@ -79,10 +99,14 @@ def layout_of(problem, steps, controls=True):
 
 
 def base_of(space, path):
-    """The configurations that displacements are measured from: the origin on a flat space, the path itself on another."""
+    """The configurations that displacements are measured from: the origin on a flat space, the path
+    itself on another.
+    """
     if space.flat:
         length = len(jax.tree.leaves(path)[0])
-        return jax.tree.map(lambda a: np.broadcast_to(np.asarray(a), (length, *np.shape(a))), space.identity())
+        return jax.tree.map(
+            lambda a: np.broadcast_to(np.asarray(a), (length, *np.shape(a))), space.identity()
+        )
     return jax.tree.map(np.asarray, path)
 
 
@@ -90,7 +114,11 @@ def displacements(space, q):
     """Those of the configurations `q` from the base that they make: zero on a curved space."""
     if isinstance(space, Euclidean | Torus):
         return np.asarray(q)
-    return np.asarray(local_all(space, base_of(space, q), q)) if space.flat else np.zeros((len(jax.tree.leaves(q)[0]), space.dim))
+    return (
+        np.asarray(local_all(space, base_of(space, q), q))
+        if space.flat
+        else np.zeros((len(jax.tree.leaves(q)[0]), space.dim))
+    )
 
 
 local_all = jax.jit(lambda space, base, q: jax.vmap(space.local)(base, q), static_argnums=0)

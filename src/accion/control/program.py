@@ -2,8 +2,9 @@
 
     minimise  sum of the costs of all elements,   lower <= x <= upper,   row_lower <= sum of their rows <= row_upper
 
-Each element sees a few entries of x and adds to a few rows. All elements of a family are one function, traced once, whatever their
-number: derivatives are those of a function of a few variables, put in their places.
+Each element sees a few entries of x and adds to a few rows. All elements of a family are one
+function, traced once, whatever their number: derivatives are those of a function of a few
+variables, put in their places.
 """
 
 from collections.abc import Callable
@@ -20,15 +21,18 @@ from accion.engines.auto import small_map
 from accion.spaces import Euclidean, Torus
 
 retract_all = jax.jit(lambda space, base, e: jax.vmap(space.retract)(base, e), static_argnums=0)
-SIZES = (1, 64, 256)  # of the pieces that elements are evaluated in: few, so that problems of all lengths share what is compiled
+# of the pieces that elements are evaluated in: few, so that problems of all lengths share what is
+# compiled
+SIZES = (1, 64, 256)
 
 
 @lru_cache(maxsize=256)
 def compiled(f, frame):
-    """(values, slopes, all) of elements f: functions of ((numbers of args,), (data, x)), the last of ((numbers, weight), (data, x, lam)), the
-    second argument with an axis of elements.
+    """(values, slopes, all) of elements f: functions of ((numbers of args,), (data, x)), the last
+    of ((numbers, weight), (data, x, lam)), the second argument with an axis of elements.
 
-    values: (cost, rows); slopes: those and their derivatives (nv,), (nr, nv); all: those and the second derivatives of weight cost + lam.rows.
+    values: (cost, rows); slopes: those and their derivatives (nv,), (nr, nv); all: those and the
+    second derivatives of weight cost + lam.rows.
     """
 
     def element(numbers, data, x):
@@ -47,7 +51,8 @@ def compiled(f, frame):
             cost, rows = element(numbers, data, x)
             return weight * cost + lam @ rows
 
-        # Column by column in a loop: a third of the operations to compile, and faster than all columns at once.
+        # Column by column in a loop: a third of the operations to compile, and faster than all
+        # columns at once.
         bend = jax.lax.map(lambda e: jax.jvp(jax.grad(lagrangian), (x,), (e,))[1], jnp.eye(len(x)))
         return *slopes(numbers, data, x), bend
 
@@ -63,10 +68,12 @@ VALUES, SLOPES, ALL = range(3)
 
 @dataclass(frozen=True)
 class Family:
-    """Elements f(args, data_k, x[columns_k]) -> (cost, rows): `columns` (K, nv) and `rows` (K, nr) say where they belong, -1 nowhere.
+    """Elements f(args, data_k, x[columns_k]) -> (cost, rows): `columns` (K, nv) and `rows` (K, nr)
+    say where they belong, -1 nowhere.
 
-    `f` is compared by value and compiled in; `args` (one for all) and `data` (with leading axis K) are pytrees of numbers. Elements between `nodes`
-    (K, w) of a path see (configurations of `base` there, data_k): unknowns are displacements from them.
+    `f` is compared by value and compiled in; `args` (one for all) and `data` (with leading axis K)
+    are pytrees of numbers. Elements between `nodes` (K, w) of a path see (configurations of `base`
+    there, data_k): unknowns are displacements from them.
     """
 
     f: Callable[..., Any]
@@ -80,14 +87,22 @@ class Family:
     def data_at(self, i):
         """What the elements `i` are given besides unknowns."""
         own = jax.tree.map(lambda a: np.asarray(a)[i], self.data)
-        return own if self.nodes is None else (tuple(jax.tree.map(lambda a, k=k: a[k], self.base) for k in self.nodes[i].T), own)
+        return (
+            own
+            if self.nodes is None
+            else (tuple(jax.tree.map(lambda a, k=k: a[k], self.base) for k in self.nodes[i].T), own)
+        )
 
     @cached_property
     def pieces(self):
-        """For some elements at a time, the last repeated to fill the last piece: their columns, rows and data; and the numbers of `args`."""
+        """For some elements at a time, the last repeated to fill the last piece: their columns,
+        rows and data; and the numbers of `args`.
+        """
         count = len(self.columns)
         size = next((size for size in SIZES if count <= size), SIZES[-1])
-        chosen = [np.minimum(np.arange(first, first + size), count - 1) for first in range(0, count, size)]
+        chosen = [
+            np.minimum(np.arange(first, first + size), count - 1) for first in range(0, count, size)
+        ]
         data = [jax.device_put(self.data_at(i)) for i in chosen]
         numbers, frame = jax.tree.flatten(self.args)
         parts = [(self.columns[i], self.rows[i], d) for i, d in zip(chosen, data, strict=True)]
@@ -98,28 +113,40 @@ class Family:
         functions, numbers, parts = self.pieces
         fixed = (numbers,) if lam is None else (numbers, np.float64(weight))
         wide = None if lam is None else np.append(lam, 0.0)
-        found = [functions[what](fixed, (data, x[columns], *(() if wide is None else (wide[rows],)))) for columns, rows, data in parts]
+        found = [
+            functions[what](fixed, (data, x[columns], *(() if wide is None else (wide[rows],))))
+            for columns, rows, data in parts
+        ]
         if len(found) == 1:
             return [np.asarray(a)[: len(self.columns)] for a in found[0]]
-        return [np.concatenate([np.asarray(a) for a in pieces])[: len(self.columns)] for pieces in zip(*found, strict=True)]
+        return [
+            np.concatenate([np.asarray(a) for a in pieces])[: len(self.columns)]
+            for pieces in zip(*found, strict=True)
+        ]
 
 
 class Chart(NamedTuple):
-    """Unknowns that are displacements of the nodes of a path on a space: their numbers `e`, shape (nodes, dim)."""
+    """Unknowns that are displacements of the nodes of a path on a space: their numbers `e`, shape
+    (nodes, dim).
+    """
 
     space: Any
     e: np.ndarray
 
     @property
     def curved(self):
-        """Whether it is good near its base only: on a flat space the base is the origin, for good."""
+        """Whether it is good near its base only: on a flat space the base is the origin, for
+        good.
+        """
         return not self.space.flat
 
 
 @dataclass(frozen=True)
 class Program:
-    """The problem. `place` and `row_place` order unknowns and rows in time, so that neighbours are near each other in a matrix;
-    `row_label(j)` names a row, with its time; `chart` says which unknowns are displacements."""
+    """The problem. `place` and `row_place` order unknowns and rows in time, so that neighbours are
+    near each other in a matrix; `row_label(j)` names a row, with its time; `chart` says which
+    unknowns are displacements.
+    """
 
     families: tuple[Family, ...]
     lower: np.ndarray
@@ -153,7 +180,11 @@ class Program:
         """The same problem with other data; what is known of its pattern is kept."""
         moved = replace(self, families=families)
         moved.__dict__.update(
-            {name: self.__dict__[name] for name in ("jacobian_pattern", "hessian_pattern", "fixed", "still", "band") if name in self.__dict__}
+            {
+                name: self.__dict__[name]
+                for name in ("jacobian_pattern", "hessian_pattern", "fixed", "still", "band")
+                if name in self.__dict__
+            }
         )
         return moved
 
@@ -165,10 +196,16 @@ class Program:
     def configurations(self, x):
         """The configurations at the nodes."""
         space, e = self.chart
-        return x[e] if isinstance(space, Euclidean | Torus) else jax.tree.map(np.asarray, retract_all(space, self.base, x[e]))
+        return (
+            x[e]
+            if isinstance(space, Euclidean | Torus)
+            else jax.tree.map(np.asarray, retract_all(space, self.base, x[e]))
+        )
 
     def recentred(self, x):
-        """(program, x): the same point, on a curved space with its nodes as the base of the charts."""
+        """(program, x): the same point, on a curved space with its nodes as the base of the
+        charts.
+        """
         if self.chart is None or not self.chart.curved:
             return self, x
         base, moved = self.configurations(x), x.copy()
@@ -203,17 +240,27 @@ class Program:
     @cached_property
     def jacobian_pattern(self):
         """(row, column) of each derivative of a row, in the order in which `slopes` gives them."""
-        pairs = [(np.repeat(F.rows, F.columns.shape[1], axis=1).ravel(), np.tile(F.columns, (1, F.rows.shape[1])).ravel()) for F in self.moving]
+        pairs = [
+            (
+                np.repeat(F.rows, F.columns.shape[1], axis=1).ravel(),
+                np.tile(F.columns, (1, F.rows.shape[1])).ravel(),
+            )
+            for F in self.moving
+        ]
         rows, columns = (np.concatenate(part) for part in zip(*pairs, strict=True))
         return rows[rows >= 0], columns[rows >= 0]
 
     @cached_property
     def hessian_pattern(self):
-        """(row, column) of each second derivative, all of them, in the order in which `all` gives them."""
+        """(row, column) of each second derivative, all of them, in the order in which `all` gives
+        them.
+        """
         pairs = []
         for F in self.moving:
             n = F.columns.shape[1]
-            pairs.append((np.repeat(F.columns, n, axis=1).ravel(), np.tile(F.columns, (1, n)).ravel()))
+            pairs.append(
+                (np.repeat(F.columns, n, axis=1).ravel(), np.tile(F.columns, (1, n)).ravel())
+            )
         return tuple(np.concatenate(part) for part in zip(*pairs, strict=True))
 
     def added(self, family, rows):
@@ -231,7 +278,9 @@ class Program:
         return cost, g
 
     def slopes(self, x):
-        """(cost, rows, gradient of the cost, derivatives of the rows as entries of `jacobian_pattern`, size of the terms of the gradient)."""
+        """(cost, rows, gradient of the cost, derivatives of the rows as entries of
+        `jacobian_pattern`, size of the terms of the gradient).
+        """
         return self.total([F.evaluate(SLOPES, x) for F in self.moving])
 
     def total(self, parts):
@@ -245,9 +294,13 @@ class Program:
         return cost, g, gradient, np.concatenate(entries), terms
 
     def all(self, x, weight, lam):
-        """What `slopes` gives, and the second derivatives of weight * cost + lam.rows as entries of `hessian_pattern`."""
+        """What `slopes` gives, and the second derivatives of weight * cost + lam.rows as entries of
+        `hessian_pattern`.
+        """
         parts = [F.evaluate(ALL, x, weight, lam) for F in self.moving]
-        return *self.total([part[:4] for part in parts]), np.concatenate([part[4].ravel() for part in parts])
+        return *self.total([part[:4] for part in parts]), np.concatenate(
+            [part[4].ravel() for part in parts]
+        )
 
     def hessian(self, x, weight, lam):
         """The second derivatives of weight * cost + lam.rows, as entries of `hessian_pattern`."""

@@ -1,4 +1,6 @@
-"""Numbers of the rows of a program, given out block by block, with their bounds, places in time and names."""
+"""Numbers of the rows of a program, given out block by block, with their bounds, places in time and
+names.
+"""
 
 import numpy as np
 
@@ -8,7 +10,9 @@ class Rows:
         self.lower, self.upper, self.place, self.names, self.count = [], [], [], [], 0
 
     def block(self, wanted, place, name, lower=0.0, upper=0.0):
-        """Numbers for a block of rows, shape of `wanted` (places, rows at each), -1 where one is not wanted; `name(k, j)` names them."""
+        """Numbers for a block of rows, shape of `wanted` (places, rows at each), -1 where one is
+        not wanted; `name(k, j)` names them.
+        """
         wanted = np.asarray(wanted, dtype=bool)
         numbers = np.full(wanted.shape, -1)
         numbers[wanted] = self.count + np.arange(np.count_nonzero(wanted))

@@ -1,8 +1,9 @@
 """Sequential quadratic programming with a filter, for problems whose constraints are equations.
 
-Each iteration solves the linear system of Newton's method for the stationary point of cost + lam.rows, and goes along it as far as either the
-cost or the violation becomes less and no earlier pair of them is dominated (Waechter and Biegler 2006). Searching on the norm of the residual
-instead stalls far from the solution: both must be allowed to grow on the way, not together.
+Each iteration solves the linear system of Newton's method for the stationary point of cost +
+lam.rows, and goes along it as far as either the cost or the violation becomes less and no earlier
+pair of them is dominated (Waechter and Biegler 2006). Searching on the norm of the residual instead
+stalls far from the solution: both must be allowed to grow on the way, not together.
 """
 
 from typing import Any, NamedTuple
@@ -17,14 +18,17 @@ FIRST_SHIFT, LEAST_SHIFT, LARGEST_SHIFT = 1e-4, 1e-12, 1e12  # of the Hessian
 
 
 class Found(NamedTuple):
-    """Where a solver ended: unknowns, multipliers of the rows, how far off it is and why it ended, in words."""
+    """Where a solver ended: unknowns, multipliers of the rows, how far off it is and why it ended,
+    in words.
+    """
 
     x: np.ndarray
     lam: np.ndarray
     program: Any  # the program whose chart x belongs to
     cost: float
     violation: float  # the largest of a row
-    stationarity: float  # the largest derivative of cost + lam.rows, relative to the size of its terms
+    # the largest derivative of cost + lam.rows, relative to the size of its terms
+    stationarity: float
     iterations: int
     success: bool
     message: str
@@ -62,12 +66,16 @@ def times_transposed(program, J, lam):
 
 
 def stationarity(point, lam):
-    """The largest entry of d(cost + lam.rows)/dx over free unknowns, against the size of the terms that cancel in it."""
+    """The largest entry of d(cost + lam.rows)/dx over free unknowns, against the size of the terms
+    that cancel in it.
+    """
     rows, columns = point.program.jacobian_pattern
     r = point.gradient + times_transposed(point.program, point.J, lam)
     size = point.terms + np.bincount(columns, np.abs(point.J * lam[rows]), point.program.n)
     free = ~point.program.fixed
-    return float(np.max(np.abs(r[free]), initial=0.0) / (1e-300 + max(np.max(size[free], initial=0.0), 1e-8)))
+    return float(
+        np.max(np.abs(r[free]), initial=0.0) / (1e-300 + max(np.max(size[free], initial=0.0), 1e-8))
+    )
 
 
 def solve(program, x, lam=None, *, tolerance=1e-9, max_iterations=200, report=lambda *_: None):
@@ -76,7 +84,13 @@ def solve(program, x, lam=None, *, tolerance=1e-9, max_iterations=200, report=la
     start = look(program, np.where(program.fixed, program.lower, x), np.zeros(program.m))
     point = start._replace(H=None)
     if not (np.isfinite(point.cost) and np.all(np.isfinite(point.rows))):
-        return ended(point, np.zeros(program.m), 0, False, "the cost or a constraint is not finite at the first guess")
+        return ended(
+            point,
+            np.zeros(program.m),
+            0,
+            False,
+            "the cost or a constraint is not finite at the first guess",
+        )
     ones = np.zeros(len(program.hessian_pattern[0]))
     if lam is None and np.any(point.gradient[~program.fixed]):
         lam = first_multipliers(band, point, ones)
@@ -91,7 +105,13 @@ def solve(program, x, lam=None, *, tolerance=1e-9, max_iterations=200, report=la
             return ended(*polished(band, point, lam), iteration, True, "a local minimum was found")
         step = newton_step(band, point, lam, shift, calm)
         if step is None:
-            return ended(point, lam, iteration, False, "no step leads downhill along the constraints, which may depend on each other")
+            return ended(
+                point,
+                lam,
+                iteration,
+                False,
+                "no step leads downhill along the constraints, which may depend on each other",
+            )
         dx, new, shift, factors = step
         moved = search(point, dx, lam, new, factors, filter_, calm)
         if moved is None:
@@ -100,31 +120,51 @@ def solve(program, x, lam=None, *, tolerance=1e-9, max_iterations=200, report=la
             filter_.append((point.violation, point.cost))
             moved = restore(band, point, ones, filter_)
             if moved is None:
-                return ended(point, lam, iteration, False, "no point nearby satisfies the constraints better")
+                return ended(
+                    point, lam, iteration, False, "no point nearby satisfies the constraints better"
+                )
             point, calm = moved, False
             lam = first_multipliers(band, point, ones)
             continue
         point, part = moved
         calm = shift == 0.0 and part == 1.0
         lam = lam + part * (new - lam)
-    return ended(point, lam, max_iterations, False, f"no minimum was found in {max_iterations} iterations")
+    return ended(
+        point, lam, max_iterations, False, f"no minimum was found in {max_iterations} iterations"
+    )
 
 
 def ended(point, lam, iterations, success, message):
     off = float(np.max(np.abs(point.rows), initial=0.0))
-    return Found(point.x, lam, point.program, point.cost, off, stationarity(point, lam), iterations, success, message)
+    return Found(
+        point.x,
+        lam,
+        point.program,
+        point.cost,
+        off,
+        stationarity(point, lam),
+        iterations,
+        success,
+        message,
+    )
 
 
 def polished(band, point, lam):
-    """(point, lam) after one more full step, where the rows that are left would be seen in the cost; as they were where it is not better."""
+    """(point, lam) after one more full step, where the rows that are left would be seen in the
+    cost; as they were where it is not better.
+    """
     if abs(float(lam @ point.rows)) <= UNSEEN * abs(point.cost):
         return point, lam
-    factors = band.factor(point.program.hessian(point.x, 1.0, lam) if point.H is None else point.H, point.J)
+    factors = band.factor(
+        point.program.hessian(point.x, 1.0, lam) if point.H is None else point.H, point.J
+    )
     if factors is None:
         return point, lam
     dx, new = factors.solve(-point.gradient, -point.rows)
     moved = look(point.program, point.x + dx, new)
-    better = moved.violation < point.violation and stationarity(moved, new) <= max(stationarity(point, lam), 1e-12)
+    better = moved.violation < point.violation and stationarity(moved, new) <= max(
+        stationarity(point, lam), 1e-12
+    )
     return (moved, new) if better else (point, lam)
 
 
@@ -132,11 +172,17 @@ def first_multipliers(band, point, ones):
     """The multipliers that make the stationarity least in the mean."""
     factors = band.factor(ones, point.J, 1.0, 1e-10)
     lam = factors.solve(-point.gradient, np.zeros(band.m))[1]
-    return lam if np.max(np.abs(lam), initial=0.0) < 1e6 * (1 + np.max(np.abs(point.gradient))) else np.zeros(band.m)
+    return (
+        lam
+        if np.max(np.abs(lam), initial=0.0) < 1e6 * (1 + np.max(np.abs(point.gradient)))
+        else np.zeros(band.m)
+    )
 
 
 def newton_step(band, point, lam, last, calm):
-    """(dx, lam, shift, factors): the Newton step, the Hessian shifted by as much as makes it lead to a minimum on the constraints."""
+    """(dx, lam, shift, factors): the Newton step, the Hessian shifted by as much as makes it lead
+    to a minimum on the constraints.
+    """
     program = point.program
     H = program.hessian(point.x, 1.0, lam) if point.H is None else point.H
     shift, gamma = 0.0, 0.0
@@ -144,7 +190,8 @@ def newton_step(band, point, lam, last, calm):
         factors = band.factor(H, point.J, shift, gamma)
         if factors is None:
             gamma = 1e-10
-        elif factors.even == (band.m % 2 == 0):  # a minimum has as many negative eigenvalues as rows
+        # a minimum has as many negative eigenvalues as rows
+        elif factors.even == (band.m % 2 == 0):
             dx, new = factors.solve(-point.gradient, -point.rows)
             if np.all(np.isfinite(dx)) and (calm or convex(band, factors, point)):
                 return dx, new, shift, factors
@@ -156,14 +203,18 @@ def newton_step(band, point, lam, last, calm):
 
 
 def convex(band, factors, point):
-    """Whether the cost bends upwards along the constraints: (r, K^-1 r) > 0 for what Newton's step sees, and for two vectors taken by chance.
+    """Whether the cost bends upwards along the constraints: (r, K^-1 r) > 0 for what Newton's step
+    sees, and for two vectors taken by chance.
 
-    An odd number of directions that bend downwards is seen by the determinant; this sees pairs of them, where they matter most.
+    An odd number of directions that bend downwards is seen by the determinant; this sees pairs of
+    them, where they matter most.
     """
     r, none = np.stack([-point.gradient, *band.probes], axis=1), np.zeros((band.m, 3))
     for _ in range(2):
         t, _ = factors.solve(r, none)
-        if np.any(np.sum(r * t, axis=0) < -1e-9 * np.linalg.norm(r, axis=0) * np.linalg.norm(t, axis=0)):
+        if np.any(
+            np.sum(r * t, axis=0) < -1e-9 * np.linalg.norm(r, axis=0) * np.linalg.norm(t, axis=0)
+        ):
             return False
         r = t
     return True
@@ -174,7 +225,9 @@ def acceptable(cost, violation, filter_):
 
 
 def search(point, dx, lam, new, factors, filter_, calm):
-    """(point, part): where the step leads, as much of it as the filter accepts; None where nothing is accepted."""
+    """(point, part): where the step leads, as much of it as the filter accepts; None where nothing
+    is accepted.
+    """
     slope, here = float(point.gradient @ dx), point.violation
     noise = 10 * np.finfo(float).eps * max(1.0, abs(point.cost))
     part = 1.0
@@ -183,7 +236,9 @@ def search(point, dx, lam, new, factors, filter_, calm):
         downhill = slope < 0 and part * (-slope) ** 2.3 > here**1.1 and here <= 1e-8 * filter_[0][0]
 
         def good(cost, off, downhill=downhill, part=part):
-            if not (np.isfinite(cost) and np.isfinite(off) and acceptable(cost - noise, off, filter_)):
+            if not (
+                np.isfinite(cost) and np.isfinite(off) and acceptable(cost - noise, off, filter_)
+            ):
                 return False
             if downhill:
                 return cost <= point.cost + ARMIJO * part * slope + noise
@@ -191,9 +246,14 @@ def search(point, dx, lam, new, factors, filter_, calm):
 
         trial, there = point.x + part * dx, lam + part * (new - lam)
         for attempt in range(2):
-            # After a full step the next one is mostly good too, and then its derivatives are needed: they are computed at once.
+            # After a full step the next one is mostly good too, and then its derivatives are
+            # needed: they are computed at once.
             moved = look(point.program, trial, there) if calm and part == 1.0 else None
-            cost, g = point.program.values(trial) if moved is None else (moved.cost, moved.rows + point.program.row_lower)
+            cost, g = (
+                point.program.values(trial)
+                if moved is None
+                else (moved.cost, moved.rows + point.program.row_lower)
+            )
             rows = g - point.program.row_lower
             off = float(np.sum(np.abs(rows)))
             if good(cost, off):
@@ -209,12 +269,16 @@ def search(point, dx, lam, new, factors, filter_, calm):
 
 
 def restore(band, point, ones, filter_):
-    """A point with less violation that the filter accepts, by least changes; None where there is none nearby."""
+    """A point with less violation that the filter accepts, by least changes; None where there is
+    none nearby.
+    """
     for _ in range(50):
         factors = band.factor(ones, point.J, 1.0, 0.0) or band.factor(ones, point.J, 1.0, 1e-10)
         if factors is None:
             return None
-        moved = shorter(point, factors.solve(np.zeros(band.n), -point.rows)[0], 0.0, np.zeros(band.m))
+        moved = shorter(
+            point, factors.solve(np.zeros(band.n), -point.rows)[0], 0.0, np.zeros(band.m)
+        )
         if moved is None:
             return None
         point = moved
@@ -224,7 +288,9 @@ def restore(band, point, ones, filter_):
 
 
 def feasible(program, x, *, tolerance=1e-11, max_iterations=50):
-    """The point nearest to `x`, step by step, at which all rows are satisfied; where there are as many rows as free unknowns, Newton's method."""
+    """The point nearest to `x`, step by step, at which all rows are satisfied; where there are as
+    many rows as free unknowns, Newton's method.
+    """
     band = program.band
     point = look(program, np.where(program.fixed, program.lower, x))
     none = np.zeros(len(program.hessian_pattern[0]))
@@ -232,26 +298,50 @@ def feasible(program, x, *, tolerance=1e-11, max_iterations=50):
     for iteration in range(max_iterations):
         off = float(np.max(np.abs(point.rows), initial=0.0))
         size = 1.0 + float(np.max(np.abs(point.x)))
-        if (off <= tolerance * size and off >= 0.5 * last) or off == 0.0:  # as far as rounding lets it
+        # as far as rounding lets it
+        if (off <= tolerance * size and off >= 0.5 * last) or off == 0.0:
             return ended(point, lam, iteration, True, "the equations are satisfied")
         factors = band.factor(none, point.J, 1.0)
         if factors is None or not np.isfinite(off):
-            return ended(point, lam, iteration, False, "the equations are singular" if factors is None else "they are not finite at the guess")
+            return ended(
+                point,
+                lam,
+                iteration,
+                False,
+                (
+                    "the equations are singular"
+                    if factors is None
+                    else "they are not finite at the guess"
+                ),
+            )
         last = off
         moved = shorter(point, factors.solve(np.zeros(band.n), -point.rows)[0], tolerance * size)
         if moved is None:
-            return ended(point, lam, iteration, off <= tolerance * size, "no step makes them smaller")
+            return ended(
+                point, lam, iteration, off <= tolerance * size, "no step makes them smaller"
+            )
         point = moved
     off = float(np.max(np.abs(point.rows), initial=0.0))
-    return ended(point, lam, max_iterations, off <= tolerance * size, f"no solution was found in {max_iterations} iterations")
+    return ended(
+        point,
+        lam,
+        max_iterations,
+        off <= tolerance * size,
+        f"no solution was found in {max_iterations} iterations",
+    )
 
 
 def shorter(point, dx, small, lam=None):
-    """Where the largest part of the step leads with which the rows do not grow; None where there is none."""
+    """Where the largest part of the step leads with which the rows do not grow; None where there is
+    none.
+    """
     part = 1.0
     while part > 1e-4:
         moved = look(point.program, point.x + part * dx, lam)._replace(H=None)
-        if np.isfinite(moved.violation) and (moved.violation <= (1 - 0.1 * part) * point.violation or np.max(np.abs(moved.rows)) <= small):
+        if np.isfinite(moved.violation) and (
+            moved.violation <= (1 - 0.1 * part) * point.violation
+            or np.max(np.abs(moved.rows)) <= small
+        ):
             return moved
         part /= 2
     return None

@@ -1,7 +1,9 @@
-"""The second-order vakonomic formulation: the controls are eliminated (004 sections 7.1 and 8.5, signs and cross terms corrected).
+"""The second-order vakonomic formulation: the controls are eliminated (004 sections 7.1 and 8.5,
+signs and cross terms corrected).
 
-With R_k = D2 Ld(q_{k-1}, q_k) + Fd^+ + D1 Ld(q_k, q_{k+1}) + Fd^-, which is -h (d/dt dL/dv - dL/dq - F) to second order, the control at
-node k is what the actuated components lack and the others are constraints on three configurations:
+With R_k = D2 Ld(q_{k-1}, q_k) + Fd^+ + D1 Ld(q_k, q_{k+1}) + Fd^-, which is -h (d/dt dL/dv - dL/dq
+- F) to second order, the control at node k is what the actuated components lack and the others are
+constraints on three configurations:
 
     h B u_k = -R_k        u_k = -(B^T B)^-1 B^T R_k / h,        Phi_k = N^T R_k = 0,   N^T B = 0
     minimise  sum_k h C(t_k, q_k, v_k, u_k),    v_k = (q_{k+1} - q_{k-1}) / 2h
@@ -28,7 +30,9 @@ from accion.pullback import variation
 
 @dataclass(frozen=True)
 class Eliminated:
-    """The controls and constraints that a momentum balance R leaves: constant B, as tuples so that it is compared by value."""
+    """The controls and constraints that a momentum balance R leaves: constant B, as tuples so that
+    it is compared by value.
+    """
 
     inverse: tuple[tuple[float, ...], ...]  # (B^T B)^-1 B^T
     rest: tuple[tuple[float, ...], ...]  # N^T
@@ -44,23 +48,40 @@ def elimination(problem):
     """How to eliminate the controls of `problem`, or a ValueError where they cannot be."""
     system = problem.system
     if system.constraint is not None:
-        raise ValueError('the vakonomic formulation does not support constrained systems; try formulation="direct".')
+        raise ValueError(
+            "the vakonomic formulation does not support constrained systems; try"
+            ' formulation="direct".'
+        )
     if problem.free_time:
-        raise ValueError('the vakonomic formulation does not support a free duration; try formulation="direct".')
+        raise ValueError(
+            'the vakonomic formulation does not support a free duration; try formulation="direct".'
+        )
     if problem.path or np.any(limited(problem)):
-        raise ValueError('the vakonomic formulation does not support path constraints and velocity bounds; try formulation="direct".')
+        raise ValueError(
+            "the vakonomic formulation does not support path constraints and velocity bounds; try"
+            ' formulation="direct".'
+        )
     if not isinstance(problem.B, Selected):
         raise ValueError(
-            'the vakonomic formulation needs actuated=[...], controls that act on coordinates (004 section 7.1); try formulation="direct".'
+            "the vakonomic formulation needs actuated=[...], controls that act on coordinates (004"
+            ' section 7.1); try formulation="direct".'
         )
     B = np.asarray(problem.B(0.0, None, None))
-    tuples = lambda A: tuple(map(tuple, A.tolist()))  # noqa: E731
-    return Eliminated(tuples(np.linalg.pinv(B)), tuples(null_space(B.T).T if B.shape[1] < B.shape[0] else np.zeros((0, B.shape[0]))))
+
+    def tuples(A):
+        return tuple(map(tuple, A.tolist()))
+
+    return Eliminated(
+        tuples(np.linalg.pinv(B)),
+        tuples(null_space(B.T).T if B.shape[1] < B.shape[0] else np.zeros((0, B.shape[0]))),
+    )
 
 
 @dataclass(frozen=True)
 class Window:
-    """What three configurations in a row add: the cost and the constraint Phi at the middle one; and u, where it has bounds."""
+    """What three configurations in a row add: the cost and the constraint Phi at the middle one;
+    and u, where it has bounds.
+    """
 
     method: Any
     cost: Callable[..., Any]
@@ -75,7 +96,10 @@ class Window:
         t = t0 + k * h
         q0, q1, q2 = (space.retract(b, e) for b, e in zip(base, parts(x, n, n, n), strict=False))
         x0, x1 = space.local(q0, q1), space.local(q1, q2)
-        R = variation(system, self.method, t - h, h, q0, x0)[1] + variation(system, self.method, t, h, q1, x1)[0]
+        R = (
+            variation(system, self.method, t - h, h, q0, x0)[1]
+            + variation(system, self.method, t, h, q1, x1)[0]
+        )
         u = self.eliminated.u(R, h)
         cost = h * self.cost(t, q1, (x0 + x1) / (2 * h), u, system.params)
         return cost, jnp.concatenate([self.eliminated.Phi(R), *([u] if self.bounded else [])])
@@ -83,7 +107,9 @@ class Window:
 
 @dataclass(frozen=True)
 class HalfWindow:
-    """What an end adds: its momenta dL/dv(q, v) and the one step there, the end node counting half."""
+    """What an end adds: its momenta dL/dv(q, v) and the one step there, the end node counting
+    half.
+    """
 
     method: Any
     cost: Callable[..., Any]
@@ -112,26 +138,45 @@ class HalfWindow:
 
 
 def transcribe(problem, method, steps, q):
-    """The vakonomic formulation, displacements measured from the configurations `q` at the steps + 1 nodes."""
+    """The vakonomic formulation, displacements measured from the configurations `q` at the steps +
+    1 nodes.
+    """
     layout, rows = layout_of(problem, steps, controls=False), Rows()
     system = problem.system
     free = system.space.dim - problem.count
     ends = problem.boundary == "velocities"
     bounded = bool(np.any(np.isfinite(problem.u_bounds)))
-    when = lambda k: f"at t = {problem.t0 + k * problem.longest / steps:.4g}"  # noqa: E731
+
+    def when(k):
+        return f"at t = {problem.t0 + k * problem.longest / steps:.4g}"
+
     nodes = np.arange(steps + 1)
     inner = np.full((steps + 1, 1), True)
     inner[[0, -1]] = ends
     wanted = [
-        rows.block(np.broadcast_to(inner, (steps + 1, free)), nodes + 0.3, lambda k, j: f"the unactuated equation {j} of {system.name} {when(k)}")
+        rows.block(
+            np.broadcast_to(inner, (steps + 1, free)),
+            nodes + 0.3,
+            lambda k, j: f"the unactuated equation {j} of {system.name} {when(k)}",
+        )
     ]
     if bounded:
         limits = np.broadcast_to(inner, (steps + 1, problem.count))
-        wanted.append(rows.block(limits, nodes + 0.4, lambda k, j: f"{problem.controls[j]} {when(k)}", *problem.u_bounds))
+        wanted.append(
+            rows.block(
+                limits,
+                nodes + 0.4,
+                lambda k, j: f"{problem.controls[j]} {when(k)}",
+                *problem.u_bounds,
+            )
+        )
     numbers = np.concatenate(wanted, axis=1)
     base, families = base_of(system.space, q), []
     for (f, args, data, at), v, own in zip(
-        families_of(problem, method, steps, bounded), (None, 0, 1), (numbers[1:-1], numbers[:1], numbers[-1:]), strict=False
+        families_of(problem, method, steps, bounded),
+        (None, 0, 1),
+        (numbers[1:-1], numbers[:1], numbers[-1:]),
+        strict=False,
     ):
         columns = layout.e[at].reshape(len(at), -1)
         columns = columns if v is None else np.append(columns, layout.v[[v]], axis=1)
@@ -140,28 +185,54 @@ def transcribe(problem, method, steps, q):
 
 
 def families_of(problem, method, steps, bounded):
-    """The windows around the inner nodes and, where velocities are given, the two at the ends, without their places: (f, args, data, nodes)."""
+    """The windows around the inner nodes and, where velocities are given, the two at the ends,
+    without their places: (f, args, data, nodes).
+    """
     args = (problem.system, np.float64(problem.t0), np.float64(problem.longest), np.float64(steps))
     eliminated, k = elimination(problem), np.arange(steps + 1)
-    found: list[Any] = [(Window(method, problem.cost, eliminated, bounded), args, k[1:-1].astype(float), np.stack([k[:-2], k[1:-1], k[2:]], axis=1))]
+    found: list[Any] = [
+        (
+            Window(method, problem.cost, eliminated, bounded),
+            args,
+            k[1:-1].astype(float),
+            np.stack([k[:-2], k[1:-1], k[2:]], axis=1),
+        )
+    ]
     if problem.boundary == "velocities":
         for late, nodes in ((False, k[None, :2]), (True, k[None, -2:])):
-            found.append((HalfWindow(method, problem.cost, problem.terminal, eliminated, bounded, late), args, (), nodes))
+            found.append(
+                (
+                    HalfWindow(method, problem.cost, problem.terminal, eliminated, bounded, late),
+                    args,
+                    (),
+                    nodes,
+                )
+            )
     return found
 
 
 def controls_of(problem, method, q, v):
-    """The controls at the nodes: shape (N + 1, controls), or (N - 1, controls) where the ends are two configurations each."""
+    """The controls at the nodes: shape (N + 1, controls), or (N - 1, controls) where the ends are
+    two configurations each.
+    """
     n, steps = problem.system.space.dim, len(jax.tree.leaves(q)[0]) - 1
     inner, *ends = families_of(problem, method, steps, True)
 
     def controls(element, x):
         f, args, data, nodes = element
-        columns, rows = np.tile(np.arange(len(x)), (len(nodes), 1)), np.zeros((len(nodes), 1), dtype=int)
-        return Family(f, args, data, columns, rows, nodes, q).evaluate(VALUES, x)[1][:, -problem.count :]
+        columns, rows = (
+            np.tile(np.arange(len(x)), (len(nodes), 1)),
+            np.zeros((len(nodes), 1), dtype=int),
+        )
+        return Family(f, args, data, columns, rows, nodes, q).evaluate(VALUES, x)[1][
+            :, -problem.count :
+        ]
 
     found = [controls(inner, np.zeros(3 * n))]
     if ends:
-        first, last = (controls(end, np.append(np.zeros(2 * n), velocity)) for end, velocity in zip(ends, v, strict=True))
+        first, last = (
+            controls(end, np.append(np.zeros(2 * n), velocity))
+            for end, velocity in zip(ends, v, strict=True)
+        )
         found = [first, *found, last]
     return np.concatenate(found)

@@ -1,7 +1,8 @@
 """Which engine runs a function, and the programs that were made.
 
-Native where nothing is traced, llvmlite is installed, and the program is small; else XLA. A program is kept for functions of the same
-structure (pytrees, shapes, functions inside a system), as `jax.jit` keeps its own.
+Native where nothing is traced, llvmlite is installed, and the program is small; else XLA. A program
+is kept for functions of the same structure (pytrees, shapes, functions inside a system), as
+`jax.jit` keeps its own.
 """
 
 from collections import OrderedDict
@@ -15,7 +16,8 @@ import numpy as np
 from jax.core import Tracer
 
 ENGINES = ("auto", "native", "xla")
-LARGEST = 512  # numbers that a native program is given; beyond, there are too many values at once for LLVM
+# numbers that a native program is given; beyond, there are too many values at once for LLVM
+LARGEST = 512
 KEPT = 256  # programs
 STRICT = False  # whether an error of the native engine itself is raised, or XLA serves
 
@@ -28,13 +30,18 @@ def check_engine(engine):
     if engine not in ENGINES:
         raise ValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}; got {engine!r}.")
     if engine == "native" and not AVAILABLE:
-        raise ValueError("engine='native' needs llvmlite, which is not installed: pip install llvmlite, or engine='xla'.")
+        raise ValueError(
+            "engine='native' needs llvmlite, which is not installed: pip install llvmlite, or"
+            " engine='xla'."
+        )
 
 
 def signature(args):
     """What a program is kept by: structure, shapes and types, not numbers."""
     leaves, tree = jax.tree.flatten(args)
-    return tree, tuple((aval.shape, aval.dtype.char, aval.weak_type) for aval in map(jax.typeof, leaves))
+    return tree, tuple(
+        (aval.shape, aval.dtype.char, aval.weak_type) for aval in map(jax.typeof, leaves)
+    )
 
 
 def size(args):
@@ -44,7 +51,8 @@ def size(args):
 def native(make, name, f, *examples, engine="auto") -> Any:
     """The native program `make(f, *examples)`, kept under `name`, or None where XLA must serve.
 
-    `make` is `compiled` or `folded`; `name` tells apart functions that take arguments of the same structure, and is all that is compared of `f`.
+    `make` is `compiled` or `folded`; `name` tells apart functions that take arguments of the same
+    structure, and is all that is compared of `f`.
     """
     if engine == "xla" or not AVAILABLE:
         return None
@@ -67,7 +75,8 @@ def native(make, name, f, *examples, engine="auto") -> Any:
             except Traced:
                 return None
             except Exception as error:
-                # An error of the user's function is raised once more by XLA. One of this engine shall not be in the way of a result; tests see it.
+                # An error of the user's function is raised once more by XLA. One of this engine
+                # shall not be in the way of a result; tests see it.
                 if STRICT or engine == "native":
                     raise
                 found = f"what raises {type(error).__name__}: {error}"
@@ -88,12 +97,15 @@ def callable_of(name, f, *examples, engine="auto"):
 
 
 def small_jit(f):
-    """`jax.jit` for functions of a few numbers: native where nothing is traced and the program is small."""
+    """`jax.jit` for functions of a few numbers: native where nothing is traced and the program is
+    small.
+    """
     compiled = jax.jit(f)
 
     @wraps(f)
     def call(*args):
-        # Not by `compiled`: a system may hold what is traced where JAX keeps it to compare with later ones.
+        # Not by `compiled`: a system may hold what is traced where JAX keeps it to compare with
+        # later ones.
         if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(args)):
             return f(*args)
         program = native("compiled", f, f, *args)
@@ -103,7 +115,8 @@ def small_jit(f):
 
 
 def small_map(f):
-    """The function (constants, rows) that is `f(constants, row)` for each row, along a new first axis of its results.
+    """The function (constants, rows) that is `f(constants, row)` for each row, along a new first
+    axis of its results.
 
     Native, one row after the other, where it serves; else all rows at once by XLA.
     """
@@ -116,7 +129,13 @@ def small_map(f):
         if not len(leaves[0]):
             return together(constants, rows)
         row = jax.tree.map(lambda a: np.asarray(a)[0], rows)
-        program = native("folded", f, lambda constants, _, row: ((), f(constants, row)), constants, (), row)
-        return together(constants, rows) if program is None else program(constants, (), rows, len(leaves[0]))[1]
+        program = native(
+            "folded", f, lambda constants, _, row: ((), f(constants, row)), constants, (), row
+        )
+        return (
+            together(constants, rows)
+            if program is None
+            else program(constants, (), rows, len(leaves[0]))[1]
+        )
 
     return call

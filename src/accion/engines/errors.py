@@ -6,4 +6,6 @@ class Unsupported(Exception):
 
 
 class Traced(Exception):
-    """A function that closes over what JAX traces just now: there are no numbers to compile, and nothing to remember."""
+    """A function that closes over what JAX traces just now: there are no numbers to compile, and
+    nothing to remember.
+    """

@@ -1,9 +1,11 @@
-"""Programs over single numbers: each entry of each array is a value; loops and branches are nested regions.
+"""Programs over single numbers: each entry of each array is a value; loops and branches are nested
+regions.
 
-Values are simplified and shared while they are made: constants are folded, terms with a factor of zero vanish (so that derivatives are
-as sparse as they are on paper), equal terms are computed once, and a term that does not change in a loop is computed before it.
-A constant zero times anything, or divided by anything, is zero here, infinity and NaN included: derivatives are full of such terms, and where they
-would be NaN the function itself is not finite, which is looked at.
+Values are simplified and shared while they are made: constants are folded, terms with a factor of
+zero vanish (so that derivatives are as sparse as they are on paper), equal terms are computed once,
+and a term that does not change in a loop is computed before it. A constant zero times anything, or
+divided by anything, is zero here, infinity and NaN included: derivatives are full of such terms,
+and where they would be NaN the function itself is not finite, which is looked at.
 """
 
 import math
@@ -17,7 +19,8 @@ from accion.engines.kinds import BOOLEAN, FLOAT, INTEGER
 
 
 class Value:
-    """One number: the operation and the values that it is computed from, and the region that computes it.
+    """One number: the operation and the values that it is computed from, and the region that
+    computes it.
 
     `lo` and `hi` are the bounds of an integer, None where they are not known.
     """
@@ -34,7 +37,10 @@ class Value:
 
 
 class Region:
-    """Values, loops and branches in the order of their computation. `role`: top, header (test of a loop), body or branch."""
+    """Values, loops and branches in the order of their computation.
+
+    `role`: top, header (test of a loop), body or branch.
+    """
 
     def __init__(self, parent, role):
         self.parent, self.role, self.items, self.known = parent, role, [], {}
@@ -82,21 +88,57 @@ def round_away(a):
 
 
 UNARY = {
-    "neg": lambda a: -a, "abs": abs, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos, "tan": np.tan, "exp": np.exp, "log": np.log,
-    "floor": np.floor, "ceil": np.ceil, "round": np.rint, "round_away": round_away,
-    "tanh": np.tanh, "sinh": np.sinh, "cosh": np.cosh, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
-    "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "log1p": np.log1p, "expm1": np.expm1, "cbrt": np.cbrt,
-    "erf": lambda a: math.erf(a), "erfc": lambda a: math.erfc(a), "exp2": np.exp2,
-}  # fmt: skip
+    "neg": lambda a: -a,
+    "abs": abs,
+    "sqrt": np.sqrt,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "exp": np.exp,
+    "log": np.log,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round": np.rint,
+    "round_away": round_away,
+    "tanh": np.tanh,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "log1p": np.log1p,
+    "expm1": np.expm1,
+    "cbrt": np.cbrt,
+    "erf": lambda a: math.erf(a),
+    "erfc": lambda a: math.erfc(a),
+    "exp2": np.exp2,
+}
 BINARY = {
-    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b, "rem": np.fmod,
-    "pow": np.power, "atan2": np.arctan2, "max": np.maximum, "min": np.minimum,
-    "and": lambda a, b: a & b, "or": lambda a, b: a | b, "xor": lambda a, b: a ^ b,
-}  # fmt: skip
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+    "rem": np.fmod,
+    "pow": np.power,
+    "atan2": np.arctan2,
+    "max": np.maximum,
+    "min": np.minimum,
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
+}
 COMPARE = {
-    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b, "above_or_nan": lambda a, b: not a <= b,
-}  # fmt: skip
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+    "above_or_nan": lambda a, b: not a <= b,
+}
 COMMUTES = {"add", "mul", "max", "min", "and", "or", "xor", "eq", "ne"}
 
 
@@ -115,7 +157,13 @@ class Graph:
         return Value(op, args, kind, region, self.count, lo, hi)
 
     def constant(self, number, kind):
-        number = float(number) if kind == FLOAT else bool(number) if kind == BOOLEAN else (int(number) + 2**63) % 2**64 - 2**63
+        number = (
+            float(number)
+            if kind == FLOAT
+            else bool(number)
+            if kind == BOOLEAN
+            else (int(number) + 2**63) % 2**64 - 2**63
+        )
         key = (kind, struct.pack("d", number) if kind == FLOAT else number)
         if key not in self.constants:
             bounds = (number, number) if kind == INTEGER else (None, None)
@@ -123,7 +171,9 @@ class Graph:
         return self.constants[key]
 
     def home(self, args):
-        """(the outermost region in which the value is computed no more often than here, the depth of its arguments)."""
+        """(the outermost region in which the value is computed no more often than here, the depth
+        of its arguments).
+        """
         depth = max((a.region.depth for a in args), default=0)
         region = self.current
         while True:
@@ -155,7 +205,9 @@ class Graph:
         return found
 
     def store(self, buffer, slot, value):
-        self.current.items.append(self.fresh("store", (buffer, slot, value), value.kind, self.current))
+        self.current.items.append(
+            self.fresh("store", (buffer, slot, value), value.kind, self.current)
+        )
 
     def argument(self, name):
         """An integer argument of the whole program."""
@@ -168,7 +220,9 @@ class Graph:
     def unary(self, op, a):
         if a.is_constant:
             with np.errstate(all="ignore"):
-                return self.constant(UNARY[op](np.float64(a.args[0]) if a.kind == FLOAT else a.args[0]), a.kind)
+                return self.constant(
+                    UNARY[op](np.float64(a.args[0]) if a.kind == FLOAT else a.args[0]), a.kind
+                )
         if op == "neg" and a.op == "neg":
             return a.args[0]
         if op == "abs" and a.op in ("abs", "sqrt", "exp"):
@@ -187,7 +241,9 @@ class Graph:
         elif op in ("and", "or", "xor"):
             found = None
         else:
-            found = self.simple_sum(op, a, b) if op in ("add", "sub") else self.simple_product(op, a, b)
+            found = (
+                self.simple_sum(op, a, b) if op in ("add", "sub") else self.simple_product(op, a, b)
+            )
         return self.value(op, (a, b), a.kind) if found is None else found
 
     def folded(self, op, a, b):
@@ -209,12 +265,15 @@ class Graph:
         return None
 
     def simple_sum(self, op, a, b):
-        zero = lambda x: x.is_constant and x.args[0] == 0  # noqa: E731
+        def zero(x):
+            return x.is_constant and x.args[0] == 0
+
         if zero(b):
             return a
         if zero(a):
             if op == "sub" and a.kind == FLOAT:
-                return self.value(op, (a, b), FLOAT)  # 0 - 0 is 0, and -0 is not, on which side of a cut a function is
+                # 0 - 0 is 0, and -0 is not, on which side of a cut a function is
+                return self.value(op, (a, b), FLOAT)
             return b if op == "add" else self.unary("neg", b)
         if b.op == "neg":
             return self.binary("sub" if op == "add" else "add", a, b.args[0])
@@ -276,7 +335,8 @@ class Graph:
     def compare(self, op, a, b):
         if a.is_constant and b.is_constant:
             return self.constant(COMPARE[op](a.args[0], b.args[0]), BOOLEAN)
-        if a.kind == BOOLEAN and op not in ("eq", "ne"):  # False < True; the truth values of LLVM have a sign
+        # False < True; the truth values of LLVM have a sign
+        if a.kind == BOOLEAN and op not in ("eq", "ne"):
             a, b = (b, a) if op in ("gt", "ge") else (a, b)
             return self.binary("and" if op in ("lt", "gt") else "or", self.negation(a), b)
         if a.kind == INTEGER and None not in (a.lo, a.hi, b.lo, b.hi):
@@ -313,7 +373,9 @@ class Graph:
             return a
         if a.is_constant and math.isfinite(a.args[0]):
             number = a.args[0]
-            return self.constant(min(max(int(number), -(2**63)), 2**63 - 1) if kind == INTEGER else number, kind)
+            return self.constant(
+                min(max(int(number), -(2**63)), 2**63 - 1) if kind == INTEGER else number, kind
+            )
         if kind == BOOLEAN:
             return self.compare("ne", a, self.constant(0, a.kind))
         found = self.value(f"{a.kind}_to_{kind}", (a,), kind)
@@ -339,7 +401,9 @@ class Graph:
         """The integer i, put between two numbers."""
         if i.lo is not None and i.hi is not None and i.lo >= lo and i.hi <= hi:
             return i
-        found = self.binary("min", self.binary("max", i, self.constant(lo, INTEGER)), self.constant(hi, INTEGER))
+        found = self.binary(
+            "min", self.binary("max", i, self.constant(lo, INTEGER)), self.constant(hi, INTEGER)
+        )
         if not found.is_constant:
             found.lo = lo if i.lo is None else min(max(lo, i.lo), hi)
             found.hi = hi if i.hi is None else max(min(hi, i.hi), lo)
@@ -353,7 +417,9 @@ class Graph:
         header = Region(outer, "header")
         self.count += 1
         made = Loop(self.count, list(starts), [], header, None, None)
-        made.carried = [self.fresh("carried", (made, i), v.kind, header) for i, v in enumerate(starts)]
+        made.carried = [
+            self.fresh("carried", (made, i), v.kind, header) for i, v in enumerate(starts)
+        ]
         self.current = header
         made.test = test(made.carried)
         made.body = self.current = Region(header, "body")
@@ -365,7 +431,9 @@ class Graph:
         return results
 
     def branch(self, index, branches):
-        """The values of the branch, a function without arguments, that the integer `index` names; the last one beyond them."""
+        """The values of the branch, a function without arguments, that the integer `index` names;
+        the last one beyond them.
+        """
         if index.is_constant:
             return branches[min(max(index.args[0], 0), len(branches) - 1)]()
         outer, regions, outcomes = self.current, [], []
@@ -377,7 +445,9 @@ class Graph:
         self.count += 1
         made = Branches(self.count, index, regions, outcomes)
         outer.items.append(made)
-        made.results = [self.fresh("result", (made, i), v.kind, outer) for i, v in enumerate(outcomes[0])]
+        made.results = [
+            self.fresh("result", (made, i), v.kind, outer) for i, v in enumerate(outcomes[0])
+        ]
         outer.items.extend(made.results)
         return made.results
 

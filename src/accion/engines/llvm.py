@@ -1,6 +1,7 @@
 """From a graph to machine code: LLVM's intermediate language as text, compiled by llvmlite.
 
-LLVM's own passes over the text are left out: they take as long as code generation and gain nothing on graphs that are simplified already.
+LLVM's own passes over the text are left out: they take as long as code generation and gain nothing
+on graphs that are simplified already.
 """
 
 import ctypes
@@ -15,29 +16,94 @@ from accion.engines.graph import Branches, DenseSolve, Graph, Loop, Value
 from accion.engines.solver import elimination
 
 TYPES = {"f": "double", "i": "i64", "b": "i1"}
-INTRINSICS = {"sqrt": "sqrt", "sin": "sin", "cos": "cos", "exp": "exp", "log": "log", "floor": "floor", "ceil": "ceil",
-              "round": "roundeven", "round_away": "round", "exp2": "exp2", "pow": "pow"}  # fmt: skip
-LIBRARY = {"tan", "tanh", "sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "log1p", "expm1", "cbrt", "erf", "erfc",
-           "atan2"}  # fmt: skip
-PERHAPS = {"fmod", "floor", "ceil", "round", "roundeven"}  # and of those that some processors do themselves
-FROM_LIBRARY = {"sin", "cos", "exp", "log", "exp2", "pow"}  # LLVM's own names of functions that it calls there
-FLOATS = {"add": "fadd contract", "sub": "fsub contract", "mul": "fmul contract", "div": "fdiv", "rem": "frem"}
-INTEGERS = {"add": "add", "sub": "sub", "mul": "mul", "div": "sdiv", "rem": "srem", "and": "and", "or": "or", "xor": "xor"}
-FLOAT_TESTS = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "above_or_nan": "ugt"}
+INTRINSICS = {
+    "sqrt": "sqrt",
+    "sin": "sin",
+    "cos": "cos",
+    "exp": "exp",
+    "log": "log",
+    "floor": "floor",
+    "ceil": "ceil",
+    "round": "roundeven",
+    "round_away": "round",
+    "exp2": "exp2",
+    "pow": "pow",
+}
+LIBRARY = {
+    "tan",
+    "tanh",
+    "sinh",
+    "cosh",
+    "asin",
+    "acos",
+    "atan",
+    "asinh",
+    "acosh",
+    "atanh",
+    "log1p",
+    "expm1",
+    "cbrt",
+    "erf",
+    "erfc",
+    "atan2",
+}
+# and of those that some processors do themselves
+PERHAPS = {"fmod", "floor", "ceil", "round", "roundeven"}
+# LLVM's own names of functions that it calls there
+FROM_LIBRARY = {"sin", "cos", "exp", "log", "exp2", "pow"}
+FLOATS = {
+    "add": "fadd contract",
+    "sub": "fsub contract",
+    "mul": "fmul contract",
+    "div": "fdiv",
+    "rem": "frem",
+}
+INTEGERS = {
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "div": "sdiv",
+    "rem": "srem",
+    "and": "and",
+    "or": "or",
+    "xor": "xor",
+}
+FLOAT_TESTS = {
+    "eq": "oeq",
+    "ne": "une",
+    "lt": "olt",
+    "le": "ole",
+    "gt": "ogt",
+    "ge": "oge",
+    "above_or_nan": "ugt",
+}
 INTEGER_TESTS = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge"}
 CONVERSIONS = {"i_to_f": "sitofp", "b_to_f": "uitofp", "b_to_i": "zext"}
 
 
 class Function:
-    """The text of one function; `buffers` are pointers to 64-bit numbers, `integers` further arguments."""
+    """The text of one function; `buffers` are pointers to 64-bit numbers, `integers` further
+    arguments.
+    """
 
     def __init__(self, graph: Graph, name, buffers, integers=()):
         self.declarations, self.solvers = {}, set()
         self.lines, self.spaces, self.label, self.names, self.temporaries = [], [], "entry", {}, 0
         self.live = living(graph)
         self.region(graph.top)
-        args = ", ".join([*[f"ptr noalias %{b}" for b in buffers], *[f"i64 %{i}" for i in integers]])
-        self.text = "\n".join([f"define void @{name}({args}) {{", "entry:", *self.spaces, *self.lines, "ret void", "}"])
+        args = ", ".join(
+            [*[f"ptr noalias %{b}" for b in buffers], *[f"i64 %{i}" for i in integers]]
+        )
+        self.text = "\n".join(
+            [
+                f"define void @{name}({args}) {{",
+                "entry:",
+                *self.spaces,
+                *self.lines,
+                "ret void",
+                "}",
+            ]
+        )
 
     # ------------------------------------------------------------------ text
 
@@ -70,7 +136,12 @@ class Function:
     # ------------------------------------------------------------------ items
 
     def region(self, region):
-        emit = {Value: self.value, Loop: self.loop, Branches: self.branches, DenseSolve: self.dense_solve}
+        emit = {
+            Value: self.value,
+            Loop: self.loop,
+            Branches: self.branches,
+            DenseSolve: self.dense_solve,
+        }
         for item in region.items:
             if item.id in self.live:
                 emit[type(item)](item)
@@ -95,7 +166,9 @@ class Function:
     def operation(self, op, args, kind):
         t, r, of = TYPES[kind], [self.reference(a) for a in args], args[0].kind
         if op in ("max", "min"):
-            return self.function(f"llvm.{op}imum.f64" if kind == "f" else f"llvm.s{op}.i64", kind, args)
+            return self.function(
+                f"llvm.{op}imum.f64" if kind == "f" else f"llvm.s{op}.i64", kind, args
+            )
         if op in FLOATS and kind == "f":
             return f"{FLOATS[op]} {t} {r[0]}, {r[1]}"
         if op in INTEGERS and kind != "f":
@@ -134,7 +207,9 @@ class Function:
     def load(self, v):
         """Truth values are kept as integers."""
         at = self.place(*v.args)
-        self.names[v.id] = self.temporary(f"load {'i64' if v.kind == 'b' else TYPES[v.kind]}, ptr {at}, align 8")
+        self.names[v.id] = self.temporary(
+            f"load {'i64' if v.kind == 'b' else TYPES[v.kind]}, ptr {at}, align 8"
+        )
         if v.kind == "b":
             self.names[v.id] = self.temporary(f"trunc i64 {self.names[v.id]} to i1")
 
@@ -157,8 +232,9 @@ class Function:
         self.start(f"body{k}")
         self.region(loop.body)
         phis = [
-            f"{self.names[loop.carried[i].id]} = phi {TYPES[loop.carried[i].kind]} [{self.reference(loop.starts[i])}, %{before}], "
-            f"[{self.reference(loop.ends[i])}, %{self.label}]"
+            f"{self.names[loop.carried[i].id]} = phi {TYPES[loop.carried[i].kind]}"
+            f" [{self.reference(loop.starts[i])}, %{before}], [{self.reference(loop.ends[i])},"
+            f" %{self.label}]"
             for i in live
         ]
         self.lines[spot:spot] = phis
@@ -168,7 +244,9 @@ class Function:
     def branches(self, made):
         k, last = made.id, len(made.regions) - 1
         cases = " ".join(f"i64 {j}, label %case{k}_{j}" for j in range(last))
-        self.lines.append(f"switch i64 {self.reference(made.index)}, label %case{k}_{last} [{cases}]")
+        self.lines.append(
+            f"switch i64 {self.reference(made.index)}, label %case{k}_{last} [{cases}]"
+        )
         tails = []
         for j, region in enumerate(made.regions):
             self.start(f"case{k}_{j}")
@@ -179,7 +257,10 @@ class Function:
         for i, v in enumerate(made.results):
             if v.id in self.live:
                 self.names[v.id] = f"%v{v.id}"
-                pairs = ", ".join(f"[{self.reference(o[i])}, %{t}]" for o, t in zip(made.outcomes, tails, strict=True))
+                pairs = ", ".join(
+                    f"[{self.reference(o[i])}, %{t}]"
+                    for o, t in zip(made.outcomes, tails, strict=True)
+                )
                 self.lines.append(f"%v{v.id} = phi {TYPES[v.kind]} {pairs}")
 
     def dense_solve(self, made):
@@ -258,7 +339,8 @@ def program(graph: Graph, buffers, integers=()):
 
 @cache
 def library():
-    """The functions of the C library that a program may call, told to LLVM by their addresses; their names.
+    """The functions of the C library that a program may call, told to LLVM by their addresses;
+    their names.
 
     LLVM ends the process for a function that it does not find.
     """
@@ -282,7 +364,11 @@ class Machine:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
         target = binding.Target.from_default_triple()
-        machine = target.create_target_machine(opt=2, cpu=binding.get_host_cpu_name(), features=binding.get_host_cpu_features().flatten())
+        machine = target.create_target_machine(
+            opt=2,
+            cpu=binding.get_host_cpu_name(),
+            features=binding.get_host_cpu_features().flatten(),
+        )
         module = binding.parse_assembly(text)
         module.verify()
         self.engine = binding.create_mcjit_compiler(module, machine)

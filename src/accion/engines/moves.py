@@ -1,4 +1,6 @@
-"""Primitives that move entries about: slices, gathers, scatters, with indices that are constants or values."""
+"""Primitives that move entries about: slices, gathers, scatters, with indices that are constants or
+values.
+"""
 
 from functools import reduce
 
@@ -14,7 +16,9 @@ def constant_index(i):
 
 
 def look_up(g, a, index):
-    """a[index], the indices being integer values within range: a chain of selections where they are not constants."""
+    """a[index], the indices being integer values within range: a chain of selections where they are
+    not constants.
+    """
     for axis, i in enumerate(index):
         if not isinstance(i, int):
             if i.is_constant:
@@ -33,7 +37,10 @@ def put(g, a, index, value, combine):
     """a[index] = value, or combined with what is there; nothing where the index is out of range."""
     spans = []
     for i, size in zip(index, a.shape, strict=True):
-        low, high = (0 if i.lo is None else max(0, i.lo)), (size - 1 if i.hi is None else min(size - 1, i.hi))
+        low, high = (
+            (0 if i.lo is None else max(0, i.lo)),
+            (size - 1 if i.hi is None else min(size - 1, i.hi)),
+        )
         spans.append(range(low, high + 1))
     for where in np.ndindex(*[len(s) for s in spans]):
         at = tuple(s[k] for s, k in zip(spans, where, strict=True))
@@ -44,7 +51,10 @@ def put(g, a, index, value, combine):
 
 def broadcast(g, equation, x):
     shape, dims = equation.params["shape"], equation.params["broadcast_dimensions"]
-    return np.broadcast_to(x[0].reshape([x[0].shape[dims.index(i)] if i in dims else 1 for i in range(len(shape))]), shape)
+    return np.broadcast_to(
+        x[0].reshape([x[0].shape[dims.index(i)] if i in dims else 1 for i in range(len(shape))]),
+        shape,
+    )
 
 
 def reshape(g, equation, x):
@@ -58,7 +68,9 @@ def transpose(g, equation, x):
 def static_slice(g, equation, x):
     P = equation.params
     steps = P["strides"] or (1,) * x[0].ndim
-    return x[0][tuple(slice(*s) for s in zip(P["start_indices"], P["limit_indices"], steps, strict=True))]
+    return x[0][
+        tuple(slice(*s) for s in zip(P["start_indices"], P["limit_indices"], steps, strict=True))
+    ]
 
 
 def concatenate(g, equation, x):
@@ -80,7 +92,9 @@ def reverse(g, equation, x):
 def iota(g, equation, x):
     shape, axis = equation.params["shape"], equation.params["dimension"]
     kind = kind_of(equation.params["dtype"])
-    numbers = np.broadcast_to(np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))]), shape)
+    numbers = np.broadcast_to(
+        np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))]), shape
+    )
     return of_shape(shape, [g.constant(i, kind) for i in numbers.ravel().tolist()])
 
 
@@ -105,7 +119,9 @@ def dynamic_slice(g, equation, x):
     starts = [g.clamp(i[()], 0, n - m) for i, n, m in zip(x[1:], a.shape, sizes, strict=True)]
     values = []
     for offset in np.ndindex(*sizes):
-        index = tuple(g.binary("add", s, g.constant(k, INTEGER)) for s, k in zip(starts, offset, strict=True))
+        index = tuple(
+            g.binary("add", s, g.constant(k, INTEGER)) for s, k in zip(starts, offset, strict=True)
+        )
         values.append(look_up(g, a, index))
     return of_shape(sizes, values)
 
@@ -114,7 +130,9 @@ def dynamic_update_slice(g, equation, x):
     a, new = np.array(x[0], object), x[1]
     starts = [g.clamp(i[()], 0, n - m) for i, n, m in zip(x[2:], a.shape, new.shape, strict=True)]
     for offset in np.ndindex(new.shape):
-        index = tuple(g.binary("add", s, g.constant(k, INTEGER)) for s, k in zip(starts, offset, strict=True))
+        index = tuple(
+            g.binary("add", s, g.constant(k, INTEGER)) for s, k in zip(starts, offset, strict=True)
+        )
         put(g, a, index, new[offset], None)
     return a
 
@@ -124,7 +142,11 @@ def gather(g, equation, x):
     d, sizes, shape = P["dimension_numbers"], P["slice_sizes"], equation.outvars[0].aval.shape
     fill = "FILL" in str(P["mode"])
     filling = P.get("fill_value")
-    within = [i for i in range(a.ndim) if i not in d.collapsed_slice_dims and i not in d.operand_batching_dims]
+    within = [
+        i
+        for i in range(a.ndim)
+        if i not in d.collapsed_slice_dims and i not in d.operand_batching_dims
+    ]
     values = []
     for o in np.ndindex(*shape):
         batch = tuple(o[i] for i in range(len(o)) if i not in d.offset_dims)
@@ -154,11 +176,21 @@ def filler(g, kind, given):
 def scatter(g, equation, x):
     (a, indices, updates), P = x, equation.params
     d, name = P["dimension_numbers"], equation.primitive.name.replace("_", "-")
-    combine = {"scatter": None, "scatter-add": "add", "scatter-mul": "mul", "scatter-min": "min", "scatter-max": "max"}[name]
+    combine = {
+        "scatter": None,
+        "scatter-add": "add",
+        "scatter-mul": "mul",
+        "scatter-min": "min",
+        "scatter-max": "max",
+    }[name]
     if name == "scatter" and P["update_jaxpr"] is not None:
         raise Unsupported("a scatter with a function of its own")
     clip = "CLIP" in str(P["mode"])
-    within = [i for i in range(a.ndim) if i not in d.inserted_window_dims and i not in d.operand_batching_dims]
+    within = [
+        i
+        for i in range(a.ndim)
+        if i not in d.inserted_window_dims and i not in d.operand_batching_dims
+    ]
     window = {axis: updates.shape[j] for axis, j in zip(within, d.update_window_dims, strict=True)}
     result = np.array(a, object)
     for u in np.ndindex(updates.shape):
@@ -186,22 +218,47 @@ def scatter(g, equation, x):
 
 
 RULES = {
-    "broadcast_in_dim": broadcast, "reshape": reshape, "squeeze": reshape, "expand_dims": reshape, "transpose": transpose,
-    "slice": static_slice, "concatenate": concatenate, "stack": stack, "tile": tile, "rev": reverse, "iota": iota, "pad": pad,
+    "broadcast_in_dim": broadcast,
+    "reshape": reshape,
+    "squeeze": reshape,
+    "expand_dims": reshape,
+    "transpose": transpose,
+    "slice": static_slice,
+    "concatenate": concatenate,
+    "stack": stack,
+    "tile": tile,
+    "rev": reverse,
+    "iota": iota,
+    "pad": pad,
     "dynamic_slice": dynamic_slice,
-    "dynamic_update_slice": dynamic_update_slice, "gather": gather, "scatter": scatter, "scatter-add": scatter, "scatter_add": scatter,
-    "scatter-mul": scatter, "scatter_mul": scatter, "scatter-min": scatter, "scatter-max": scatter, "scatter_min": scatter,
+    "dynamic_update_slice": dynamic_update_slice,
+    "gather": gather,
+    "scatter": scatter,
+    "scatter-add": scatter,
+    "scatter_add": scatter,
+    "scatter-mul": scatter,
+    "scatter_mul": scatter,
+    "scatter-min": scatter,
+    "scatter-max": scatter,
+    "scatter_min": scatter,
     "scatter_max": scatter,
-}  # fmt: skip
+}
 
 
 def split(equation, x):
-    return np.split(x[0], np.cumsum([int(k) for k in equation.params["sizes"]])[:-1], axis=equation.params["axis"])
+    return np.split(
+        x[0],
+        np.cumsum([int(k) for k in equation.params["sizes"]])[:-1],
+        axis=equation.params["axis"],
+    )
 
 
 def unstack(equation, x):
     rows = np.moveaxis(x[0], equation.params["axis"], 0)
-    return [of_shape(rows.shape[1:], rows[i].ravel().tolist() if rows.ndim > 1 else [rows[i]]) for i in range(len(rows))]
+    return [
+        of_shape(rows.shape[1:], rows[i].ravel().tolist() if rows.ndim > 1 else [rows[i]])
+        for i in range(len(rows))
+    ]
 
 
 SEVERAL = {"split": split, "unstack": unstack}

@@ -3,7 +3,8 @@
     compiled(f, *examples)               f as machine code, for arguments of the shapes of the examples
     folded(f, constants, carry, row)     (carry, x) -> (carry, y) folded over rows, as jax.lax.scan does, with rows in memory
 
-Both trace `f` once. What cannot be translated, or is too large to compile soon, raises `Unsupported`.
+Both trace `f` once. What cannot be translated, or is too large to compile soon, raises
+`Unsupported`.
 """
 
 from typing import Any
@@ -20,7 +21,8 @@ from accion.engines.graph import Graph
 from accion.engines.interpreter import Interpreter
 from accion.engines.kinds import INTEGER, kind_of
 
-MOST = 20_000  # lines of LLVM's language; beyond, its time grows faster than the program (half a second for 4000)
+# lines of LLVM's language; beyond, its time grows faster than the program (half a second for 4000)
+MOST = 20_000
 
 
 def slots(avals):
@@ -29,7 +31,12 @@ def slots(avals):
 
 def packed(leaves, avals):
     """The numbers of arrays of these types one after the other, 64 bits each."""
-    return np.concatenate([np.zeros(0), *(np.ravel(bits(leaf, aval)) for leaf, aval in zip(leaves, avals, strict=True))])
+    return np.concatenate(
+        [
+            np.zeros(0),
+            *(np.ravel(bits(leaf, aval)) for leaf, aval in zip(leaves, avals, strict=True)),
+        ]
+    )
 
 
 def bits(leaf, aval):
@@ -44,7 +51,9 @@ def unpacked(buffer, avals, rows=None):
     arrays, first = [], 0
     for aval, size in zip(avals, slots(avals), strict=True):
         part = np.ascontiguousarray(buffer[:, first : first + size])
-        part = part if np.dtype(aval.dtype) == np.float64 else part.view(np.int64).astype(aval.dtype)
+        part = (
+            part if np.dtype(aval.dtype) == np.float64 else part.view(np.int64).astype(aval.dtype)
+        )
         arrays.append(part.reshape(aval.shape if rows is None else (rows, *aval.shape)))
         first += size
     return arrays
@@ -64,7 +73,9 @@ def loaded(graph, buffer, avals, base=None):
 
 
 def entries_of(jaxpr):
-    """How many entries a jaxpr computes, those of the jaxprs inside it once: a quick bound, before each is looked at."""
+    """How many entries a jaxpr computes, those of the jaxprs inside it once: a quick bound, before
+    each is looked at.
+    """
     total = 0
     for equation in jaxpr.eqns:
         total += sum(slots([v.aval for v in equation.outvars]))
@@ -97,7 +108,11 @@ def compiled(f, *examples):
     results = Interpreter(graph, 4 * MOST).call(closed, loaded(graph, "inputs", closed.in_avals))
     for i, value in enumerate(entries(results)):
         graph.store("outputs", i, value)
-    code, avals, tree = machine(graph, ("inputs", "outputs"), ()), closed.out_avals, jax.tree.structure(shape)
+    code, avals, tree = (
+        machine(graph, ("inputs", "outputs"), ()),
+        closed.out_avals,
+        jax.tree.structure(shape),
+    )
     size = sum(slots(avals))
 
     def call(*args):
@@ -109,26 +124,37 @@ def compiled(f, *examples):
 
 
 def folded(f, constants, carry, row):
-    """The function (constants, carry, rows, count) -> (carry, ys) that folds `f(constants, carry, x) -> (carry, y)` over rows.
+    """The function (constants, carry, rows, count) -> (carry, ys) that folds `f(constants, carry,
+    x) -> (carry, y)` over rows.
 
-    `row` is one example of x; `rows` has the axis of the rows in front. Constants are numbers that the program is given each time.
+    `row` is one example of x; `rows` has the axis of the rows in front. Constants are numbers that
+    the program is given each time.
     """
     closed, shape = traced(f, constants, carry, row)
     n_constants, n_carry = len(jax.tree.leaves(constants)), len(jax.tree.leaves(carry))
-    avals, state_avals = closed.in_avals[:n_constants], closed.in_avals[n_constants : n_constants + n_carry]
+    avals, state_avals = (
+        closed.in_avals[:n_constants],
+        closed.in_avals[n_constants : n_constants + n_carry],
+    )
     row_avals = closed.in_avals[n_constants + n_carry :]
     out_state, out_avals = closed.out_avals[:n_carry], closed.out_avals[n_carry:]
     if [(a.shape, a.dtype) for a in out_state] != [(a.shape, a.dtype) for a in state_avals]:
         raise TypeError("what is carried must keep its shapes and types")
     graph = Graph()
     interpreter, shapes = Interpreter(graph, 4 * MOST), [a.shape for a in state_avals]
-    count, zero, one = graph.argument("count"), graph.constant(0, INTEGER), graph.constant(1, INTEGER)
+    count, zero, one = (
+        graph.argument("count"),
+        graph.constant(0, INTEGER),
+        graph.constant(1, INTEGER),
+    )
     fixed, start = loaded(graph, "constants", avals), loaded(graph, "state", state_avals)
 
     def turn(values):
         j, state = values[0], unpack(values[1:], shapes)
         base = graph.binary("mul", j, graph.constant(sum(slots(row_avals)), INTEGER))
-        results = interpreter.call(closed, [*fixed, *state, *loaded(graph, "rows", row_avals, base)])
+        results = interpreter.call(
+            closed, [*fixed, *state, *loaded(graph, "rows", row_avals, base)]
+        )
         written = graph.binary("mul", j, graph.constant(sum(slots(out_avals)), INTEGER))
         for i, value in enumerate(entries(results[n_carry:])):
             graph.store("outputs", graph.binary("add", written, graph.constant(i, INTEGER)), value)
@@ -142,7 +168,10 @@ def folded(f, constants, carry, row):
     width = sum(slots(out_avals))
 
     def call(constants, carry, rows, count):
-        state, given = packed(jax.tree.leaves(carry), state_avals), packed(jax.tree.leaves(constants), avals)
+        state, given = (
+            packed(jax.tree.leaves(carry), state_avals),
+            packed(jax.tree.leaves(constants), avals),
+        )
         pairs = zip(jax.tree.leaves(rows), row_avals, slots(row_avals), strict=True)
         flat: Any = [bits(leaf, aval).reshape(count, size) for leaf, aval, size in pairs]
         inputs = np.ascontiguousarray(np.concatenate(flat, axis=1)) if flat else np.empty(0)

@@ -1,13 +1,19 @@
-"""Gaussian elimination with row pivoting as a program of its own, over the memory of one matrix with its right-hand side."""
+"""Gaussian elimination with row pivoting as a program of its own, over the memory of one matrix
+with its right-hand side.
+"""
 
 from accion.engines.graph import Graph
 from accion.engines.kinds import FLOAT, INTEGER
 
 
 def elimination(n):
-    """The graph that solves A x = b in place: buffer "A" holds n rows of n + 1 numbers, b last; x takes the place of b."""
+    """The graph that solves A x = b in place: buffer "A" holds n rows of n + 1 numbers, b last; x
+    takes the place of b.
+    """
     g = Graph()
-    number = lambda i: g.constant(i, INTEGER)  # noqa: E731
+
+    def number(i):
+        return g.constant(i, INTEGER)
 
     def slot(i, j):
         return g.binary("add", g.binary("mul", i, number(n + 1)), j)
@@ -62,7 +68,10 @@ def elimination(n):
 
     def substitute(i, _):
         k = g.binary("sub", number(n - 1), i)
-        known = lambda j, sum: [g.binary("sub", sum[0], g.binary("mul", read(k, j), read(j, end)))]  # noqa: E731
+
+        def known(j, sum):
+            return [g.binary("sub", sum[0], g.binary("mul", read(k, j), read(j, end)))]
+
         (left,) = count(g.binary("add", k, number(1)), end, known, [read(k, end)])
         write(k, end, g.binary("div", left, read(k, k)))
         return []

@@ -1,4 +1,6 @@
-"""Formations of agents: graphs, rigidity, stabilisation by distances (002 section 6), regions of attraction."""
+"""Formations of agents: graphs, rigidity, stabilisation by distances (002 section 6), regions of
+attraction.
+"""
 
 from accion.formation import shapes as shapes
 from accion.formation.attraction import OUTCOMES as OUTCOMES, Rule as Rule, attraction as attraction

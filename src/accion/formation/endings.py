@@ -8,7 +8,8 @@ import numpy as np
 
 from accion.formation.rigidity import pair_distances
 
-ALIKE = 0.1  # of the mean distance: ends that differ by less are taken for one shape before it is sharpened
+# of the mean distance: ends that differ by less are taken for one shape before it is sharpened
+ALIKE = 0.1
 MOST = 100  # shapes that are numbered
 
 
@@ -21,10 +22,12 @@ class Other(NamedTuple):
 
 
 def number_shapes(formation, shape, outcome, ended, congruent, not_converged):
-    """(outcome, number, shapes): of each run the number of its shape, 0 for the desired one, -1 for none, and the list of the others.
+    """(outcome, number, shapes): of each run the number of its shape, 0 for the desired one, -1 for
+    none, and the list of the others.
 
-    Ends that are alike are one shape, sharpened to an equilibrium; equilibria that are congruent are one. Where that is the desired shape the
-    runs were only slow, and count as not converged. `ended` are (numbers of runs, positions).
+    Ends that are alike are one shape, sharpened to an equilibrium; equilibria that are congruent
+    are one. Where that is the desired shape the runs were only slow, and count as not converged.
+    `ended` are (numbers of runs, positions).
     """
     number = np.where(outcome == congruent, 0, -1).astype(np.int16)
     members, ends = ended
@@ -72,10 +75,14 @@ def hessian(bonds, d, q):
 
 
 def sharpen(formation, q):
-    """The equilibrium near `q`: grad V = 0, by Newton's method without the rigid motions; where that leads away, the minimum below it."""
+    """The equilibrium near `q`: grad V = 0, by Newton's method without the rigid motions; where
+    that leads away, the minimum below it.
+    """
     from scipy.optimize import minimize
 
-    V, slope, curve = (partial(f, formation.bonds, formation.distances) for f in (energy, gradient, hessian))
+    V, slope, curve = (
+        partial(f, formation.bonds, formation.distances) for f in (energy, gradient, hessian)
+    )
     x = np.asarray(q, dtype=float).ravel()
     scale = float(np.mean(formation.distances))
     for _ in range(50):
@@ -85,7 +92,17 @@ def sharpen(formation, q):
         if np.max(np.abs(move)) < 1e-12 * scale:
             break
     if not np.max(np.abs(x - q.ravel())) < scale:
-        x = np.asarray(minimize(lambda x: float(V(x)), q.ravel(), jac=lambda x: np.asarray(slope(x)), method="BFGS", options={"gtol": 1e-12}).x)
+        x = np.asarray(
+            minimize(
+                lambda x: float(V(x)),
+                q.ravel(),
+                jac=lambda x: np.asarray(slope(x)),
+                method="BFGS",
+                options={"gtol": 1e-12},
+            ).x
+        )
     least = np.linalg.eigvalsh(np.asarray(curve(x)))
     # Rigid motions leave V as it is; a flat direction of a shape counts as stable.
-    return Other(x.reshape(formation.n, formation.dimension), bool(least[0] > -1e-6 * least[-1]), float(V(x)))
+    return Other(
+        x.reshape(formation.n, formation.dimension), bool(least[0] > -1e-6 * least[-1]), float(V(x))
+    )

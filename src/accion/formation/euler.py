@@ -25,7 +25,9 @@ def euler(formation, *, q0, v0=None, h, steps):
     v = jnp.zeros_like(q) if v0 is None else jnp.asarray(formation.points(v0).ravel())
     gains = jnp.repeat(jnp.asarray(formation.gains), formation.dimension)
     qs, vs = run(formation.bonds, jnp.asarray(formation.distances), gains, q, v, float(h), steps)
-    return EulerRun(h * np.arange(steps + 1), np.concatenate([q[None], qs]), np.concatenate([v[None], vs]))
+    return EulerRun(
+        h * np.arange(steps + 1), np.concatenate([q[None], qs]), np.concatenate([v[None], vs])
+    )
 
 
 @partial(jax.jit, static_argnums=(0, 6))

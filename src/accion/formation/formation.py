@@ -1,4 +1,6 @@
-"""Agents that hold their distances: the double integrator formation system of 002 section 6 as an ordinary `System`."""
+"""Agents that hold their distances: the double integrator formation system of 002 section 6 as an
+ordinary `System`.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -19,7 +21,9 @@ WRITTEN_OUT = 64  # edges; below it a potential is written edge by edge, without
 
 @dataclass(frozen=True)
 class Bonds:
-    """V(q) = sum of `potential`(q_i - q_j, d_ij) over the edges; compared by value, so that equal formations share compiled code."""
+    """V(q) = sum of `potential`(q_i - q_j, d_ij) over the edges; compared by value, so that equal
+    formations share compiled code.
+    """
 
     graph: Graph
     dimension: int
@@ -32,11 +36,17 @@ class Bonds:
         """V of each edge, shape (m,). Cost and memory are linear in the number of edges."""
         g = self.graph
         if g.m <= WRITTEN_OUT:
-            x = jnp.split(q, g.n)  # its transpose is one concatenation, that of an index a padding for each edge
+            # its transpose is one concatenation, that of an index a padding for each edge
+            x = jnp.split(q, g.n)
             z = [x[i] - x[j] for i, j in g.edges.tolist()]
             if self.potential is quartic:
                 return 0.25 * (jnp.stack([jnp.sum(each * each) for each in z]) - d**2) ** 2
-            return jnp.stack([self.potential(each, length) for each, length in zip(z, jnp.unstack(d), strict=True)])
+            return jnp.stack(
+                [
+                    self.potential(each, length)
+                    for each, length in zip(z, jnp.unstack(d), strict=True)
+                ]
+            )
         x = q.reshape(g.n, self.dimension)
         return jax.vmap(self.potential)(x[g.tails] - x[g.heads], d)
 
@@ -57,26 +67,45 @@ class Damping:
 
 
 class Formation:
-    """`n` agents q_i in R^d, q_i'' = -k_i q_i' - grad_i V, V = sum over edges of (|q_i - q_j|^2 - d_ij^2)^2/4 (002 eq 35 to 38).
+    """`n` agents q_i in R^d, q_i'' = -k_i q_i' - grad_i V, V = sum over edges of (|q_i - q_j|^2 -
+    d_ij^2)^2/4 (002 eq 35 to 38).
 
-    `edges`: pairs of agents, or a `Graph`; `distances`: one for each edge, or one for all; `dimension`: 2 or 3; `damping`: kappa > 0, or k_i,
-    one for each agent. `potential(z, d) -> scalar` of one edge takes the place of (36). `agents` is their number, where some have no edge.
-    `shape` are positions, shape (n, d), which have these distances: what `classify` compares with; see `from_shape`.
+    `edges`: pairs of agents, or a `Graph`; `distances`: one for each edge, or one for all;
+    `dimension`: 2 or 3; `damping`: kappa > 0, or k_i, one for each agent. `potential(z, d) ->
+    scalar` of one edge takes the place of (36). `agents` is their number, where some have no edge.
+    `shape` are positions, shape (n, d), which have these distances: what `classify` compares with;
+    see `from_shape`.
 
     A configuration is a flat vector, all coordinates of an agent together: q.reshape(n, d).
     """
 
-    def __init__(self, edges, distances, dimension, damping, *, potential=None, agents=None, shape=None, name="formation"):
+    def __init__(
+        self,
+        edges,
+        distances,
+        dimension,
+        damping,
+        *,
+        potential=None,
+        agents=None,
+        shape=None,
+        name="formation",
+    ):
         if isinstance(edges, Graph):
             self.graph = edges
         else:
             given = np.asarray(edges)
             numbers = given.size and np.issubdtype(given.dtype, np.integer)
-            self.graph = Graph(agents if agents is not None else max(2, int(given.max()) + 1) if numbers else 2, edges)
+            self.graph = Graph(
+                agents if agents is not None else max(2, int(given.max()) + 1) if numbers else 2,
+                edges,
+            )
         if dimension not in (2, 3):
             raise ValueError(f"dimension must be 2 or 3; got {dimension!r}.")
         if potential is not None and not callable(potential):
-            raise ValueError(f"potential must be a function potential(z, d) of one edge; got {potential!r}.")
+            raise ValueError(
+                f"potential must be a function potential(z, d) of one edge; got {potential!r}."
+            )
         self.dimension = int(dimension)
         self.distances = check_numbers("distances", distances, self.graph.m, "edge", least=0.0)
         self.gains = check_numbers("damping", damping, self.graph.n, "agent", least=0.0)
@@ -112,7 +141,10 @@ class Formation:
         """`q`, flat or not, as an array of shape (n, d)."""
         points = np.asarray(q, dtype=float)
         if points.size != self.n * self.dimension or points.ndim > 2:
-            raise ValueError(f"a configuration has {self.n} agents in R^{self.dimension}; got shape {points.shape}.")
+            raise ValueError(
+                f"a configuration has {self.n} agents in R^{self.dimension}; got shape"
+                f" {points.shape}."
+            )
         return points.reshape(self.n, self.dimension)
 
     @cached_property
@@ -120,28 +152,39 @@ class Formation:
         return Bonds(self.graph, self.dimension, self.potential)
 
     def system(self, *, forced=False):
-        """An ordinary `System`: L = e^{kappa t} (|v|^2/2 - V) (002 eq 39), of which `Trapezoid` is the explicit scheme (41) and (42).
+        """An ordinary `System`: L = e^{kappa t} (|v|^2/2 - V) (002 eq 39), of which `Trapezoid` is
+        the explicit scheme (41) and (42).
 
-        With gains that differ, or `forced`, it is L = |v|^2/2 - V under the force -k_i v_i: no method is explicit then, but momenta do not grow
-        like e^{kappa t}, which overflows at kappa t = 709.
+        With gains that differ, or `forced`, it is L = |v|^2/2 - V under the force -k_i v_i: no
+        method is explicit then, but momenta do not grow like e^{kappa t}, which overflows at kappa
+        t = 709.
         """
         n = self.n * self.dimension
         letters = "xyz"[: self.dimension]
-        options: Any = {"coordinates": tuple(f"{c}{i + 1} [m]" for i in range(self.n) for c in letters), "name": self.name}
+        options: Any = {
+            "coordinates": tuple(f"{c}{i + 1} [m]" for i in range(self.n) for c in letters),
+            "name": self.name,
+        }
         if self.uniform and not forced:
             params = {"kappa": float(self.gains[0]), "d": jnp.asarray(self.distances)}
             return mechanical(1.0, self.bonds, n, weight=weight, params=params, **options)
         params = {"k": jnp.asarray(self.gains), "d": jnp.asarray(self.distances)}
-        return mechanical(1.0, self.bonds, n, force=Damping(self.dimension), params=params, **options)
+        return mechanical(
+            1.0, self.bonds, n, force=Damping(self.dimension), params=params, **options
+        )
 
     def errors(self, q):
-        """|q_i - q_j| - d_ij for each edge, shape (..., m), of configurations of shape (..., n d)."""
+        """|q_i - q_j| - d_ij for each edge, shape (..., m), of configurations of shape (..., n
+        d).
+        """
         x = np.asarray(q, dtype=float).reshape(*np.shape(q)[:-1], self.n, self.dimension)
         z = x[..., self.graph.tails, :] - x[..., self.graph.heads, :]
         return np.linalg.norm(z, axis=-1) - self.distances
 
     def shares(self, q):
-        """Half of V_ij for each of its agents, summed: the potential energy of each agent, shape (..., n)."""
+        """Half of V_ij for each of its agents, summed: the potential energy of each agent, shape
+        (..., n).
+        """
         q = np.asarray(q, dtype=float)
         V = np.asarray(edge_energies(self.bonds, q.reshape(-1, q.shape[-1]), self.distances))
         half = np.zeros((len(V), self.n))
@@ -153,71 +196,102 @@ class Formation:
     def energies(self, trajectory):
         """E_i of each agent over each step, shape (steps, n); the sum over agents is the total.
 
-        E_i = |q_{k+1} - q_k|^2/(2 h^2) + 1/4 sum_j (V_ij(q_k) + V_ij(q_{k+1})) (002 eq 43, with V itself where V^d stands). Every step must
-        have been saved.
+        E_i = |q_{k+1} - q_k|^2/(2 h^2) + 1/4 sum_j (V_ij(q_k) + V_ij(q_{k+1})) (002 eq 43, with V
+        itself where V^d stands). Every step must have been saved.
         """
         q, h = np.asarray(trajectory.q), float(trajectory.h)
         t = np.asarray(trajectory.t)
         if len(t) < 2 or abs((t[1] - t[0]) / h - 1) > 1e-6:
-            raise ValueError("the energies of 002 (43) belong to steps; simulate with save_every=1.")
+            raise ValueError(
+                "the energies of 002 (43) belong to steps; simulate with save_every=1."
+            )
         dq = np.diff(q, axis=-2).reshape(*q.shape[:-2], len(t) - 1, self.n, self.dimension)
         V = self.shares(q)
         return np.sum(dq**2, axis=-1) / (2 * h**2) + (V[..., :-1, :] + V[..., 1:, :]) / 2
 
     def fields(self):
-        """The symmetries of SE(d) as vector fields X(q) on configurations, by name: translations and rotations (002 Remark 2)."""
+        """The symmetries of SE(d) as vector fields X(q) on configurations, by name: translations
+        and rotations (002 Remark 2).
+        """
         d, letters = self.dimension, "xyz"
         found = {f"translation {letters[a]}": partial(translation, d, a) for a in range(d)}
         planes = [(0, 1)] if d == 2 else [(0, 1), (1, 2), (2, 0)]
-        return found | {f"rotation {letters[a]}{letters[b]}": partial(rotation, d, a, b) for a, b in planes}
+        return found | {
+            f"rotation {letters[a]}{letters[b]}": partial(rotation, d, a, b) for a, b in planes
+        }
 
     def laws(self, trajectory):
-        """How the linear and angular momenta sum v_i and sum q_i x v_i decay, by name: the rate measured, and -kappa (002 Remark 2, eq 9 corrected).
+        """How the linear and angular momenta sum v_i and sum q_i x v_i decay, by name: the rate
+        measured, and -kappa (002 Remark 2, eq 9 corrected).
 
         Momenta that are zero, to roundoff of their largest, have no rate and are left out.
         """
         if not self.uniform:
-            raise ValueError("momenta decay like e^{-kappa t} where all agents have the same damping; here the gains differ.")
+            raise ValueError(
+                "momenta decay like e^{-kappa t} where all agents have the same damping; here the"
+                " gains differ."
+            )
         v, q = np.asarray(trajectory.v[0]), np.asarray(trajectory.q[0])
         first = {name: abs(float(v @ np.asarray(X(q)))) for name, X in self.fields().items()}
         least = 1e-9 * np.linalg.norm(v) * (1 + np.linalg.norm(q))
-        return {name: decay(trajectory, X) for name, X in self.fields().items() if first[name] > least}
+        return {
+            name: decay(trajectory, X) for name, X in self.fields().items() if first[name] > least
+        }
 
     def largest_speed(self, R=1.0, c=1.0):
-        """M with |f(q, p)| <= M for all |p| <= c and |q_i - q_j| <= 2R on every edge, f = (p, -k p - grad V).
+        """M with |f(q, p)| <= M for all |p| <= c and |q_i - q_j| <= 2R on every edge, f = (p, -k p
+        - grad V).
 
-        |grad V| = |B (e_w z_w)| <= sqrt(lambda) |(e_w z_w)| with lambda the largest eigenvalue of B B^T, so that
-        M^2 = c^2 + (k c + sqrt(lambda sum_w max r^2 (r^2 - d_w^2)^2))^2. The inequality of 002 section 6.4 does not hold (errata); this one
-        does, and is attained on K_{3,3} with d = 0.
+        |grad V| = |B (e_w z_w)| <= sqrt(lambda) |(e_w z_w)| with lambda the largest eigenvalue of B
+        B^T, so that
+        M^2 = c^2 + (k c + sqrt(lambda sum_w max r^2 (r^2 - d_w^2)^2))^2. The inequality of 002
+        section 6.4 does not hold (errata); this one does, and is attained on K_{3,3} with d = 0.
         """
         if self.potential is not quartic:
-            raise ValueError("this bound is for the potential (36); for another see accion.analysis.step_bound.")
+            raise ValueError(
+                "this bound is for the potential (36); for another see accion.analysis.step_bound."
+            )
         if not (R > 0 and c > 0):
             raise ValueError(f"R and c must be positive; got {R!r} and {c!r}.")
         d = self.distances
-        pull = lambda r: r * np.abs(r**2 - d**2)  # noqa: E731
-        # r |r^2 - d^2| is largest at the end of the interval or at its one maximum in between, d/sqrt(3).
+
+        def pull(r):
+            return r * np.abs(r**2 - d**2)
+
+        # r |r^2 - d^2| is largest at the end of the interval or at its one maximum in between,
+        # d/sqrt(3).
         most = np.maximum(pull(2.0 * R), pull(np.minimum(d / np.sqrt(3), 2.0 * R)))
         gradient = np.sqrt(self.graph.laplacian_bound() * np.sum(most**2))
         return float(np.hypot(c, np.max(self.gains) * c + gradient))
 
     def alpha(self, R=1.0, c=1.0):
-        """alpha = R/(c M), the step that the estimates of backward error analysis allow (002 section 6.4, corrected); no limit of stability."""
+        """alpha = R/(c M), the step that the estimates of backward error analysis allow (002
+        section 6.4, corrected); no limit of stability.
+        """
         return R / (c * self.largest_speed(R, c))
 
     def classify(self, q, *, tolerance=0.01):
-        """What a configuration is: "same", "mirrored" or "different" (another shape with these distances), or "not formed".
+        """What a configuration is: "same", "mirrored" or "different" (another shape with these
+        distances), or "not formed".
 
-        Distances count as met within `tolerance` of each (002: 1 %). Without a `shape` to compare with, "formed".
+        Distances count as met within `tolerance` of each (002: 1 %). Without a `shape` to compare
+        with, "formed".
         """
         points = self.points(q)
         if not np.all(np.abs(self.errors(points.ravel())) <= tolerance * self.distances):
             return "not formed"
-        return "formed" if self.shape is None else congruence_by_distances(self.shape, points, tolerance)
+        return (
+            "formed"
+            if self.shape is None
+            else congruence_by_distances(self.shape, points, tolerance)
+        )
 
 
 def congruence_by_distances(shape, points, tolerance):
-    """As `congruent`, by the rule of 002: all distances within `tolerance` of their own. The best motion reflects where the determinant is < 0."""
+    """As `congruent`, by the rule of 002: all distances within `tolerance` of their own.
+
+    The best motion reflects where the determinant is < 0.
+    """
     wanted = rigidity.pair_distances(shape)
     if np.any(np.abs(rigidity.pair_distances(points) - wanted) > tolerance * wanted):
         return "different"

@@ -6,7 +6,10 @@ import numpy as np
 
 
 class Graph:
-    """`n` agents, numbered from 0, and edges (tail, head): an array of shape (m, 2). It does not change, and is compared by value."""
+    """`n` agents, numbered from 0, and edges (tail, head): an array of shape (m, 2).
+
+    It does not change, and is compared by value.
+    """
 
     def __init__(self, n, edges):
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
@@ -18,7 +21,11 @@ class Graph:
         return f"Graph({self.n} agents, {self.m} edges)"
 
     def __eq__(self, other):
-        return isinstance(other, Graph) and self.n == other.n and np.array_equal(self.edges, other.edges)
+        return (
+            isinstance(other, Graph)
+            and self.n == other.n
+            and np.array_equal(self.edges, other.edges)
+        )
 
     @cached_property
     def _hash(self):
@@ -41,14 +48,19 @@ class Graph:
         return self.edges[:, 1]
 
     def incidence(self):
-        """B, shape (n, m): +1 at the tail of an edge, -1 at its head. For eyes and small graphs; nothing in a step uses it."""
+        """B, shape (n, m): +1 at the tail of an edge, -1 at its head.
+
+        For eyes and small graphs; nothing in a step uses it.
+        """
         B = np.zeros((self.n, self.m))
         B[self.tails, np.arange(self.m)] = 1
         B[self.heads, np.arange(self.m)] = -1
         return B
 
     def laplacian_bound(self):
-        """The largest eigenvalue of B B^T; beyond 500 agents the bound max (degree of tail + degree of head)."""
+        """The largest eigenvalue of B B^T; beyond 500 agents the bound max (degree of tail + degree
+        of head).
+        """
         if self.n <= 500:
             B = self.incidence()
             return float(np.linalg.eigvalsh(B @ B.T)[-1])
@@ -78,35 +90,59 @@ class Graph:
 def check_edges(n, edges):
     """`edges` as a read-only array of integers, shape (m, 2); names the first that is wrong."""
     given = np.asarray(edges)
-    if given.ndim != 2 or given.shape[1] != 2 or len(given) == 0 or not np.issubdtype(given.dtype, np.integer):
-        raise ValueError(f"edges must be pairs (tail, head) of agents, such as [(0, 1), (1, 2)]; got {edges!r}.")
+    if (
+        given.ndim != 2
+        or given.shape[1] != 2
+        or len(given) == 0
+        or not np.issubdtype(given.dtype, np.integer)
+    ):
+        raise ValueError(
+            f"edges must be pairs (tail, head) of agents, such as [(0, 1), (1, 2)]; got {edges!r}."
+        )
     found = np.array(given, dtype=np.int32)
     outside = np.flatnonzero(np.any((found < 0) | (found >= n), axis=1))
     if len(outside):
         w = outside[0]
-        raise ValueError(f"edge {w} is {tuple(found[w].tolist())}, but the {n} agents are numbered from 0 to {n - 1}.")
+        raise ValueError(
+            f"edge {w} is {tuple(found[w].tolist())}, but the {n} agents are numbered from 0 to"
+            f" {n - 1}."
+        )
     loops = np.flatnonzero(found[:, 0] == found[:, 1])
     if len(loops):
         raise ValueError(f"edge {loops[0]} joins agent {found[loops[0], 0]} with itself.")
-    _, first, count = np.unique(np.sort(found, axis=1), axis=0, return_index=True, return_counts=True)
+    _, first, count = np.unique(
+        np.sort(found, axis=1), axis=0, return_index=True, return_counts=True
+    )
     if np.any(count > 1):
         pair = np.sort(found[first[np.argmax(count > 1)]])
-        raise ValueError(f"the edge between agents {pair[0]} and {pair[1]} is there twice; one is enough, in either direction.")
+        raise ValueError(
+            f"the edge between agents {pair[0]} and {pair[1]} is there twice; one is enough, in"
+            " either direction."
+        )
     found.flags.writeable = False
     return found
 
 
 def check_numbers(what, values, count, of, least):
-    """One number for each of `count` things, from as many or from one for all; all above `least`."""
+    """One number for each of `count` things, from as many or from one for all; all above
+    `least`.
+    """
     try:
         given = np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{what} must be a number, or one for each {of}; got {values!r}.") from error
+        raise ValueError(
+            f"{what} must be a number, or one for each {of}; got {values!r}."
+        ) from error
     if given.shape not in ((), (count,)):
-        raise ValueError(f"{what} must be one number, or one for each of the {count} {of}s; got shape {given.shape}.")
+        raise ValueError(
+            f"{what} must be one number, or one for each of the {count} {of}s; got shape"
+            f" {given.shape}."
+        )
     found = np.broadcast_to(given, (count,)).copy()
     wrong = np.flatnonzero(~(np.isfinite(found) & (found > least)))
     if len(wrong):
-        raise ValueError(f"{what} must be finite and above {least:g}; got {found[wrong[0]]} for {of} {wrong[0]}.")
+        raise ValueError(
+            f"{what} must be finite and above {least:g}; got {found[wrong[0]]} for {of} {wrong[0]}."
+        )
     found.flags.writeable = False
     return found

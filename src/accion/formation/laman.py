@@ -1,4 +1,6 @@
-"""Rigidity of a graph in the plane by counting: the pebble game (Jacobs and Hendrickson 1997), O(n m)."""
+"""Rigidity of a graph in the plane by counting: the pebble game (Jacobs and Hendrickson 1997), O(n
+m).
+"""
 
 from dataclasses import dataclass
 
@@ -7,10 +9,12 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Laman:
-    """Whether a graph has 2n - 3 edges of which no k agents span more than 2k - 3 (Laman 1970): generically minimally rigid in the plane.
+    """Whether a graph has 2n - 3 edges of which no k agents span more than 2k - 3 (Laman 1970):
+    generically minimally rigid in the plane.
 
-    `independent` and `dependent` are edges by number: a largest set of which every k agents span at most 2k - 3, and the rest. `overcounted`
-    are agents that span too many edges, empty where there are none.
+    `independent` and `dependent` are edges by number: a largest set of which every k agents span at
+    most 2k - 3, and the rest. `overcounted` are agents that span too many edges, empty where there
+    are none.
     """
 
     n: int
@@ -36,7 +40,10 @@ class Laman:
         words = []
         if self.overcounted:
             k = len(self.overcounted)
-            words.append(f"agents {', '.join(map(str, self.overcounted))} have more than 2*{k} - 3 = {2 * k - 3} edges among them")
+            words.append(
+                f"agents {', '.join(map(str, self.overcounted))} have more than 2*{k} - 3 ="
+                f" {2 * k - 3} edges among them"
+            )
         missing = 2 * self.n - 3 - len(self.independent)
         if missing:
             words.append(f"{missing} of {2 * self.n - 3} independent edges are missing")
@@ -46,10 +53,11 @@ class Laman:
 def laman(graph) -> Laman:
     """The count of Laman for a `Graph` in the plane, by the pebble game.
 
-    Each agent has two pebbles, one for each coordinate; an edge that is accepted takes one from an end. An edge is independent of those before it
-    where four pebbles can be brought to its ends.
+    Each agent has two pebbles, one for each coordinate; an edge that is accepted takes one from an
+    end. An edge is independent of those before it where four pebbles can be brought to its ends.
     """
-    covered = [[] for _ in range(graph.n)]  # of each agent, the heads of the edges that its pebbles lie on
+    # of each agent, the heads of the edges that its pebbles lie on
+    covered = [[] for _ in range(graph.n)]
     independent, dependent, overcounted = [], [], ()
     for w, (a, b) in enumerate(graph.edges.tolist()):
         while len(covered[a]) > 0 and fetch(covered, a, b):
@@ -67,7 +75,9 @@ def laman(graph) -> Laman:
 
 
 def fetch(covered, root, other):
-    """Bring one pebble to `root` along a path of covered edges, leaving those of `other` where they are. False where none is free."""
+    """Bring one pebble to `root` along a path of covered edges, leaving those of `other` where they
+    are. False where none is free.
+    """
     parent = {root: None, other: None}
     stack = [root]
     while stack:
@@ -88,7 +98,9 @@ def fetch(covered, root, other):
 
 
 def reach(covered, roots):
-    """All agents that the covered edges lead to from `roots`: they hold 3 free pebbles, so that they have 2k - 3 edges without the new one."""
+    """All agents that the covered edges lead to from `roots`: they hold 3 free pebbles, so that
+    they have 2k - 3 edges without the new one.
+    """
     seen, stack = set(roots), list(roots)
     while stack:
         for j in covered[stack.pop()]:

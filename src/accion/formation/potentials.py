@@ -1,4 +1,6 @@
-"""What draws two agents to their distance: functions of z = q_i - q_j and the distance d that is wanted."""
+"""What draws two agents to their distance: functions of z = q_i - q_j and the distance d that is
+wanted.
+"""
 
 import jax.numpy as jnp
 

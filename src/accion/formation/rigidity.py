@@ -1,4 +1,6 @@
-"""Rigidity of a framework (graph, positions): its matrix and rank, edges that are redundant or missing, congruence (002 section 6.1)."""
+"""Rigidity of a framework (graph, positions): its matrix and rank, edges that are redundant or
+missing, congruence (002 section 6.1).
+"""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -16,7 +18,9 @@ def check_positions(graph, q):
     if points.ndim == 1 and points.size % graph.n == 0:
         points = points.reshape(graph.n, -1)
     if points.ndim != 2 or len(points) != graph.n or points.shape[1] not in (1, 2, 3):
-        raise ValueError(f"positions must have shape ({graph.n}, d) with d = 2 or 3; got shape {np.shape(q)}.")
+        raise ValueError(
+            f"positions must have shape ({graph.n}, d) with d = 2 or 3; got shape {np.shape(q)}."
+        )
     if not np.all(np.isfinite(points)):
         raise ValueError("positions must be finite.")
     return points
@@ -29,7 +33,9 @@ def relative_positions(graph, q):
 
 
 def rigidity_matrix(graph, q):
-    """R = D(z)^T Bbar^T, shape (m, n d): half the derivative of the squared distances (002 section 6.1, where the transpose is missing)."""
+    """R = D(z)^T Bbar^T, shape (m, n d): half the derivative of the squared distances (002 section
+    6.1, where the transpose is missing).
+    """
     z = relative_positions(graph, q)
     m, d = z.shape
     R = np.zeros((m, graph.n, d))
@@ -50,7 +56,9 @@ def rank(graph, q):
 
 
 def full_rank(n, d):
-    """n d - d (d + 1)/2, the rank of a rigid framework: 2n - 3 in the plane, 3n - 6 in space; of fewer than d agents n (n - 1)/2."""
+    """n d - d (d + 1)/2, the rank of a rigid framework: 2n - 3 in the plane, 3n - 6 in space; of
+    fewer than d agents n (n - 1)/2.
+    """
     return n * d - d * (d + 1) // 2 if n >= d else n * (n - 1) // 2
 
 
@@ -61,16 +69,24 @@ def infinitesimally_rigid(graph, q):
 
 def minimally_rigid(graph, q):
     """Whether it is infinitesimally rigid and has no edge more than it needs."""
-    return infinitesimally_rigid(graph, q) and graph.m == full_rank(*check_positions(graph, q).shape)
+    return infinitesimally_rigid(graph, q) and graph.m == full_rank(
+        *check_positions(graph, q).shape
+    )
 
 
 def redundant(graph, q):
-    """The edges, by number, each of which could be taken away (alone) without loss of rank: those with a share in a self-stress."""
+    """The edges, by number, each of which could be taken away (alone) without loss of rank: those
+    with a share in a self-stress.
+    """
     R = rigidity_matrix(graph, q)
     u, s, _ = np.linalg.svd(R)
     r = int(np.sum(s > ROUNDOFF * s[0]))
     stresses = u[:, r:]  # w with w R = 0; an edge is redundant where some stress is not zero on it
-    return [] if stresses.shape[1] == 0 else np.flatnonzero(np.linalg.norm(stresses, axis=1) > ROUNDOFF**0.5).tolist()
+    return (
+        []
+        if stresses.shape[1] == 0
+        else np.flatnonzero(np.linalg.norm(stresses, axis=1) > ROUNDOFF**0.5).tolist()
+    )
 
 
 def missing(graph, q):
@@ -92,9 +108,11 @@ def missing(graph, q):
 
 @dataclass(frozen=True)
 class Congruence:
-    """How two shapes compare: "same" (a translation and a rotation take one to the other), "mirrored" (with a reflection), or "different".
+    """How two shapes compare: "same" (a translation and a rotation take one to the other),
+    "mirrored" (with a reflection), or "different".
 
-    `distance` is the largest that is left between corresponding agents after the best motion, with a reflection where that is better.
+    `distance` is the largest that is left between corresponding agents after the best motion, with
+    a reflection where that is better.
     """
 
     kind: str
@@ -105,14 +123,18 @@ class Congruence:
 
 
 def congruent(q1, q2, tolerance=1e-6) -> Congruence:
-    """Whether two configurations, each of shape (n, d), have all distances equal: up to translations, rotations and reflections.
+    """Whether two configurations, each of shape (n, d), have all distances equal: up to
+    translations, rotations and reflections.
 
-    `tolerance` is relative to the size of the shape. The best motion is that of Kabsch (1976), with and without reflection. Shapes that are
-    their own mirror image (all in a line or, in space, in a plane) are "same".
+    `tolerance` is relative to the size of the shape. The best motion is that of Kabsch (1976), with
+    and without reflection. Shapes that are their own mirror image (all in a line or, in space, in a
+    plane) are "same".
     """
     a, b = np.asarray(q1, dtype=float), np.asarray(q2, dtype=float)
     if a.ndim != 2 or a.shape != b.shape:
-        raise ValueError(f"two configurations of the same shape (n, d) are needed; got {a.shape} and {b.shape}.")
+        raise ValueError(
+            f"two configurations of the same shape (n, d) are needed; got {a.shape} and {b.shape}."
+        )
     a, b = a - a.mean(axis=0), b - b.mean(axis=0)
     u, _, vt = np.linalg.svd(a.T @ b)
     best = {}
@@ -128,7 +150,9 @@ def congruent(q1, q2, tolerance=1e-6) -> Congruence:
 
 
 def pair_distances(q):
-    """The distances of all pairs of agents, shape (..., n (n - 1)/2), of configurations of shape (..., n, d)."""
+    """The distances of all pairs of agents, shape (..., n (n - 1)/2), of configurations of shape
+    (..., n, d).
+    """
     q = np.asarray(q)
     i, j = np.triu_indices(q.shape[-2], 1)
     return np.linalg.norm(q[..., i, :] - q[..., j, :], axis=-1)

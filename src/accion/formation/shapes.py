@@ -12,7 +12,10 @@ def circle(n, radius):
 
 
 def polygon(n, radius=1.0):
-    """A regular polygon with 2n - 3 edges: its sides and the diagonals from agent 0. Minimally rigid."""
+    """A regular polygon with 2n - 3 edges: its sides and the diagonals from agent 0.
+
+    Minimally rigid.
+    """
     if n < 3:
         raise ValueError(f"a polygon has at least 3 agents; got {n}.")
     sides = [(i, (i + 1) % n) for i in range(n)]
@@ -21,25 +24,35 @@ def polygon(n, radius=1.0):
 
 def square(side=1.0):
     """Four agents, four sides and a diagonal: 5 = 2n - 3 edges (002 section 6.3, Figure 6)."""
-    return [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)], side * np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+    return [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)], side * np.array(
+        [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
+    )
 
 
 def hexagon(radius=1.0):
-    """Six agents and 9 = 2n - 3 edges (the numbers of 002 section 6.4, which does not draw them): the sides and a zigzag of diagonals.
+    """Six agents and 9 = 2n - 3 edges (the numbers of 002 section 6.4, which does not draw them):
+    the sides and a zigzag of diagonals.
 
-    With the three long diagonals in its place the graph is K_{3,3}, which is not rigid here: the corners lie on a circle.
+    With the three long diagonals in its place the graph is K_{3,3}, which is not rigid here: the
+    corners lie on a circle.
     """
-    return [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (1, 5), (1, 4), (2, 4)], circle(6, radius)
+    return [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (1, 5), (1, 4), (2, 4)], circle(
+        6, radius
+    )
 
 
 def pyramid(side=1.0):
     """Four agents in space, all six distances equal: K_4, 6 = 3n - 6 edges (002 Figure 4)."""
-    points = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]]) / np.sqrt(8)
+    points = np.array(
+        [[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]]
+    ) / np.sqrt(8)
     return [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)], side * points
 
 
 def cube(side=1.0):
-    """Eight agents in space, 12 sides and a diagonal of each face, all six forming a tetrahedron: 18 = 3n - 6 edges."""
+    """Eight agents in space, 12 sides and a diagonal of each face, all six forming a tetrahedron:
+    18 = 3n - 6 edges.
+    """
     points = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], dtype=float)
     pairs = [(i, j) for i in range(8) for j in range(i + 1, 8)]
     apart = {pair: int(np.sum(np.abs(points[pair[0]] - points[pair[1]]))) for pair in pairs}
@@ -51,11 +64,15 @@ def cube(side=1.0):
 def henneberg(n, dimension=2, *, seed=0, split=0.5, spacing=1.0):
     """A random minimally rigid graph by Henneberg's moves, with positions about `spacing` apart.
 
-    Each move adds an agent: joined to d others, or, with probability `split`, in the place of an edge whose two ends and d - 1 others it is
-    joined to. An agent joins those nearby, so that edges stay short; the cost is O(n log n).
+    Each move adds an agent: joined to d others, or, with probability `split`, in the place of an
+    edge whose two ends and d - 1 others it is joined to. An agent joins those nearby, so that edges
+    stay short; the cost is O(n log n).
     """
     if dimension not in (2, 3) or n < dimension + 1:
-        raise ValueError(f"henneberg needs dimension 2 or 3 and more agents than that; got n = {n!r}, dimension = {dimension!r}.")
+        raise ValueError(
+            f"henneberg needs dimension 2 or 3 and more agents than that; got n = {n!r}, dimension"
+            f" = {dimension!r}."
+        )
     from scipy.spatial import KDTree
 
     rng = np.random.default_rng(seed)

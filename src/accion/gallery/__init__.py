@@ -56,11 +56,15 @@ NAMES = (
     "acrobot",
 )
 
-QUICK = ("free_top", "spring_in_gas", "block_move")  # for a first look: a rotation, heat, an optimal control
+# for a first look: a rotation, heat, an optimal control
+QUICK = ("free_top", "spring_in_gas", "block_move")
 
 
 class Gallery(Mapping[str, Entry]):
-    """The entries by their names. A file is imported when its entry is asked for: all of them take seconds."""
+    """The entries by their names.
+
+    A file is imported when its entry is asked for: all of them take seconds.
+    """
 
     def __getitem__(self, name: str) -> Entry:
         if name not in NAMES:

@@ -15,7 +15,16 @@ from accion.spaces import Euclidean
 from accion.systems import System
 
 STEPS, STARTS, DURATION = 64, 12, 5.0
-PARAMS = {"m1": 1.0, "m2": 1.0, "l1": 1.0, "c1": 0.5, "c2": 0.5, "I1": 1.0, "I2": 1.0, "gravity": 9.8}
+PARAMS = {
+    "m1": 1.0,
+    "m2": 1.0,
+    "l1": 1.0,
+    "c1": 0.5,
+    "c2": 0.5,
+    "I1": 1.0,
+    "I2": 1.0,
+    "gravity": 9.8,
+}
 HANGING, UPRIGHT, REST = np.zeros(2), np.array([np.pi, 0.0]), np.zeros(2)
 
 
@@ -29,11 +38,19 @@ def lagrangian(t, q, v, params):
     return kinetic(q, v, params) - params["gravity"] * height(q, params)
 
 
-system = System(lagrangian, Euclidean(2), PARAMS, coordinates=("theta1 [rad]", "theta2 [rad]"), name="acrobot")
+system = System(
+    lagrangian, Euclidean(2), PARAMS, coordinates=("theta1 [rad]", "theta2 [rad]"), name="acrobot"
+)
 problem = ControlProblem(
-    system, half_square, actuated=["theta2"], controls=["u [N m]"], start=(HANGING, REST), end=(UPRIGHT, REST), duration=DURATION,
+    system,
+    half_square,
+    actuated=["theta2"],
+    controls=["u [N m]"],
+    start=(HANGING, REST),
+    end=(UPRIGHT, REST),
+    duration=DURATION,
     name="swing-up of an acrobot",
-)  # fmt: skip
+)
 
 
 @cache
@@ -54,19 +71,41 @@ def extremal():
 def checks():
     found, finer = extremal(), refined()
     last = finer.solution
-    rows = compare("least cost, extrapolated, against Pontryagin's conditions", finer.cost, found.cost, 1e-5)
-    rows += compare("order of the cost", order(np.abs(np.array(finer.costs[:4]) - found.cost)), 2, 0.1)
+    rows = compare(
+        "least cost, extrapolated, against Pontryagin's conditions", finer.cost, found.cost, 1e-5
+    )
+    rows += compare(
+        "order of the cost", order(np.abs(np.array(finer.costs[:4]) - found.cost)), 2, 0.1
+    )
     rows += compare("Hamiltonian, largest change", found.drift, 0.0, 1e-8)
     rows += compare("dH/du, largest", found.optimality, 0.0, 1e-10)
     every = last.steps // (len(found.t) - 1)
     rows += compare(
-        f"q of {last.steps} steps against Pontryagin's conditions, largest difference", np.max(np.abs(last.q[::every] - found.q)), 0.0, 1e-3
+        f"q of {last.steps} steps against Pontryagin's conditions, largest difference",
+        np.max(np.abs(last.q[::every] - found.q)),
+        0.0,
+        1e-3,
     )
     size = np.max(np.abs(found.costates))
-    rows += compare(f"costates of {last.steps} steps, over the largest", np.max(np.abs(last.costates[::every] - found.costates)) / size, 0.0, 1e-3)
-    rows += compare(f"replay of {last.steps} steps misses the end, which is unstable, by", last.replay_error, 0.0, 0.05)
+    rows += compare(
+        f"costates of {last.steps} steps, over the largest",
+        np.max(np.abs(last.costates[::every] - found.costates)) / size,
+        0.0,
+        1e-3,
+    )
+    rows += compare(
+        f"replay of {last.steps} steps misses the end, which is unstable, by",
+        last.replay_error,
+        0.0,
+        0.05,
+    )
     lifted = PARAMS["gravity"] * (height(UPRIGHT, PARAMS) - height(HANGING, PARAMS))
-    rows += compare("work of the torque is the energy that is gained, 39.2 J", np.sum(last.u[:, 0] * np.diff(last.q[:, 1])), float(lifted), 1e-3)
+    rows += compare(
+        "work of the torque is the energy that is gained, 39.2 J",
+        np.sum(last.u[:, 0] * np.diff(last.q[:, 1])),
+        float(lifted),
+        1e-3,
+    )
     return rows
 
 
@@ -78,11 +117,23 @@ def figure():
     scene.plot(*arms[:, 2].T, color="0.8", lw=1)
     strobe(scene, found.t, arms, 22, lw=1.3)
     scene.plot(0, 0, "ko", ms=5)
-    scene.set(xlabel="x [m]", ylabel="height [m]", title=f"swing-up in {DURATION:g} s, cost {found.cost:.4f}")
+    scene.set(
+        xlabel="x [m]",
+        ylabel="height [m]",
+        title=f"swing-up in {DURATION:g} s, cost {found.cost:.4f}",
+    )
     push.plot(found.t, found.u[:, 0], "k:", lw=1.2, zorder=3, label="Pontryagin")
     held(push, coarse, 0, color="#1b6ca8", label=f"{STEPS} steps")
     for other in coarse.optima[1:3]:
-        held(push, other, 0, color="0.75", lw=0.8, zorder=0, label=f"another optimum, cost {other.cost:.0f}")
+        held(
+            push,
+            other,
+            0,
+            color="0.75",
+            lw=0.8,
+            zorder=0,
+            label=f"another optimum, cost {other.cost:.0f}",
+        )
     push.set(xlabel="t [s]", ylabel="u [N m]", title="torque at the elbow")
     last = refined().solution
     work = np.concatenate([[0.0], np.cumsum(last.u[:, 0] * np.diff(last.q[:, 1]))])
@@ -106,16 +157,22 @@ entry = control_entry(
     name="acrobot",
     title="Swing-up of an acrobot",
     source="Spong, The swing up control problem for the acrobot (1995); 004 chapters 6 and 7",
-    text="Two links of 1 kg, 1 m, with centres of mass at 0.5 m and moments of inertia of 1 kg m^2, hang from a shoulder without a motor; a torque "
-    "at the elbow brings both upright in 5 s with the least int u^2/2. There are many local optima; the straight line leads to one that costs five "
-    "times as much as the best of a dozen starts. Pontryagin's conditions certify it, and the continuous equations follow its controls.",
+    text=(
+        "Two links of 1 kg, 1 m, with centres of mass at 0.5 m and moments of inertia of 1 kg m^2,"
+        " hang from a shoulder without a motor; a torque at the elbow brings both upright in 5 s"
+        " with the least int u^2/2. There are many local optima; the straight line leads to one"
+        " that costs five times as much as the best of a dozen starts. Pontryagin's conditions"
+        " certify it, and the continuous equations follow its controls."
+    ),
     checks=checks,
     figure=figure,
     positions=lambda q: jnp.stack(
         [
             jnp.zeros(2),
             jnp.stack([jnp.sin(q[0]), -jnp.cos(q[0])]),
-            jnp.stack([jnp.sin(q[0]) + jnp.sin(q[0] + q[1]), -jnp.cos(q[0]) - jnp.cos(q[0] + q[1])]),
+            jnp.stack(
+                [jnp.sin(q[0]) + jnp.sin(q[0] + q[1]), -jnp.cos(q[0]) - jnp.cos(q[0] + q[1])]
+            ),
         ]
     ),
 )

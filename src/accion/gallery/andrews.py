@@ -1,4 +1,6 @@
-"""Andrews' squeezing mechanism: seven bodies, six loop constraints; the standard benchmark of constrained multibody dynamics."""
+"""Andrews' squeezing mechanism: seven bodies, six loop constraints; the standard benchmark of
+constrained multibody dynamics.
+"""
 
 from functools import cache
 
@@ -14,7 +16,8 @@ from accion.simulate import simulate
 from accion.spaces import Euclidean
 from accion.systems import System
 
-# Data in SI units, as in the literature (Giles and Manning, Schiehlen; Hairer and Wanner, Solving ODEs II, section VII.7).
+# Data in SI units, as in the literature (Giles and Manning, Schiehlen; Hairer and Wanner, Solving
+# ODEs II, section VII.7).
 MASS = (0.04325, 0.00365, 0.02373, 0.00706, 0.07050, 0.00706, 0.05498)
 INERTIA = (2.194e-6, 4.410e-7, 5.255e-6, 5.667e-7, 1.169e-5, 5.667e-7, 1.912e-5)
 DA, EA, FA, RA = 115e-4, 1421e-5, 1421e-5, 92e-5  # centres of mass along the rods d, e, f, r
@@ -37,7 +40,15 @@ Q0 = np.array(
 )
 # The angles at t = 0.03 s, from the literature.
 END = np.array(
-    [15.81077119629904, -15.75637105984298, 0.04082224013073101, -0.5347301163226948, 0.5244099658805304, 0.5347301163226948, 1.048080741042263]
+    [
+        15.81077119629904,
+        -15.75637105984298,
+        0.04082224013073101,
+        -0.5347301163226948,
+        0.5244099658805304,
+        0.5347301163226948,
+        1.048080741042263,
+    ]
 )
 DURATION = 0.03
 STEPS = 24_000  # with which the midpoint method has the angles to 1e-6
@@ -46,7 +57,9 @@ RUNS = (1_200, 2_400, 4_800, 9_600, STEPS)
 
 
 def inertia():
-    """Moments of inertia J_i of the bodies, each with what it carries, and the couplings k_i that turn with the angle between two."""
+    """Moments of inertia J_i of the bodies, each with what it carries, and the couplings k_i that
+    turn with the angle between two.
+    """
     m, I, a, b = MASS, INERTIA, LENGTHS["e"] - EA, LENGTHS["f"] - FA
     r, z, u = LENGTHS["r"], LENGTHS["z"], LENGTHS["u"]
     return {
@@ -64,9 +77,17 @@ def inertia():
 
 
 def spring():
-    """Stiffness, length at rest, and the square of the length, g0 + g1 cos(gamma) + g2 sin(gamma)."""
+    """Stiffness, length at rest, and the square of the length, g0 + g1 cos(gamma) + g2
+    sin(gamma).
+    """
     x, y = POINTS["x_b"] - XC, POINTS["y_b"] - YC
-    return {"c": 4530.0, "l": 7785e-5, "g0": SD**2 + SC**2 + x**2 + y**2, "g1": 2 * (SD * x - SC * y), "g2": 2 * (SC * x + SD * y)}
+    return {
+        "c": 4530.0,
+        "l": 7785e-5,
+        "g0": SD**2 + SC**2 + x**2 + y**2,
+        "g1": 2 * (SD * x - SC * y),
+        "g2": 2 * (SC * x + SD * y),
+    }
 
 
 PARAMS = {**inertia(), **spring(), "M": 33e-3, **POINTS, **LENGTHS}
@@ -79,19 +100,36 @@ def lagrangian(t, q, v, params):
     db, dth, dg, dph, dde, dom, dep = v
     J1, J2, J3, J4, J5, J6, J7 = (params[f"J{i}"] for i in range(1, 8))
     k2, k4, k6 = params["k2"], params["k4"], params["k6"]
-    crank = (J1 - 2 * k2 * cos(theta)) * db**2 / 2 + (J2 - k2 * cos(theta)) * db * dth + J2 * dth**2 / 2
+    crank = (
+        (J1 - 2 * k2 * cos(theta)) * db**2 / 2 + (J2 - k2 * cos(theta)) * db * dth + J2 * dth**2 / 2
+    )
     lever = J3 * dg**2 / 2
-    left = J4 * dph**2 / 2 + (J4 + k4 * sin(phi)) * dph * dde + (J5 + 2 * k4 * sin(phi)) * dde**2 / 2
-    right = J6 * dom**2 / 2 + (J6 - k6 * sin(omega)) * dom * dep + (J7 - 2 * k6 * sin(omega)) * dep**2 / 2
+    left = (
+        J4 * dph**2 / 2 + (J4 + k4 * sin(phi)) * dph * dde + (J5 + 2 * k4 * sin(phi)) * dde**2 / 2
+    )
+    right = (
+        J6 * dom**2 / 2
+        + (J6 - k6 * sin(omega)) * dom * dep
+        + (J7 - 2 * k6 * sin(omega)) * dep**2 / 2
+    )
     length = jnp.sqrt(params["g0"] + params["g1"] * cos(gamma) + params["g2"] * sin(gamma))
-    return crank + lever + left + right - params["c"] * (length - params["l"]) ** 2 / 2 + params["M"] * beta
+    return (
+        crank
+        + lever
+        + left
+        + right
+        - params["c"] * (length - params["l"]) ** 2 / 2
+        + params["M"] * beta
+    )
 
 
 def loops(t, q, params):
     """Where the crank's rod ends, less where each of the three arms says it does."""
     sin, cos = jnp.sin, jnp.cos
     beta, theta, gamma, phi, delta, omega, epsilon = q
-    d, e, f, r, s, z, u, xa, ya, xb, yb = (params[key] for key in (*"defrszu", "x_a", "y_a", "x_b", "y_b"))
+    d, e, f, r, s, z, u, xa, ya, xb, yb = (
+        params[key] for key in (*"defrszu", "x_a", "y_a", "x_b", "y_b")
+    )
     x = r * cos(beta) - d * cos(beta + theta)
     y = r * sin(beta) - d * sin(beta + theta)
     return jnp.array(
@@ -107,13 +145,28 @@ def loops(t, q, params):
 
 
 COORDINATES = tuple(f"{name} [rad]" for name in NAMES)
-system = System(lagrangian, Euclidean(7), PARAMS, holonomic=loops, coordinates=COORDINATES, name="Andrews' squeezing mechanism")
+system = System(
+    lagrangian,
+    Euclidean(7),
+    PARAMS,
+    holonomic=loops,
+    coordinates=COORDINATES,
+    name="Andrews' squeezing mechanism",
+)
 
 
 @cache
 def run(steps):
     """The trajectory to t = 0.03 s by the midpoint method."""
-    return simulate(system, Midpoint(), q0=Q0, v0=np.zeros(7), h=DURATION / steps, steps=steps, save_every=steps // SAVES)
+    return simulate(
+        system,
+        Midpoint(),
+        q0=Q0,
+        v0=np.zeros(7),
+        h=DURATION / steps,
+        steps=steps,
+        save_every=steps // SAVES,
+    )
 
 
 def error(steps):
@@ -123,7 +176,11 @@ def error(steps):
 
 def checks():
     fine = run(STEPS)
-    rows = [row for name, a, b in zip(NAMES, fine.q[-1], END, strict=True) for row in compare(f"{name} at t = 0.03 s", a, b, 1e-6)]
+    rows = [
+        row
+        for name, a, b in zip(NAMES, fine.q[-1], END, strict=True)
+        for row in compare(f"{name} at t = 0.03 s", a, b, 1e-6)
+    ]
     phi = jax.vmap(lambda q: loops(0.0, q, PARAMS))(fine.q)
     rows += compare("largest gap of a loop [m]", np.max(np.abs(phi)), 0.0, 1e-14)
     slope = np.polyfit(np.log(RUNS), np.log([error(n) for n in RUNS]), 1)[0]
@@ -134,22 +191,38 @@ def figure():
     fig, axes = new_figure(1, 3, (13, 3.8))
     left, middle, right = axes[0]
     fine = run(STEPS)
-    # The crank turns more than twice; its angles are shown within one turn, and not joined where they jump.
+    # The crank turns more than twice; its angles are shown within one turn, and not joined where
+    # they jump.
     q = np.asarray(fine.q)
     turned = (q + np.pi) % (2 * np.pi) - np.pi
     turned[1:][np.abs(np.diff(turned, axis=0)) > np.pi] = np.nan
     for name, row in zip(NAMES, turned.T, strict=True):
         left.plot(1e3 * np.asarray(fine.t), row, lw=1.2, label=name)
-    left.plot(np.full(7, 1e3 * DURATION), (END + np.pi) % (2 * np.pi) - np.pi, "k.", label="literature", clip_on=False)
+    left.plot(
+        np.full(7, 1e3 * DURATION),
+        (END + np.pi) % (2 * np.pi) - np.pi,
+        "k.",
+        label="literature",
+        clip_on=False,
+    )
     left.set(xlabel="t [ms]", ylabel="angle within a turn [rad]", ylim=(-3.3, 5.6))
     left.legend(ncols=3, fontsize=8, loc="upper right")
     for k, alpha in ((0, 0.25), (SAVES * 2 // 3, 0.5), (SAVES, 1.0)):
         draw(middle, fine.q[k], alpha, f"t = {1e3 * float(fine.t[k]):.0f} ms")
-    middle.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title="the seven bodies and the spring")
+    middle.set(
+        xlabel="x [m]", ylabel="y [m]", aspect="equal", title="the seven bodies and the spring"
+    )
     middle.legend(fontsize=8, loc="upper left")
     hs = [DURATION / n for n in RUNS]
     right.loglog(hs, [error(n) for n in RUNS], "o-", label="Midpoint()")
-    right.loglog(hs, [error(RUNS[0]) * (h / hs[0]) ** 2 for h in hs], "--", color=COLORS[5], lw=1, label="h^2")
+    right.loglog(
+        hs,
+        [error(RUNS[0]) * (h / hs[0]) ** 2 for h in hs],
+        "--",
+        color=COLORS[5],
+        lw=1,
+        label="h^2",
+    )
     step_axis(right, hs)
     right.tick_params(axis="x", labelrotation=30)
     right.set(ylabel="largest error of an angle at 0.03 s")
@@ -168,22 +241,44 @@ def positions(q):
     """The joints in one line: crank and its rod, the plate of the lever, one arm, the other arm."""
     beta, theta, gamma, _, delta, _, epsilon = q
     p = PARAMS
-    at = lambda angle: jnp.array([jnp.cos(angle), jnp.sin(angle)])  # noqa: E731
-    across = lambda angle: jnp.array([jnp.sin(angle), -jnp.cos(angle)])  # noqa: E731
+
+    def at(angle):
+        return jnp.array([jnp.cos(angle), jnp.sin(angle)])
+
+    def across(angle):
+        return jnp.array([jnp.sin(angle), -jnp.cos(angle)])
+
     a, b = jnp.array([p["x_a"], p["y_a"]]), jnp.array([p["x_b"], p["y_b"]])
     crank = p["r"] * at(beta)
     joint = crank - p["d"] * at(beta + theta)
     hook = b + SD * at(gamma) + SC * across(gamma)
-    return jnp.stack([jnp.zeros(2), crank, joint, hook, b, joint, a + p["z"] * at(delta), a, a + p["u"] * across(epsilon), joint])
+    return jnp.stack(
+        [
+            jnp.zeros(2),
+            crank,
+            joint,
+            hook,
+            b,
+            joint,
+            a + p["z"] * at(delta),
+            a,
+            a + p["u"] * across(epsilon),
+            joint,
+        ]
+    )
 
 
 entry = Entry(
     name="andrews",
     title="Andrews' squeezing mechanism",
     source="Hairer and Wanner, Solving ODEs II, section VII.7",
-    text="Seven plane bodies that a motor drives and a spring holds back, joined in three loops: seven angles, six constraints, one degree of "
-    "freedom, and a motion of 30 ms that is checked against the published angles at its end. J are moments of inertia, each of a body with what "
-    "it carries, k couplings between two bodies, M the moment of the motor; the root is the length of the spring.",
+    text=(
+        "Seven plane bodies that a motor drives and a spring holds back, joined in three loops:"
+        " seven angles, six constraints, one degree of freedom, and a motion of 30 ms that is"
+        " checked against the published angles at its end. J are moments of inertia, each of a body"
+        " with what it carries, k couplings between two bodies, M the moment of the motor; the root"
+        " is the length of the spring."
+    ),
     system=system,
     method=Midpoint(),
     start={"q0": Q0, "v0": np.zeros(7)},

@@ -25,7 +25,9 @@ def lagrangian(t, q, v, params):
     return T - (mB - mA) * params["gravity"] * q[0]
 
 
-system = System(lagrangian, Euclidean(1), PARAMS, coordinates=COORDINATES, name="pulley with two masses")
+system = System(
+    lagrangian, Euclidean(1), PARAMS, coordinates=COORDINATES, name="pulley with two masses"
+)
 
 
 def place(t, q, params):
@@ -42,8 +44,14 @@ def weight(t, q, params):
 
 
 def from_particles():
-    """The same system from the positions of the masses and the angle x/r of the pulley, whose centre is fixed."""
-    pulley = rigid_body(0.0, lambda params: params["I"], lambda t, q, params: jnp.array([0.0, 0.0, q[0] / params["r"]]))
+    """The same system from the positions of the masses and the angle x/r of the pulley, whose
+    centre is fixed.
+    """
+    pulley = rigid_body(
+        0.0,
+        lambda params: params["I"],
+        lambda t, q, params: jnp.array([0.0, 0.0, q[0] / params["r"]]),
+    )
     options = {"params": PARAMS, "coordinates": COORDINATES, "name": "pulley with two masses"}
     return particles(place, masses, weight, 1, bodies=[pulley], **options)
 
@@ -51,11 +59,15 @@ def from_particles():
 def checks():
     ref = data("003_ex2.3_atwood")["continuous"]
     rows = same_accelerations(system, from_particles())
-    rows += compare("acceleration", accelerations(system)(0.0, jnp.zeros(1), jnp.zeros(1)), ref["xdd"], 1e-14)
+    rows += compare(
+        "acceleration", accelerations(system)(0.0, jnp.zeros(1), jnp.zeros(1)), ref["xdd"], 1e-14
+    )
     q, _ = reference(system, q0=[0.0], v0=[0.0], ts=[0.0, 1.0])
     rows += compare("x(1), continuous", q[-1], ref["x_1"], 1e-12)
     traj = simulate(system, Midpoint(), q0=[0.0], v0=[0.0], h=H, steps=100)
-    rows += compare("x(1), midpoint (exact for constant acceleration)", traj.q[-1], ref["x_1"], 1e-13)
+    rows += compare(
+        "x(1), midpoint (exact for constant acceleration)", traj.q[-1], ref["x_1"], 1e-13
+    )
     return rows
 
 
@@ -78,8 +90,10 @@ entry = Entry(
     name="atwood",
     title="Pulley with two masses",
     source="003 Ex 2.3, corrected",
-    text="Two masses hang on a string over a pulley that turns with it. The heavier one goes down: x'' = (mA - mB) g / (mA + mB + I/r^2), where "
-    "(33) has the other sign.",
+    text=(
+        "Two masses hang on a string over a pulley that turns with it. The heavier one goes down:"
+        " x'' = (mA - mB) g / (mA + mB + I/r^2), where (33) has the other sign."
+    ),
     system=system,
     method=Midpoint(),
     start={"q0": [0.0], "v0": [0.0]},
@@ -87,5 +101,7 @@ entry = Entry(
     steps=100,
     checks=checks,
     figure=figure,
-    positions=lambda q: jnp.array([[-0.2, -1.0 - q[0]], [-0.2, 0.0], [0.2, 0.0], [0.2, -1.0 + q[0]]]),
+    positions=lambda q: jnp.array(
+        [[-0.2, -1.0 - q[0]], [-0.2, 0.0], [0.2, 0.0], [0.2, -1.0 + q[0]]]
+    ),
 )

@@ -18,7 +18,9 @@ from accion.systems import HigherOrderSystem, System, ThermalSystem
 
 @dataclass(frozen=True)
 class Check:
-    """One number of ours against one of the reference: it passes when they differ by no more than the tolerance."""
+    """One number of ours against one of the reference: it passes when they differ by no more than
+    the tolerance.
+    """
 
     what: str
     value: float
@@ -27,7 +29,10 @@ class Check:
 
     def __post_init__(self):
         if not self.tolerance > 0:
-            raise ValueError(f"{self.what}: a tolerance must be positive, the report divides by it; got {self.tolerance}.")
+            raise ValueError(
+                f"{self.what}: a tolerance must be positive, the report divides by it; got"
+                f" {self.tolerance}."
+            )
 
     @property
     def difference(self):
@@ -44,15 +49,23 @@ class Check:
 
     @property
     def shown(self):
-        """(difference, tolerance) as texts: the tolerance as it is, the difference with as many digits as it takes to tell on which side it is."""
-        limit = next(text for text in (f"{self.tolerance:.{n}e}" for n in range(17)) if float(text) == self.tolerance)
+        """(difference, tolerance) as texts: the tolerance as it is, the difference with as many
+        digits as it takes to tell on which side it is.
+        """
+        limit = next(
+            text
+            for text in (f"{self.tolerance:.{n}e}" for n in range(17))
+            if float(text) == self.tolerance
+        )
         texts = (f"{self.difference:.{n}e}" for n in range(1, 17))
         return next(text for text in texts if (float(text) <= self.tolerance) == self.passed), limit
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A system of the documents: its physics, its numbers, its figure and the reference that it is checked against."""
+    """A system of the documents: its physics, its numbers, its figure and the reference that it is
+    checked against.
+    """
 
     name: str
     title: str
@@ -66,20 +79,38 @@ class Entry:
     checks: Callable[[], list[Check]]
     figure: Callable[[], Any]
     positions: Callable[..., Any] | None = None  # q -> points of the plane, for the animation
-    printed: Any = None  # a smaller system whose equations are shown, where those of `system` fill no page
+    # a smaller system whose equations are shown, where those of `system` fill no page
+    printed: Any = None
     card: bool = False  # whether the report shows what `audit` finds
     problem: ControlProblem | None = None  # where the motion is not simulated but the best of many
-    search: dict[str, Any] = field(default_factory=dict)  # how it is looked for: arguments of `optimize`
+    # how it is looked for: arguments of `optimize`
+    search: dict[str, Any] = field(default_factory=dict)
 
 
 def run(entry, method=None, *, h=None, steps=None, params=None):
-    """What the entry is about: the `Trajectory` from its start, or the `Solution` of its control problem; its own numbers where none are given."""
+    """What the entry is about: the `Trajectory` from its start, or the `Solution` of its control
+    problem; its own numbers where none are given.
+    """
     method, steps = method or entry.method, entry.steps if steps is None else steps
     if entry.problem is None:
-        return simulate(entry.system, method, **entry.start, h=entry.h if h is None else h, steps=steps, params=params)
+        return simulate(
+            entry.system,
+            method,
+            **entry.start,
+            h=entry.h if h is None else h,
+            steps=steps,
+            params=params,
+        )
     if h is not None:
-        raise ValueError(f"{entry.name} is to be controlled in {entry.problem.longest:g} s: choose the number of steps, not their length.")
-    problem = entry.problem if params is None else replace(entry.problem, system=entry.system.with_params(params))
+        raise ValueError(
+            f"{entry.name} is to be controlled in {entry.problem.longest:g} s: choose the number of"
+            " steps, not their length."
+        )
+    problem = (
+        entry.problem
+        if params is None
+        else replace(entry.problem, system=entry.system.with_params(params))
+    )
     return optimize(problem, method, steps, **entry.search)
 
 
@@ -94,19 +125,31 @@ def data(name):
 
 
 def compare(what, values, targets, tolerance):
-    """A check for each component of `values` against `targets`, numbers or text with more digits than a float."""
+    """A check for each component of `values` against `targets`, numbers or text with more digits
+    than a float.
+    """
     values = np.atleast_1d(np.asarray(values, dtype=float))
     targets = np.atleast_1d(np.asarray(targets, dtype=float))
     if values.shape != targets.shape:
         raise ValueError(f"{what}: shapes {values.shape} and {targets.shape} differ.")
     label = [what] if len(values) == 1 else [f"{what} [{i + 1}]" for i in range(len(values))]
-    return [Check(name, float(a), float(b), tolerance) for name, a, b in zip(label, values, targets, strict=True)]
+    return [
+        Check(name, float(a), float(b), tolerance)
+        for name, a, b in zip(label, values, targets, strict=True)
+    ]
 
 
 def same_accelerations(system, other):
-    """The check that two systems in the same coordinates have the same accelerations (and multipliers) at random points, relative to their size."""
+    """The check that two systems in the same coordinates have the same accelerations (and
+    multipliers) at random points, relative to their size.
+    """
     rng = np.random.default_rng(20261115)
     t, (q, v) = rng.uniform(0, 5, 10), rng.normal(size=(2, 10, system.space.dim))
-    a, b = (np.concatenate(jax.tree.leaves(jax.jit(jax.vmap(accelerations(each)))(t, q, v)), axis=-1) for each in (system, other))
+    a, b = (
+        np.concatenate(jax.tree.leaves(jax.jit(jax.vmap(accelerations(each)))(t, q, v)), axis=-1)
+        for each in (system, other)
+    )
     difference = np.max(np.abs(a - b) / (1 + np.max(np.abs(a), axis=-1, keepdims=True)))
-    return compare("accelerations by hand and from particles, largest difference", difference, 0.0, 1e-12)
+    return compare(
+        "accelerations by hand and from particles, largest difference", difference, 0.0, 1e-12
+    )

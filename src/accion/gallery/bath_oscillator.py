@@ -2,8 +2,9 @@
 
 m x'' + mu x' + k x = A cos(omega t),    C T' = mu x'^2 + G (T_bath - T)
 
-001 section 4.1 and Thm 3.9, with an external force and heat. It comes to a periodic state in which the work of the force, the heat of friction
-and the heat that goes to the bath are the same in each period, and the mean of T is T_bath + (mean power) / G.
+001 section 4.1 and Thm 3.9, with an external force and heat. It comes to a periodic state in which
+the work of the force, the heat of friction and the heat that goes to the bath are the same in each
+period, and the mean of T is T_bath + (mean power) / G.
 """
 
 from functools import cache
@@ -21,7 +22,17 @@ from accion.spaces import Euclidean
 from accion.systems import ThermalSystem
 
 X0, V0, T_START = 0.1, 0.0, 285.0
-PARAMS = {"m": 1.0, "k": 100.0, "mu": 2.0, "A": 10.0, "omega": 9.0, "C": 1.0, "T0": 300.0, "T_bath": 290.0, "G": 1.0}
+PARAMS = {
+    "m": 1.0,
+    "k": 100.0,
+    "mu": 2.0,
+    "A": 10.0,
+    "omega": 9.0,
+    "C": 1.0,
+    "T0": 300.0,
+    "T_bath": 290.0,
+    "G": 1.0,
+}
 PERIOD = 2 * np.pi / PARAMS["omega"]
 PERIODS, SAVED = 64, 32  # periods in a run, and saved times in each
 S0 = float(PARAMS["C"] * np.log(T_START / PARAMS["T0"]))
@@ -49,7 +60,14 @@ def heat(t, q, v, S, params):
 
 
 system = ThermalSystem(
-    lagrangian, Euclidean(1), PARAMS, friction=friction, external=external, heat=heat, coordinates=("x [m]",), name="oscillator in a bath"
+    lagrangian,
+    Euclidean(1),
+    PARAMS,
+    friction=friction,
+    external=external,
+    heat=heat,
+    coordinates=("x [m]",),
+    name="oscillator in a bath",
 )
 
 
@@ -57,8 +75,13 @@ system = ThermalSystem(
 
 
 def exact(t):
-    """x, v and T at the times t. The velocity is a sum of exponentials, so are its square and the temperature that it drives."""
-    m, k, mu, A, omega, C, T_bath, G = (PARAMS[key] for key in ("m", "k", "mu", "A", "omega", "C", "T_bath", "G"))
+    """x, v and T at the times t.
+
+    The velocity is a sum of exponentials, so are its square and the temperature that it drives.
+    """
+    m, k, mu, A, omega, C, T_bath, G = (
+        PARAMS[key] for key in ("m", "k", "mu", "A", "omega", "C", "T_bath", "G")
+    )
     t = np.asarray(t, dtype=float)
     steady = A / (k - m * omega**2 + 1j * mu * omega)  # x -> Re(steady e^(i omega t))
     p = -mu / (2 * m) + 1j * np.sqrt(k / m - (mu / (2 * m)) ** 2)
@@ -71,20 +94,33 @@ def exact(t):
     T = T_bath + (T_START - T_bath) * np.exp(-rate * t)
     for a, sa in zip(w * s, s, strict=True):
         for b, sb in zip(w * s, s, strict=True):
-            T = T + mu / C * (a * b * (np.exp((sa + sb) * t) - np.exp(-rate * t)) / (sa + sb + rate)).real
+            T = (
+                T
+                + mu
+                / C
+                * (a * b * (np.exp((sa + sb) * t) - np.exp(-rate * t)) / (sa + sb + rate)).real
+            )
     return x, v, T
 
 
 def amplitude(h=0.0):
-    """Of the periodic state: A / |k - m omega^2 + i mu omega|, and the same of the midpoint rule with step h, whose recurrence is
+    """Of the periodic state: A / |k - m omega^2 + i mu omega|, and the same of the midpoint rule
+    with step h, whose recurrence is
 
-    m (x_{k+1} - 2 x_k + x_{k-1}) / h^2 + mu (x_{k+1} - x_{k-1}) / (2 h) + k (x_{k+1} + 2 x_k + x_{k-1}) / 4 = (f_{k+1/2} + f_{k-1/2}) / 2
+    m (x_{k+1} - 2 x_k + x_{k-1}) / h^2 + mu (x_{k+1} - x_{k-1}) / (2 h) + k (x_{k+1} + 2 x_k +
+    x_{k-1}) / 4 = (f_{k+1/2} + f_{k-1/2}) / 2
     """
     m, k, mu, A, omega = (PARAMS[key] for key in ("m", "k", "mu", "A", "omega"))
     if h == 0.0:
         return A / abs(k - m * omega**2 + 1j * mu * omega)
     half = omega * h / 2
-    return A * np.cos(half) / abs(k * np.cos(half) ** 2 - m * (2 * np.sin(half) / h) ** 2 + 1j * mu * np.sin(2 * half) / h)
+    return (
+        A
+        * np.cos(half)
+        / abs(
+            k * np.cos(half) ** 2 - m * (2 * np.sin(half) / h) ** 2 + 1j * mu * np.sin(2 * half) / h
+        )
+    )
 
 
 def mean_power():
@@ -107,7 +143,16 @@ def swing():
 @cache
 def run(method, count):
     """All periods with `count` steps in each."""
-    return simulate(system, method, q0=[X0], v0=[V0], S0=S0, h=PERIOD / count, steps=PERIODS * count, save_every=count // SAVED)
+    return simulate(
+        system,
+        method,
+        q0=[X0],
+        v0=[V0],
+        S0=S0,
+        h=PERIOD / count,
+        steps=PERIODS * count,
+        save_every=count // SAVED,
+    )
 
 
 def power(traj):
@@ -131,17 +176,35 @@ def continuous_checks():
     q, v, S = map(np.asarray, reference(system, q0=[X0], v0=[V0], S0=S0, ts=ts))
     x_exact, v_exact, T_exact = exact(ts)
     for i, t in list(enumerate(ts))[1:]:
-        rows += compare(f"(x, v)({t:g}), continuous", [q[i, 0], v[i, 0]], [x_exact[i], v_exact[i]], 1e-9)
-        rows += compare(f"T({t:g}), continuous [K]", PARAMS["T0"] * np.exp(S[i] / PARAMS["C"]), T_exact[i], 1e-9)
+        rows += compare(
+            f"(x, v)({t:g}), continuous", [q[i, 0], v[i, 0]], [x_exact[i], v_exact[i]], 1e-9
+        )
+        rows += compare(
+            f"T({t:g}), continuous [K]", PARAMS["T0"] * np.exp(S[i] / PARAMS["C"]), T_exact[i], 1e-9
+        )
     late = exact(PERIOD * (PERIODS - 1 + np.arange(SAVED) / SAVED))
-    rows += compare("amplitude of x in the last period, closed form [m]", np.sqrt(2 * np.mean(late[0] ** 2)), amplitude(), 1e-12)
-    rows += compare("mean of T in the last period, closed form [K]", np.mean(late[2]), mean_temperature(), 1e-10)
-    rows += compare("swing of T in the last period, closed form [K]", np.sqrt(2) * np.std(late[2]), swing(), 1e-10)
+    rows += compare(
+        "amplitude of x in the last period, closed form [m]",
+        np.sqrt(2 * np.mean(late[0] ** 2)),
+        amplitude(),
+        1e-12,
+    )
+    rows += compare(
+        "mean of T in the last period, closed form [K]", np.mean(late[2]), mean_temperature(), 1e-10
+    )
+    rows += compare(
+        "swing of T in the last period, closed form [K]",
+        np.sqrt(2) * np.std(late[2]),
+        swing(),
+        1e-10,
+    )
     return rows
 
 
 def periodic_checks():
-    """The periodic state of the midpoint rule: its own amplitude to roundoff, the powers and the temperature with order 2."""
+    """The periodic state of the midpoint rule: its own amplitude to roundoff, the powers and the
+    temperature with order 2.
+    """
     counts, rows = (64, 128, 256), []
     runs = [run(Midpoint(), count) for count in counts]
     for count, traj in zip(counts, runs, strict=True):
@@ -161,16 +224,34 @@ def periodic_checks():
         slope = np.polyfit(np.log(counts), np.log(np.abs(found - target)), 1)[0]
         rows += compare(f"{name}, order", -slope, 2, 0.05)
     T = exact(runs[0].t)[2]
-    errors = {"T": [np.max(np.abs(traj.temperature() - T)) for traj in runs], "the first law": [np.max(np.abs(traj.first_law())) for traj in runs]}
+    errors = {
+        "T": [np.max(np.abs(traj.temperature() - T)) for traj in runs],
+        "the first law": [np.max(np.abs(traj.first_law())) for traj in runs],
+    }
     for name, values in errors.items():
-        rows += compare(f"order of the midpoint rule, {name}", -np.polyfit(np.log(counts), np.log(values), 1)[0], 2, 0.05)
+        rows += compare(
+            f"order of the midpoint rule, {name}",
+            -np.polyfit(np.log(counts), np.log(values), 1)[0],
+            2,
+            0.05,
+        )
     return rows
 
 
 def first_law_checks():
     traj = run(EnergyConsistent(Midpoint()), 64)
-    rows = compare("first law, EnergyConsistent, largest error [J]", np.max(np.abs(traj.first_law())), 0.0, 1e-11)
-    rows += compare("EnergyConsistent, work less heat in the last period [J]", traj.supplied[-1] - traj.supplied[-1 - SAVED], 0.0, 1e-11)
+    rows = compare(
+        "first law, EnergyConsistent, largest error [J]",
+        np.max(np.abs(traj.first_law())),
+        0.0,
+        1e-11,
+    )
+    rows += compare(
+        "EnergyConsistent, work less heat in the last period [J]",
+        traj.supplied[-1] - traj.supplied[-1 - SAVED],
+        0.0,
+        1e-11,
+    )
     return rows
 
 
@@ -185,7 +266,9 @@ def figure():
     t, ts = np.asarray(traj.t), np.linspace(0, 8, 1500)
     shown = t <= 8
     motion.plot(ts, exact(ts)[0], lw=1.2, label="closed form")
-    motion.plot(t[shown][::4], traj.q[shown][::4, 0], "o", ms=2.5, label=f"midpoint, h = {1e3 * h:.1f} ms")
+    motion.plot(
+        t[shown][::4], traj.q[shown][::4, 0], "o", ms=2.5, label=f"midpoint, h = {1e3 * h:.1f} ms"
+    )
     for sign in (-1, 1):
         motion.axhline(sign * amplitude(), color="k", ls="--", lw=0.9)
     motion.set(xlabel="t [s]", ylabel="x [m]", ylim=(-0.75, 1.0))
@@ -197,7 +280,11 @@ def figure():
     warm.set(xlabel="t [s]", ylabel="T [K]")
     warm.legend(loc="lower right")
     last = slice(-2 * SAVED - 1, None)
-    rows = {"force": power(traj), "friction": np.asarray(traj.dissipation()), "into the bath": -np.asarray(traj.heat())}
+    rows = {
+        "force": power(traj),
+        "friction": np.asarray(traj.dissipation()),
+        "into the bath": -np.asarray(traj.heat()),
+    }
     for name, values in rows.items():
         powers.plot(t[last] - t[last][0], values[last], label=name)
     powers.axhline(mean_power(), color="k", ls="--", lw=0.9, label="mean, closed form")
@@ -207,7 +294,9 @@ def figure():
         each = run(method, count)
         error = np.abs(each.first_law())[1:]
         name = "energy consistent" if isinstance(method, EnergyConsistent) else "midpoint"
-        law.semilogy(each.t[1:], np.maximum(error, 1e-16), lw=0.9, label=f"{name}, {count} steps in a period")
+        law.semilogy(
+            each.t[1:], np.maximum(error, 1e-16), lw=0.9, label=f"{name}, {count} steps in a period"
+        )
     law.set(xlabel="t [s]", ylabel="|E - E(0) - work - heat| [J]", ylim=(1e-16, 1e3))
     law.legend(loc="upper right")
     return fig
@@ -217,9 +306,13 @@ entry = Entry(
     name="bath_oscillator",
     title="Driven oscillator in a bath",
     source="001 section 4.1 and Thm 3.9, with an external force and heat",
-    text="A mass on a spring that a periodic force drives, friction heats and a bath cools. It comes to a periodic state: in each period the force "
-    "does the work that friction turns into heat and that flows to the bath, and the temperature swings at twice the frequency about a mean above "
-    "that of the bath. In parts of each period the entropy becomes less, because it flows out; this is no violation of the second law.",
+    text=(
+        "A mass on a spring that a periodic force drives, friction heats and a bath cools. It comes"
+        " to a periodic state: in each period the force does the work that friction turns into heat"
+        " and that flows to the bath, and the temperature swings at twice the frequency about a"
+        " mean above that of the bath. In parts of each period the entropy becomes less, because it"
+        " flows out; this is no violation of the second law."
+    ),
     system=system,
     method=Midpoint(),
     start={"q0": [X0], "v0": [V0], "S0": S0},

@@ -22,7 +22,14 @@ def lagrangian(t, q, v, params):
 
 system = System(lagrangian, Euclidean(1), {"m": 1.0}, coordinates=("x [m]",), name="block")
 problem = ControlProblem(
-    system, half_square, actuated=["x"], controls=["u [N]"], start=([0.0], [0.0]), end=([1.0], [0.0]), duration=1.0, name="move of a block"
+    system,
+    half_square,
+    actuated=["x"],
+    controls=["u [N]"],
+    start=([0.0], [0.0]),
+    end=([1.0], [0.0]),
+    duration=1.0,
+    name="move of a block",
 )
 
 
@@ -46,15 +53,33 @@ def checks():
     found = extremal()
     x, v, u, p0, p1 = exact(found.t)
     rows = compare("least cost, Pontryagin's conditions", found.cost, 6.0, 1e-10)
-    ours = (found.q[:, 0], found.v[:, 0], found.u[:, 0], found.costates[:, 0, 0], found.costates[:, 1, 0])
-    for name, mine, theirs in zip(("x", "v", "u", "p0", "p1"), ours, (x, v, u, p0, p1), strict=True):
-        rows += compare(f"{name} against the closed form, largest error", np.max(np.abs(mine - theirs)), 0.0, 1e-10)
+    ours = (
+        found.q[:, 0],
+        found.v[:, 0],
+        found.u[:, 0],
+        found.costates[:, 0, 0],
+        found.costates[:, 1, 0],
+    )
+    for name, mine, theirs in zip(
+        ("x", "v", "u", "p0", "p1"), ours, (x, v, u, p0, p1), strict=True
+    ):
+        rows += compare(
+            f"{name} against the closed form, largest error",
+            np.max(np.abs(mine - theirs)),
+            0.0,
+            1e-10,
+        )
     rows += compare("Hamiltonian is p1^2/2 at the start", found.H[0], 18.0, 1e-10)
     for formulation in ("direct", "vakonomic"):
         costs = [abs(solution(formulation, n).cost - 6.0) for n in (STEPS // 2, STEPS)]
         rows += compare(f"order of the cost, {formulation} formulation", order(costs), 2, 0.05)
     mine = solution("direct", STEPS)
-    rows += compare("u is linear on the mesh too: largest second difference", np.max(np.abs(np.diff(mine.u[:, 0], 2))), 0.0, 1e-9)
+    rows += compare(
+        "u is linear on the mesh too: largest second difference",
+        np.max(np.abs(np.diff(mine.u[:, 0], 2))),
+        0.0,
+        1e-9,
+    )
     return rows + compare("replay misses the end by", mine.replay_error, 0.0, 1e-9)
 
 
@@ -74,7 +99,12 @@ def figure():
     push.set(xlabel="t [s]", ylabel="u [N]", title="force")
     hs = 1 / np.array([10, 20, 40])
     for formulation in ("direct", "vakonomic"):
-        orders.loglog(hs, [abs(solution(formulation, round(1 / h)).cost - 6) for h in hs], "o-", label=formulation)
+        orders.loglog(
+            hs,
+            [abs(solution(formulation, round(1 / h)).cost - 6) for h in hs],
+            "o-",
+            label=formulation,
+        )
     orders.loglog(hs, 3 * hs**2, "k:", lw=1, label="slope 2")
     step_axis(orders, hs)
     orders.set(ylabel="error of the cost", title="the least cost is 6")
@@ -89,8 +119,11 @@ entry = control_entry(
     name="block_move",
     title="Block moved from rest to rest",
     source="Kelly, An introduction to trajectory optimization (2017), section 2; 004 chapter 6",
-    text="A block of 1 kg is moved by 1 m in 1 s, from rest to rest, with the least int u^2/2. The force is u = 6 - 12 t and the cost 6: "
-    "the costate of the position is constant, that of the velocity is the force itself.",
+    text=(
+        "A block of 1 kg is moved by 1 m in 1 s, from rest to rest, with the least int u^2/2. The"
+        " force is u = 6 - 12 t and the cost 6: the costate of the position is constant, that of"
+        " the velocity is the force itself."
+    ),
     checks=checks,
     figure=figure,
     positions=lambda q: jnp.stack([jnp.stack([q[0] - 0.05, 0.0]), jnp.stack([q[0] + 0.05, 0.0])]),

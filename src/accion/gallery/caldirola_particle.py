@@ -1,4 +1,6 @@
-"""A free particle in R^3 whose Lagrangian decays or grows in time: 002 Ex 1 and 2, with their two figures, corrected."""
+"""A free particle in R^3 whose Lagrangian decays or grows in time: 002 Ex 1 and 2, with their two
+figures, corrected.
+"""
 
 import jax.numpy as jnp
 import numpy as np
@@ -20,7 +22,13 @@ def weight(t, params):
 
 
 system = mechanical(
-    1.0, None, Euclidean(3), weight=weight, params={"kappa": -5.0}, coordinates=("x [m]", "y [m]", "z [m]"), name="Caldirola particle"
+    1.0,
+    None,
+    Euclidean(3),
+    weight=weight,
+    params={"kappa": -5.0},
+    coordinates=("x [m]", "y [m]", "z [m]"),
+    name="Caldirola particle",
 )
 
 
@@ -36,7 +44,9 @@ def exact(ts):
 
 
 def discrete_energies(q):
-    """1/2 |dq/h|^2 (of the autonomous Lagrangian) and E_d of (20), corrected: 1/(4h) where 1/(2h) is printed."""
+    """1/2 |dq/h|^2 (of the autonomous Lagrangian) and E_d of (20), corrected: 1/(4h) where 1/(2h)
+    is printed.
+    """
     kappa = system.params["kappa"]
     dq = np.sum(np.diff(q, axis=0) ** 2, axis=1)
     t = H * np.arange(len(q))
@@ -57,16 +67,38 @@ def checks():
     rows += compare("momentum at the end", p[-1], discrete[momentum], 1e-12)
     rows += compare("angular momentum at the end", np.cross(q, p)[-1], discrete[angular], 1e-11)
     rows += compare("drift of momentum", np.max(np.abs(p - p[0])), 0.0, 1e-13)
-    rows += compare("drift of angular momentum", np.max(np.abs(np.cross(q, p) - np.cross(q, p)[0])), 0.0, 1e-11)
+    rows += compare(
+        "drift of angular momentum", np.max(np.abs(np.cross(q, p) - np.cross(q, p)[0])), 0.0, 1e-11
+    )
     autonomous, energy = discrete_energies(q)
     for k in ("0", "1", "50", "100", "150", "199"):
-        rows += compare(f"1/2 |dq/h|^2, k = {k}", autonomous[int(k)], discrete["E_autonomous 1/2|dq/h|^2"][k], 1e-11)
-        rows += compare(f"E_d (20) corrected, k = {k}", energy[int(k)], discrete["E_d (20) corrected (1/4h)"][k], 1e-12)
+        rows += compare(
+            f"1/2 |dq/h|^2, k = {k}",
+            autonomous[int(k)],
+            discrete["E_autonomous 1/2|dq/h|^2"][k],
+            1e-11,
+        )
+        rows += compare(
+            f"E_d (20) corrected, k = {k}",
+            energy[int(k)],
+            discrete["E_d (20) corrected (1/4h)"][k],
+            1e-12,
+        )
     matched = np.asarray(simulate(system, Trapezoid(), q0=Q0, v0=V0, h=H, steps=N).q)
     rows += compare("q_200, matched start", matched[-1], discrete["momentum_matched_q_200"], 1e-12)
     ts = H * np.arange(N + 1)
-    rows += compare("max error, printed start", np.max(np.abs(q - exact(ts))), discrete["max_err_vs_exact"], 1e-8)
-    rows += compare("max error, matched start", np.max(np.abs(matched - exact(ts))), discrete["max_err_momentum_matched"], 1e-10)
+    rows += compare(
+        "max error, printed start",
+        np.max(np.abs(q - exact(ts))),
+        discrete["max_err_vs_exact"],
+        1e-8,
+    )
+    rows += compare(
+        "max error, matched start",
+        np.max(np.abs(matched - exact(ts))),
+        discrete["max_err_momentum_matched"],
+        1e-10,
+    )
     return rows
 
 
@@ -80,7 +112,9 @@ def figure():
     ax = axes[0, 0]
     ax.semilogy(t, energy / H, label="E_L, discrete")
     ax.semilogy(t, autonomous, label="1/2 |v|^2, discrete")
-    ax.semilogy(t, autonomous[0] * np.exp(kappa * t), "k:", lw=1, label="e^{kappa t}, e^{2 kappa t}")
+    ax.semilogy(
+        t, autonomous[0] * np.exp(kappa * t), "k:", lw=1, label="e^{kappa t}, e^{2 kappa t}"
+    )
     ax.semilogy(t, autonomous[0] * np.exp(2 * kappa * t), "k:", lw=1)
     ax.set(xlabel="t [s]", ylabel="energy [J]", title="energy decays (Fig. 1)")
     v = np.diff(q, axis=0) / H
@@ -100,10 +134,13 @@ entry = Entry(
     name="caldirola_particle",
     title="Free particle with exponential friction, in R^3",
     source="002 Ex 1 and 2, Figures 1 and 2, corrected",
-    text="The Lagrangian e^{-kappa t} |v|^2/2 gives friction for kappa < 0. Its momenta p = e^{-kappa t} v and q x p are constant, the "
-    "velocity and q x v decay like e^{kappa t}, the energy like e^{kappa t} and the kinetic energy like e^{2 kappa t}. The discrete "
-    "momenta are constant to roundoff. The start q1 = q0 + h v0 of the document makes the error 120 times larger than the start with "
-    "matched momentum.",
+    text=(
+        "The Lagrangian e^{-kappa t} |v|^2/2 gives friction for kappa < 0. Its momenta p ="
+        " e^{-kappa t} v and q x p are constant, the velocity and q x v decay like e^{kappa t}, the"
+        " energy like e^{kappa t} and the kinetic energy like e^{2 kappa t}. The discrete momenta"
+        " are constant to roundoff. The start q1 = q0 + h v0 of the document makes the error 120"
+        " times larger than the start with matched momentum."
+    ),
     system=system,
     method=Trapezoid(),
     start={"q0": Q0, "v0": V0},

@@ -29,18 +29,34 @@ def lagrangian(t, q, v, params):
         + m * l * c * v[0] * v[1]
         + 0.5 * m * l**2 * v[1] ** 2
         - m * params["gravity"] * l * c
-    )  # fmt: skip
+    )
 
 
-system = System(lagrangian, Euclidean(2), PARAMS, coordinates=("x [m]", "theta [rad]"), name="cart-pole")
+system = System(
+    lagrangian, Euclidean(2), PARAMS, coordinates=("x [m]", "theta [rad]"), name="cart-pole"
+)
 ends = {"start": (HANGING, REST), "end": (UPRIGHT, REST), "duration": DURATION}
-problem = ControlProblem(system, half_square, actuated=["x"], controls=["u [N]"], name="swing-up of a cart-pole", **ends)
+problem = ControlProblem(
+    system, half_square, actuated=["x"], controls=["u [N]"], name="swing-up of a cart-pole", **ends
+)
 
 
 def two_configurations(steps):
-    """The discrete problem of 004 section 8.6: q_0 = q_1 and q_{N-1} = q_N are given, u_k = -(D2 Ld + D1 Ld)_x / h."""
-    ends = {"start": (HANGING, HANGING), "end": (UPRIGHT, UPRIGHT), "duration": DURATION, "boundary": "configurations"}
-    return optimize(ControlProblem(system, half_square, actuated=["x"], **ends), Midpoint(), steps, formulation="vakonomic")
+    """The discrete problem of 004 section 8.6: q_0 = q_1 and q_{N-1} = q_N are given, u_k = -(D2 Ld
+    + D1 Ld)_x / h.
+    """
+    ends = {
+        "start": (HANGING, HANGING),
+        "end": (UPRIGHT, UPRIGHT),
+        "duration": DURATION,
+        "boundary": "configurations",
+    }
+    return optimize(
+        ControlProblem(system, half_square, actuated=["x"], **ends),
+        Midpoint(),
+        steps,
+        formulation="vakonomic",
+    )
 
 
 @cache
@@ -74,22 +90,46 @@ def checks():
     for time in exact["u"]:
         k = round(float(time) / DURATION * STEPS)
         rows += compare(f"control at {time} s", found.u[k], exact["u"][time], 1e-8)
-        rows += compare(f"(q, v) at {time} s", [*found.q[k], *found.v[k]], exact["states"][time], 1e-8)
-        rows += compare(f"(p0, p1) at {time} s", found.costates[k].ravel(), exact["costates"][time], 1e-8)
+        rows += compare(
+            f"(q, v) at {time} s", [*found.q[k], *found.v[k]], exact["states"][time], 1e-8
+        )
+        rows += compare(
+            f"(p0, p1) at {time} s", found.costates[k].ravel(), exact["costates"][time], 1e-8
+        )
     for steps in MESHES:
         mine, other = of_the_document(steps), known["discrete_8_6"]["results"][str(steps)]
         rows += compare(f"004 section 8.6, N = {steps}: cost", mine.cost, other["cost"], 1e-8)
-        rows += compare(f"004 section 8.6, N = {steps}: first controls", mine.u[:3, 0], other["u_first3"], 1e-8)
-        rows += compare(f"004 section 8.6, N = {steps}: q in the middle", mine.q[steps // 2], other["q_mid"], 1e-8)
+        rows += compare(
+            f"004 section 8.6, N = {steps}: first controls", mine.u[:3, 0], other["u_first3"], 1e-8
+        )
+        rows += compare(
+            f"004 section 8.6, N = {steps}: q in the middle",
+            mine.q[steps // 2],
+            other["q_mid"],
+            1e-8,
+        )
     for formulation in ("direct", "vakonomic"):
         errors = [abs(discrete(formulation, n).cost - found.cost) for n in (STEPS // 2, STEPS)]
         rows += compare(f"order of the cost, {formulation} formulation", order(errors), 2, 0.1)
     refined = [refine(s, tolerance=1e-5) for s in optima()]
     last = refined[0].solution
-    rows += compare(f"controls of {last.steps} steps applied to the continuous equations: how far off the end is", last.replay_error, 0.0, 5e-3)
-    rows += compare("least cost, extrapolated from finer and finer meshes", refined[0].cost, exact["cost"], 1e-6)
+    rows += compare(
+        f"controls of {last.steps} steps applied to the continuous equations: how far off the"
+        " end is",
+        last.replay_error,
+        0.0,
+        5e-3,
+    )
+    rows += compare(
+        "least cost, extrapolated from finer and finer meshes", refined[0].cost, exact["cost"], 1e-6
+    )
     for cost in (111.2981, 315.8962):  # on a mesh on which the least cost is 33.3775
-        rows += compare(f"another local optimum of cost {cost}", min((r.cost for r in refined), key=lambda c, cost=cost: abs(c - cost)), cost, 0.02)
+        rows += compare(
+            f"another local optimum of cost {cost}",
+            min((r.cost for r in refined), key=lambda c, cost=cost: abs(c - cost)),
+            cost,
+            0.02,
+        )
     return rows
 
 
@@ -101,7 +141,9 @@ def bodies(q):
 
 
 def draw_cart(ax, t, q, frames=18):
-    """The pole at times that are equally far apart, the path of its tip, and the cart at both ends."""
+    """The pole at times that are equally far apart, the path of its tip, and the cart at both
+    ends.
+    """
     poles = bodies(q)
     ax.axhline(0, color="0.6", lw=1)
     ax.plot(*poles[:, 1].T, color="0.75", lw=1)
@@ -124,7 +166,15 @@ def figure():
     nodes = discrete("vakonomic", STEPS)
     push.plot(nodes.t_u, nodes.u[:, 0], "o", ms=2.5, color="#d1495b", label="vakonomic")
     for other in optima()[1:3]:
-        held(push, other, 0, color="0.75", lw=0.8, zorder=0, label=f"another optimum, cost {other.cost:.0f}")
+        held(
+            push,
+            other,
+            0,
+            color="0.75",
+            lw=0.8,
+            zorder=0,
+            label=f"another optimum, cost {other.cost:.0f}",
+        )
     push.set(xlabel="t [s]", ylabel="u [N]", title="control")
     for j, name in enumerate((r"$p_{0,x}$", r"$p_{0,\theta}$", r"$p_{1,x}$", r"$p_{1,\theta}$")):
         dual.plot(found.t, found.costates.reshape(-1, 4)[:, j], label=name)
@@ -132,8 +182,18 @@ def figure():
     dual.set(xlabel="t [s]", title=f"costates; H is constant to {found.drift:.0e}")
     hs = DURATION / np.array(MESHES)
     for formulation in ("direct", "vakonomic"):
-        orders.loglog(hs, [abs(discrete(formulation, round(DURATION / h)).cost - found.cost) for h in hs], "o-", label=formulation)
-    orders.loglog(hs[1:], [abs(of_the_document(n).cost - found.cost) for n in MESHES[1:]], "s-", label="two configurations at each end (8.6)")
+        orders.loglog(
+            hs,
+            [abs(discrete(formulation, round(DURATION / h)).cost - found.cost) for h in hs],
+            "o-",
+            label=formulation,
+        )
+    orders.loglog(
+        hs[1:],
+        [abs(of_the_document(n).cost - found.cost) for n in MESHES[1:]],
+        "s-",
+        label="two configurations at each end (8.6)",
+    )
     orders.loglog(hs, 60 * hs**2, "k:", lw=1, label="slope 2")
     step_axis(orders, hs)
     orders.set(ylabel="error of the cost", title="h to zero")
@@ -148,12 +208,18 @@ entry = control_entry(
     name="cart_pole",
     title="Swing-up of a pole on a cart",
     source="004 sections 7.2 and 8.6, corrected",
-    text="A force on the cart, and none on the pole, swings it up in two seconds with the least int u^2/2. Pontryagin's conditions give the "
-    "control, the costates and the constant Hamiltonian to ten digits. The discrete problem is posed in two ways, with the controls as unknowns "
-    "(direct) or eliminated (vakonomic, of second order); with velocities at the ends both converge with h^2. With two equal configurations at "
-    "each end, as in 004 section 8.6, the pole rests for a step at either end and the cost converges with h only. There are other local optima, "
-    "several times as expensive, with more swings.",
+    text=(
+        "A force on the cart, and none on the pole, swings it up in two seconds with the least int"
+        " u^2/2. Pontryagin's conditions give the control, the costates and the constant"
+        " Hamiltonian to ten digits. The discrete problem is posed in two ways, with the controls"
+        " as unknowns (direct) or eliminated (vakonomic, of second order); with velocities at the"
+        " ends both converge with h^2. With two equal configurations at each end, as in 004 section"
+        " 8.6, the pole rests for a step at either end and the cost converges with h only. There"
+        " are other local optima, several times as expensive, with more swings."
+    ),
     checks=checks,
     figure=figure,
-    positions=lambda q: jnp.stack([jnp.stack([q[0], 0.0]), jnp.stack([q[0] + 0.5 * jnp.sin(q[1]), 0.5 * jnp.cos(q[1])])]),
+    positions=lambda q: jnp.stack(
+        [jnp.stack([q[0], 0.0]), jnp.stack([q[0] + 0.5 * jnp.sin(q[1]), 0.5 * jnp.cos(q[1])])]
+    ),
 )

@@ -1,4 +1,6 @@
-"""What the entries of optimal control share: how they become entries, and how their motions are drawn."""
+"""What the entries of optimal control share: how they become entries, and how their motions are
+drawn.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -19,7 +21,11 @@ class ByParameters:
     names: tuple[str, ...]
 
     def __call__(self, t, q, v, params):
-        return Push(self.problem.system.force, self.problem.B, jnp.stack([params[name] for name in self.names]))(t, q, v, params)
+        return Push(
+            self.problem.system.force,
+            self.problem.B,
+            jnp.stack([params[name] for name in self.names]),
+        )(t, q, v, params)
 
 
 def with_controls(problem):
@@ -30,7 +36,9 @@ def with_controls(problem):
 
 
 def control_entry(problem, *, steps, method=None, **rest):
-    """The entry of a control problem; what is simulated of it, as in a campaign, is its motion without controls."""
+    """The entry of a control problem; what is simulated of it, as in a campaign, is its motion
+    without controls.
+    """
     start = problem.ends[0]
     return Entry(
         system=problem.system,
@@ -61,10 +69,18 @@ def shades(count):
 
 
 def strobe(ax, t, bodies, frames=12, lw=1.5):
-    """Draw `bodies` (times, points, 2), lines through points, at `frames` times; early ones light, late ones dark."""
+    """Draw `bodies` (times, points, 2), lines through points, at `frames` times; early ones light,
+    late ones dark.
+    """
     at = np.linspace(0, len(t) - 1, frames).round().astype(int)
     for k, color in zip(at, shades(frames), strict=True):
-        ax.plot(*bodies[k].T, color=color, lw=lw, solid_capstyle="round", label=f"t = {t[k]:.3g} s" if k in (at[0], at[-1]) else None)
+        ax.plot(
+            *bodies[k].T,
+            color=color,
+            lw=lw,
+            solid_capstyle="round",
+            label=f"t = {t[k]:.3g} s" if k in (at[0], at[-1]) else None,
+        )
     ax.set_aspect("equal")
 
 

@@ -1,7 +1,8 @@
 """A crank that pulls a mass by a string over a pulley: 003 Ex 1.2, made definite.
 
-The crank, of radius a and balanced, turns about the origin; the pulley is small, at the distance b > a; alpha = 0 points at it. The string from the
-tip of the crank to the pulley has the length s(alpha), and the mass M on its other end rises with it:
+The crank, of radius a and balanced, turns about the origin; the pulley is small, at the distance b
+> a; alpha = 0 points at it. The string from the tip of the crank to the pulley has the length
+s(alpha), and the mass M on its other end rises with it:
 
     s^2 = a^2 + b^2 - 2 a b cos(alpha),    (I + M s'^2) alpha'' + M s' s'' (dalpha/dt)^2 + M g s' = 0,    s' = ds/dalpha = a b sin(alpha) / s
 """
@@ -39,7 +40,9 @@ system = System(lagrangian, Torus(1), PARAMS, coordinates=COORDINATES, name="cra
 
 
 def hanging(t, q, params):
-    """The mass, below the pulley; its height is counted from where it hangs when the tip is at the pulley."""
+    """The mass, below the pulley; its height is counted from where it hangs when the tip is at the
+    pulley.
+    """
     return jnp.array([[params["b"], string(q[0], params)]])
 
 
@@ -48,16 +51,24 @@ def weight(t, q, params):
 
 
 def from_particles():
-    """The same system from the position of the mass and the angle of the crank, balanced about its axis."""
-    crank = rigid_body(0.0, lambda params: params["I"], lambda t, q, params: jnp.array([0.0, 0.0, q[0]]))
+    """The same system from the position of the mass and the angle of the crank, balanced about its
+    axis.
+    """
+    crank = rigid_body(
+        0.0, lambda params: params["I"], lambda t, q, params: jnp.array([0.0, 0.0, q[0]])
+    )
     options = {"params": PARAMS, "coordinates": COORDINATES, "name": "crank and pulley"}
-    return particles(hanging, lambda params: params["M"], weight, Torus(1), bodies=[crank], **options)
+    return particles(
+        hanging, lambda params: params["M"], weight, Torus(1), bodies=[crank], **options
+    )
 
 
 def quarter_period():
-    """The time from rest at alpha = START to alpha = 0, from the energy: the integral of dalpha / |dalpha/dt|, by Gauss-Legendre.
+    """The time from rest at alpha = START to alpha = 0, from the energy: the integral of dalpha /
+    |dalpha/dt|, by Gauss-Legendre.
 
-    With alpha = START cos(2 x) the integrand is smooth, and the difference of heights is written as a product, which does not cancel.
+    With alpha = START cos(2 x) the integrand is smooth, and the difference of heights is written as
+    a product, which does not cancel.
     """
     M, I, a, b, g = (PARAMS[key] for key in ("M", "I", "a", "b", "gravity"))
     nodes, weights = np.polynomial.legendre.leggauss(80)
@@ -81,13 +92,27 @@ def checks():
     fall = float(string(START, PARAMS)) - (PARAMS["b"] - PARAMS["a"])
     speed = np.sqrt(2 * PARAMS["M"] * PARAMS["gravity"] * fall / PARAMS["I"])
     rows = same_accelerations(system, from_particles())
-    rows += compare("(alpha, rate) after a quarter of the period, by quadrature", [q[1, 0], v[1, 0]], [0.0, -speed], 1e-9)
-    rows += compare("(alpha, rate) after half of the period", [q[2, 0], v[2, 0]], [-START, 0.0], 1e-9)
+    rows += compare(
+        "(alpha, rate) after a quarter of the period, by quadrature",
+        [q[1, 0], v[1, 0]],
+        [0.0, -speed],
+        1e-9,
+    )
+    rows += compare(
+        "(alpha, rate) after half of the period", [q[2, 0], v[2, 0]], [-START, 0.0], 1e-9
+    )
     rows += compare("(alpha, rate) after the period", [q[3, 0], v[3, 0]], [START, 0.0], 1e-9)
     traj = simulate(system, Midpoint(), q0=[START], v0=[0.0], h=H, steps=600)
-    rows += compare("the string is never slack: least tension below zero", min(0.0, np.min(tension(traj))), 0.0, 1e-12)
+    rows += compare(
+        "the string is never slack: least tension below zero",
+        min(0.0, np.min(tension(traj))),
+        0.0,
+        1e-12,
+    )
     for method in (Midpoint(), Trapezoid()):
-        measured = order(system, method, q0=[START], v0=[0.0], duration=0.8, h=[0.01, 0.005, 0.0025, 0.00125])
+        measured = order(
+            system, method, q0=[START], v0=[0.0], duration=0.8, h=[0.01, 0.005, 0.0025, 0.00125]
+        )
         rows += compare(f"order of {method}", measured.slope, 2, 0.05)
     return rows
 
@@ -99,7 +124,12 @@ def figure():
     left.plot(traj.t, traj.q[:, 0])
     for k in range(1, 8):
         left.axvline(k * quarter_period(), color="#8d8d8d", lw=0.6)
-    left.set(xlabel="t [s]", ylabel="alpha [rad]", title="quarters of the period by quadrature", xlim=(0, float(traj.t[-1])))
+    left.set(
+        xlabel="t [s]",
+        ylabel="alpha [rad]",
+        title="quarters of the period by quadrature",
+        xlim=(0, float(traj.t[-1])),
+    )
     right.plot(traj.t[1:-1], tension(traj))
     right.set(xlabel="t [s]", ylabel="tension [N]", title="the string stays taut")
     return fig
@@ -115,8 +145,11 @@ entry = Entry(
     name="crank_pulley",
     title="Crank and pulley",
     source="003 Ex 1.2, with a geometry of its own",
-    text="A balanced crank pulls a mass by a string over a small pulley beside it; the angle of the crank is the only coordinate. The mass "
-    "draws the tip of the crank towards the pulley, about which it swings; the period is that of the quadrature of the energy.",
+    text=(
+        "A balanced crank pulls a mass by a string over a small pulley beside it; the angle of the"
+        " crank is the only coordinate. The mass draws the tip of the crank towards the pulley,"
+        " about which it swings; the period is that of the quadrature of the energy."
+    ),
     system=system,
     method=Midpoint(),
     start={"q0": [START], "v0": [0.0]},

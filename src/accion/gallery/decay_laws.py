@@ -44,7 +44,9 @@ system = mechanical(
 def exact(t):
     """q(t), the solution of q'' = kappa q' - omega^2 q."""
     w = jnp.sqrt(OMEGA**2 - KAPPA**2 / 4)
-    return jnp.exp(KAPPA * t / 2) * (Q0 * jnp.cos(w * t) + (V0 - KAPPA * Q0 / 2) / w * jnp.sin(w * t))
+    return jnp.exp(KAPPA * t / 2) * (
+        Q0 * jnp.cos(w * t) + (V0 - KAPPA * Q0 / 2) / w * jnp.sin(w * t)
+    )
 
 
 def motion(t):
@@ -72,7 +74,9 @@ def autonomous_momentum(traj):
 def actions(method, h):
     """The action from the start to each time: the sums of Ld."""
     traj = run(method, h)
-    Ld = jax.jit(jax.vmap(lambda t, a, b: discrete(system, method).Ld(t, h, a, b)))(traj.t[:-1], traj.q[:-1], traj.q[1:])
+    Ld = jax.jit(jax.vmap(lambda t, a, b: discrete(system, method).Ld(t, h, a, b)))(
+        traj.t[:-1], traj.q[:-1], traj.q[1:]
+    )
     return np.concatenate([[0.0], np.cumsum(np.asarray(Ld))])
 
 
@@ -89,9 +93,16 @@ def checks():
     for t, row in zip(ts[1:], q[1:], strict=True):
         rows += compare(f"q({t:g}), continuous against the closed form", row, exact(t), 1e-9)
     J = np.asarray(q[:, 0] * v[:, 1] - q[:, 1] * v[:, 0])
-    rows += compare("J(10)/J(0) = e^{+10 kappa}, continuous", J[-1] / J[0], np.exp(10 * KAPPA), 1e-9)
+    rows += compare(
+        "J(10)/J(0) = e^{+10 kappa}, continuous", J[-1] / J[0], np.exp(10 * KAPPA), 1e-9
+    )
     rate = jax.grad(lambda t: system.energy(t, *motion(t)))(3.0)
-    rows += compare("dE/dt = kappa L on the motion, t = 3", float(rate), KAPPA * float(system.L(3.0, *motion(3.0))), 1e-12)
+    rows += compare(
+        "dE/dt = kappa L on the motion, t = 3",
+        float(rate),
+        KAPPA * float(system.L(3.0, *motion(3.0))),
+        1e-12,
+    )
     (rotation,) = symmetries(system)
     for method in (Midpoint(), Trapezoid()):
         traj = run(method, H)
@@ -99,7 +110,12 @@ def checks():
         rows += compare(f"{method}: rate of J, measured", law.measured, law.predicted, 1e-10)
         rows += compare(f"{method}: drift of p.X", rotation.symmetry.drift(traj), 0.0, 1e-13)
         errors = [np.max(np.abs(energy_errors(method, h))) for h in STEPS]
-        rows += compare(f"{method}: order of E - E(0) - kappa (action)", np.polyfit(np.log(STEPS), np.log(errors), 1)[0], 2, 0.05)
+        rows += compare(
+            f"{method}: order of E - E(0) - kappa (action)",
+            np.polyfit(np.log(STEPS), np.log(errors), 1)[0],
+            2,
+            0.05,
+        )
     return rows
 
 
@@ -111,14 +127,27 @@ def figure():
     name = f"trapezoid, h = {H:g} s"
     left.semilogy(t[::5], J[::5], "o", ms=3.5, label=name)
     left.semilogy(t, J[0] * np.exp(KAPPA * t), "k-", lw=1, label="J(0) e^{+kappa t}")
-    left.semilogy(t, J[0] * np.exp(-KAPPA * t), ":", color="#d1495b", label="J(0) e^{-kappa t}, as printed")
-    left.set(xlabel="t [s]", ylabel="J = x v_y - y v_x [m^2/s]", title=f"momentum, kappa = {KAPPA:g} 1/s")
+    left.semilogy(
+        t, J[0] * np.exp(-KAPPA * t), ":", color="#d1495b", label="J(0) e^{-kappa t}, as printed"
+    )
+    left.set(
+        xlabel="t [s]", ylabel="J = x v_y - y v_x [m^2/s]", title=f"momentum, kappa = {KAPPA:g} 1/s"
+    )
     middle.plot(t[::4], E[::4], "o", ms=3.5, label=name)
     middle.plot(t, E[0] + KAPPA * actions(Trapezoid(), H), "k-", lw=1, label="dE/dt = kappa L")
-    middle.plot(t, E[0] * np.exp(KAPPA * t), ":", color="#d1495b", label="dE/dt = kappa E, as printed")
-    middle.set(xlabel="t [s]", ylabel="energy E = v dL/dv - L [J]", title="energy", ylim=(0, 1.45 * np.max(E)))
+    middle.plot(
+        t, E[0] * np.exp(KAPPA * t), ":", color="#d1495b", label="dE/dt = kappa E, as printed"
+    )
+    middle.set(
+        xlabel="t [s]",
+        ylabel="energy E = v dL/dv - L [J]",
+        title="energy",
+        ylim=(0, 1.45 * np.max(E)),
+    )
     for method, label in ((Midpoint(), "midpoint"), (Trapezoid(), "trapezoid")):
-        right.loglog(STEPS, [np.max(np.abs(energy_errors(method, h))) for h in STEPS], "o-", label=label)
+        right.loglog(
+            STEPS, [np.max(np.abs(energy_errors(method, h))) for h in STEPS], "o-", label=label
+        )
     right.loglog(STEPS, 0.3 * np.array(STEPS) ** 2, "k:", lw=1, label="slope 2")
     step_axis(right, STEPS)
     right.set(ylabel="largest |E - E(0) - kappa (action)| [J]", title="the energy law, discretised")
@@ -131,11 +160,14 @@ entry = Entry(
     name="decay_laws",
     title="The laws of momentum and energy under exponential friction",
     source="002 section 3, Ex 1 and (9), corrected",
-    text="An oscillator in the plane with the Lagrangian e^{-kappa t} (|v|^2 - omega^2 |q|^2)/2. The rotation is a symmetry, so that "
-    "p.X = e^{-kappa t} J is constant, in discrete time to roundoff: J = x v_y - y v_x follows e^{+kappa t}, where (9) has e^{-kappa t}. "
-    "The energy obeys dE/dt = kappa L, where Ex 1 has kappa E; here it goes up and down about a constant, and does not decay. "
-    "In discrete time E - E(0) differs from kappa times the "
-    "discrete action by O(h^2).",
+    text=(
+        "An oscillator in the plane with the Lagrangian e^{-kappa t} (|v|^2 - omega^2 |q|^2)/2. The"
+        " rotation is a symmetry, so that p.X = e^{-kappa t} J is constant, in discrete time to"
+        " roundoff: J = x v_y - y v_x follows e^{+kappa t}, where (9) has e^{-kappa t}. The energy"
+        " obeys dE/dt = kappa L, where Ex 1 has kappa E; here it goes up and down about a constant,"
+        " and does not decay. In discrete time E - E(0) differs from kappa times the discrete"
+        " action by O(h^2)."
+    ),
     system=system,
     method=Trapezoid(),
     start={"q0": Q0, "v0": V0},

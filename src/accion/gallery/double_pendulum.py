@@ -1,7 +1,8 @@
 """The double pendulum: 003 Ex 2.2, corrected.
 
-a (ma + mb) alpha'' + b mb (beta'' cos(alpha - beta) + beta'^2 sin(alpha - beta)) + (ma + mb) g sin(alpha) = 0
-a alpha'' cos(alpha - beta) - a alpha'^2 sin(alpha - beta) + b beta'' + g sin(beta) = 0
+a (ma + mb) alpha'' + b mb (beta'' cos(alpha - beta) + beta'^2 sin(alpha - beta)) + (ma + mb) g
+sin(alpha) = 0 a alpha'' cos(alpha - beta) - a alpha'^2 sin(alpha - beta) + b beta'' + g sin(beta) =
+0
 """
 
 import jax.numpy as jnp
@@ -24,7 +25,11 @@ def lagrangian(t, q, v, params):
     alpha, beta = q
     dalpha, dbeta = v
     ma, mb, a, b = params["ma"], params["mb"], params["a"], params["b"]
-    T = 0.5 * (a**2 * (ma + mb) * dalpha**2 + 2 * a * b * mb * dalpha * dbeta * jnp.cos(alpha - beta) + b**2 * mb * dbeta**2)
+    T = 0.5 * (
+        a**2 * (ma + mb) * dalpha**2
+        + 2 * a * b * mb * dalpha * dbeta * jnp.cos(alpha - beta)
+        + b**2 * mb * dbeta**2
+    )
     V = -params["gravity"] * ((ma + mb) * a * jnp.cos(alpha) + mb * b * jnp.cos(beta))
     return T - V
 
@@ -55,7 +60,15 @@ def weight(t, q, params):
 
 def from_particles():
     """The same system from the positions of the masses."""
-    return particles(place, masses, weight, Torus(2), params=system.params, coordinates=COORDINATES, name="double pendulum")
+    return particles(
+        place,
+        masses,
+        weight,
+        Torus(2),
+        params=system.params,
+        coordinates=COORDINATES,
+        name="double pendulum",
+    )
 
 
 def positions(q):
@@ -68,10 +81,19 @@ def checks():
     rows = same_accelerations(system, from_particles())
     for i, (t, target) in enumerate(ref["continuous"].items()):
         values = np.concatenate([q[i + 1], v[i + 1]])
-        rows += compare(f"(alpha, beta, velocities)({t}), continuous", values, list(target.values()), 1e-9)
-    rows += compare("energy at the start", float(system.energy(0.0, jnp.array(Q0), jnp.array(V0))), ref["energy"], 1e-12)
+        rows += compare(
+            f"(alpha, beta, velocities)({t}), continuous", values, list(target.values()), 1e-9
+        )
+    rows += compare(
+        "energy at the start",
+        float(system.energy(0.0, jnp.array(Q0), jnp.array(V0))),
+        ref["energy"],
+        1e-12,
+    )
     for method in (LeftRectangle(), Midpoint(), Trapezoid()):
-        measured = order(system, method, q0=Q0, v0=V0, duration=1.0, h=[1 / 200, 1 / 400, 1 / 800, 1 / 1600])
+        measured = order(
+            system, method, q0=Q0, v0=V0, duration=1.0, h=[1 / 200, 1 / 400, 1 / 800, 1 / 1600]
+        )
         rows += compare(f"order of {method}", measured.slope, method.order, 0.05)
     return rows
 
@@ -99,8 +121,10 @@ entry = Entry(
     name="double_pendulum",
     title="Double pendulum",
     source="003 Ex 2.2, corrected",
-    text="Two masses on two rods, angles measured from the vertical that points down. The potential and with it the signs of gravity are "
-    "the right ones, not those printed in (30) and (31).",
+    text=(
+        "Two masses on two rods, angles measured from the vertical that points down. The potential"
+        " and with it the signs of gravity are the right ones, not those printed in (30) and (31)."
+    ),
     system=system,
     method=Midpoint(),
     start={"q0": Q0, "v0": V0},

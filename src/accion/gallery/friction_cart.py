@@ -1,4 +1,5 @@
-"""A cart that friction heats: 001 chapter 4.1 in continuous time and in its two discretisations, corrected.
+"""A cart that friction heats: 001 chapter 4.1 in continuous time and in its two discretisations,
+corrected.
 
 m x'' = -mu x'        T(S) S' = mu x'^2
 """
@@ -21,11 +22,14 @@ from accion.thermo import Solid
 X0, V0, S0, DURATION = 0.0, 2.0, 0.0, 10.0
 HS = (0.2, 0.1, 0.05, 0.025, 0.0125)
 PARAMS = {"m": 5.0, "mu": 3.0, "nu": 1.0, "T0": 300.0, "S0": S0}
-METHODS = {"4.7": LeftRectangle(), "4.8": Midpoint()}  # by the equation that is their finite-difference map
+# by the equation that is their finite-difference map
+METHODS = {"4.7": LeftRectangle(), "4.8": Midpoint()}
 
 
 def chassis(params):
-    """S = S_0 + nu log(T/T_0): the entropy of (4.1) with (T_0, S_0) in place of (T_inf, S_inf), which lies on the same curve."""
+    """S = S_0 + nu log(T/T_0): the entropy of (4.1) with (T_0, S_0) in place of (T_inf, S_inf),
+    which lies on the same curve.
+    """
     return Solid(params["nu"], params["T0"], params["S0"])
 
 
@@ -37,7 +41,14 @@ def friction(t, q, v, S, params):
     return -params["mu"] * v
 
 
-system = ThermalSystem(lagrangian, Euclidean(1), PARAMS, friction=friction, coordinates=("x [m]",), name="cart with friction")
+system = ThermalSystem(
+    lagrangian,
+    Euclidean(1),
+    PARAMS,
+    friction=friction,
+    coordinates=("x [m]",),
+    name="cart with friction",
+)
 
 
 # ---------------------------------------------------------------- closed forms
@@ -59,7 +70,8 @@ def exact(ts):
 
 
 def entropies(x, h, factor=1):
-    """S_k of (4.9b) for positions x_k, by Lambert's W: with u = (S_{k+1} - S_k)/(2 nu) it is u e^u = factor mu (x_{k+1} - x_k)^2 / (2 nu h T_k).
+    """S_k of (4.9b) for positions x_k, by Lambert's W: with u = (S_{k+1} - S_k)/(2 nu) it is u e^u
+    = factor mu (x_{k+1} - x_k)^2 / (2 nu h T_k).
 
     `factor` is 2 in the code of the document, from the second step on.
     """
@@ -72,7 +84,9 @@ def entropies(x, h, factor=1):
 
 
 def energy_consistent_entropies(h):
-    """S_k whose internal energy is what the kinetic energy lost: momenta shrink by the same factor in each step of (4.8)."""
+    """S_k whose internal energy is what the kinetic energy lost: momenta shrink by the same factor
+    in each step of (4.8).
+    """
     m, mu, nu, T0 = (PARAMS[key] for key in ("m", "mu", "nu", "T0"))
     r = (1 - h * mu / (2 * m)) / (1 + h * mu / (2 * m))
     k = np.arange(round(DURATION / h) + 1)
@@ -88,9 +102,16 @@ def run(method, h, start):
 
     `start` is "printed" (x_1 = x_0 + h v_0), "momentum-matched", or "exact" (x_1 = x(h)).
     """
-    starts = {"printed": {"q1": [X0 + h * V0]}, "momentum-matched": {"v0": [V0]}, "exact": {"q1": [exact(h)[0]]}}
-    # As many steps for every h, so that each method is compiled once; those beyond 10 s are left out.
-    traj = simulate(system, method, q0=[X0], **starts[start], S0=S0, h=h, steps=round(DURATION / min(HS)))
+    starts = {
+        "printed": {"q1": [X0 + h * V0]},
+        "momentum-matched": {"v0": [V0]},
+        "exact": {"q1": [exact(h)[0]]},
+    }
+    # As many steps for every h, so that each method is compiled once; those beyond 10 s are left
+    # out.
+    traj = simulate(
+        system, method, q0=[X0], **starts[start], S0=S0, h=h, steps=round(DURATION / min(HS))
+    )
     E, end = traj.energy(), round(DURATION / h) + 1
     return tuple(np.asarray(a)[:end] for a in (traj.q[:, 0], traj.S, E - E[0]))
 
@@ -119,9 +140,16 @@ def rows_of_continuous(ref):
     for name, ours, closed in zip("xST", found, exact(ts), strict=True):
         for i, t in enumerate(times, start=1):
             rows += compare(f"{name}({t}), continuous", ours[i], ref[name][t], 1e-9)
-            rows += compare(f"{name}({t}), closed form", closed[i], ref[name][t], 1e-12 if name == "T" else 1e-14)
+            rows += compare(
+                f"{name}({t}), closed form",
+                closed[i],
+                ref[name][t],
+                1e-12 if name == "T" else 1e-14,
+            )
     for name, value in zip(("x_inf", "T_inf", "S_inf"), limits(), strict=True):
-        rows += compare(f"{name}, closed form", value, ref[name], 1e-12 if name == "T_inf" else 1e-14)
+        rows += compare(
+            f"{name}, closed form", value, ref[name], 1e-12 if name == "T_inf" else 1e-14
+        )
     return rows
 
 
@@ -147,24 +175,52 @@ def rows_of_convergence(ref):
         for name, ours in zip("xS", found.T, strict=True):
             orders = np.log2(ours[:-1] / ours[1:])
             for i, (h, target) in enumerate(zip(table["h"], table[f"maxerr_{name}"], strict=True)):
-                rows += compare(f"largest error of {name}, h = {h}, {label}", ours[i], target, digits(target))
+                rows += compare(
+                    f"largest error of {name}, h = {h}, {label}", ours[i], target, digits(target)
+                )
             for i, target in enumerate(table[f"order_{name}"]):
-                rows += compare(f"order of {name} between h = {table['h'][i]} and its half, {label}", orders[i], target, 1e-7)
+                rows += compare(
+                    f"order of {name} between h = {table['h'][i]} and its half, {label}",
+                    orders[i],
+                    target,
+                    1e-7,
+                )
             # The orders approach the limit linearly in h.
             second = equation == "4.8" and start != "printed"
-            rows += compare(f"order of {name} as h -> 0, {label}", 2 * orders[-1] - orders[-2], 2 if second else 1, 0.005)
+            rows += compare(
+                f"order of {name} as h -> 0, {label}",
+                2 * orders[-1] - orders[-2],
+                2 if second else 1,
+                0.005,
+            )
         for h, values in table["values"].items():
             x, S, _ = run(method, float(h), start)
             for t in ("1", "10"):
                 k = round(float(t) / float(h))
-                for name, ours, error in zip("xS", (x, S), errors(method, float(h), start), strict=True):
+                for name, ours, error in zip(
+                    "xS", (x, S), errors(method, float(h), start), strict=True
+                ):
                     target = values[f"err_{name}({t})"]
-                    rows += compare(f"{name}({t}), h = {h}, {label}", ours[k], values[f"{name}({t})"], 1e-12)
-                    rows += compare(f"error of {name}({t}), h = {h}, {label}", error[k], target, digits(target))
+                    rows += compare(
+                        f"{name}({t}), h = {h}, {label}", ours[k], values[f"{name}({t})"], 1e-12
+                    )
+                    rows += compare(
+                        f"error of {name}({t}), h = {h}, {label}", error[k], target, digits(target)
+                    )
     (printed_code,) = (table["S(10)"] for key, table in ref.items() if "factor 2" in key)
     x, S, _ = run(Midpoint(), 0.05, "printed")
-    rows += compare("S(10) of the printed code, whose factor 2 doubles the heat, h = 0.05", entropies(x, 0.05, 2)[-1], printed_code, 1e-14)
-    return rows + compare("S_k of (4.9b) and by Lambert's W, largest difference, h = 0.05", np.max(np.abs(S - entropies(x, 0.05))), 0, 1e-14)
+    rows += compare(
+        "S(10) of the printed code, whose factor 2 doubles the heat, h = 0.05",
+        entropies(x, 0.05, 2)[-1],
+        printed_code,
+        1e-14,
+    )
+    return rows + compare(
+        "S_k of (4.9b) and by Lambert's W, largest difference, h = 0.05",
+        np.max(np.abs(S - entropies(x, 0.05))),
+        0,
+        1e-14,
+    )
 
 
 def digits(target):
@@ -180,12 +236,26 @@ def rows_of_laws():
         _, S, E = run(Midpoint(), h, "momentum-matched")
         _, S_exact, E_exact = run(EnergyConsistent(Midpoint()), h, "momentum-matched")
         sampled.append(np.max(np.abs(E)))
-        rows += compare(f"energy - first value, relative, EnergyConsistent, h = {h}", np.max(np.abs(E_exact)) / E0, 0, 1e-12)
+        rows += compare(
+            f"energy - first value, relative, EnergyConsistent, h = {h}",
+            np.max(np.abs(E_exact)) / E0,
+            0,
+            1e-12,
+        )
         away = np.max(np.abs(S_exact - energy_consistent_entropies(h)))
-        rows += compare(f"S_k of EnergyConsistent and closed form, largest difference, h = {h}", away, 0, 1e-14)
+        rows += compare(
+            f"S_k of EnergyConsistent and closed form, largest difference, h = {h}", away, 0, 1e-14
+        )
         for name, values in (("Midpoint", S), ("EnergyConsistent", S_exact)):
-            rows += compare(f"steps in which S does not grow, {name}, h = {h}", np.sum(np.diff(values) <= 0), 0, 0.5)
-    return rows + compare("order of the energy error of Midpoint", np.log2(sampled[1] / sampled[2]), 2, 0.05)
+            rows += compare(
+                f"steps in which S does not grow, {name}, h = {h}",
+                np.sum(np.diff(values) <= 0),
+                0,
+                0.5,
+            )
+    return rows + compare(
+        "order of the energy error of Midpoint", np.log2(sampled[1] / sampled[2]), 2, 0.05
+    )
 
 
 def checks():
@@ -200,7 +270,8 @@ def checks():
 
 # ---------------------------------------------------------------- figure
 
-COLORS = {0.2: "#2e933c", 0.1: "#edae49", 0.05: "#1b6ca8"}  # as in the document: green, orange, blue
+# as in the document: green, orange, blue
+COLORS = {0.2: "#2e933c", 0.1: "#edae49", 0.05: "#1b6ca8"}
 MARKS = {"4.7": ("#d1495b", "s"), "4.8": ("#6a4c93", "o")}
 STARTS = {"printed": "-", "momentum-matched": "--"}
 
@@ -221,7 +292,14 @@ def draw_motion(axes):
         ax.plot(ts, exact(ts)[i], "k-", lw=1, label="continuous")
         for equation, (color, mark) in MARKS.items():
             values = run(METHODS[equation], 0.2, "printed")[i]
-            ax.plot(0.2 * np.arange(len(values)), values, mark, color=color, ms=2.5, label=f"({equation}), h = 0.2 s")
+            ax.plot(
+                0.2 * np.arange(len(values)),
+                values,
+                mark,
+                color=color,
+                ms=2.5,
+                label=f"({equation}), h = 0.2 s",
+            )
         ax.set(xlabel="t [s]", ylabel=label, title="start as printed, $x_1 = x_0 + h v_0$")
         ax.legend(loc="lower right")
 
@@ -235,7 +313,8 @@ def draw_errors(axes, i, label):
                 ax.plot(h * np.arange(len(e)), e, line, color=color, lw=1.2)
         top = max(np.max(errors(method, h, "printed")[i]) for h in COLORS)
         ax.set(xlabel="t [s]", ylabel=label, title=f"error of {'xS'[i]}, ({equation})")
-        ax.set_ylim(-0.5 * top if equation == "4.7" else -0.08 * top, 1.75 * top)  # with room for the legend
+        # with room for the legend
+        ax.set_ylim(-0.5 * top if equation == "4.7" else -0.08 * top, 1.75 * top)
         legend(ax, {"printed start": "-", "matched momentum": "--"}, loc="upper left")
 
 
@@ -244,7 +323,15 @@ def draw_orders(ax):
     for equation, (color, mark) in MARKS.items():
         for start, line in STARTS.items():
             found = [worst(METHODS[equation], h, start)[0] for h in HS]
-            ax.loglog(hs, found, mark + line, color=color, ms=4, lw=1.2, label=f"({equation}), {start.removeprefix('momentum-')}")
+            ax.loglog(
+                hs,
+                found,
+                mark + line,
+                color=color,
+                ms=4,
+                lw=1.2,
+                label=f"({equation}), {start.removeprefix('momentum-')}",
+            )
     ax.loglog(hs, 3.2 * hs, "k:", lw=1, label="slopes 1, 2")
     ax.loglog(hs, 0.02 * hs**2, "k:", lw=1)
     step_axis(ax, hs)
@@ -257,8 +344,19 @@ def draw_first_law(ax):
         for h, color in COLORS.items():
             E = run(method, h, "momentum-matched")[2]
             # A difference of zero is drawn below the last digit of the energy.
-            ax.semilogy(h * np.arange(1, len(E)), np.maximum(np.abs(E[1:]), 2e-14), line, color=color, lw=1.2)
-    ax.set(xlabel="t [s]", ylabel="|E - E$_0$| [J]", title="first law, (4.8) with matched momentum", ylim=(1e-14, 1e-4))
+            ax.semilogy(
+                h * np.arange(1, len(E)),
+                np.maximum(np.abs(E[1:]), 2e-14),
+                line,
+                color=color,
+                lw=1.2,
+            )
+    ax.set(
+        xlabel="t [s]",
+        ylabel="|E - E$_0$| [J]",
+        title="first law, (4.8) with matched momentum",
+        ylim=(1e-14, 1e-4),
+    )
     legend(ax, {"sampled entropy balance": "-", "EnergyConsistent": ":"}, loc="center")
 
 
@@ -274,18 +372,24 @@ def figure():
 
 def box(q):
     """The outline of the cart."""
-    return jnp.array([[q[0], 0.0]]) + 0.2 * jnp.array([[-1.0, 0.0], [1.0, 0.0], [1.0, 0.8], [-1.0, 0.8], [-1.0, 0.0]])
+    return jnp.array([[q[0], 0.0]]) + 0.2 * jnp.array(
+        [[-1.0, 0.0], [1.0, 0.0], [1.0, 0.8], [-1.0, 0.8], [-1.0, 0.0]]
+    )
 
 
 entry = Entry(
     name="friction_cart",
     title="Cart with friction",
     source="001 chapter 4.1 and figures 4.2 to 4.15, corrected",
-    text="A cart on a line, whose axles rub in the chassis and heat it; nothing is exchanged with the surroundings. What the cart loses the chassis "
-    "gains, so x(t) and S(t) have closed forms (4.3)-(4.6). The two discretisations of the document are the rectangle rule from the left (4.7) and "
-    "the midpoint rule (4.8). With its start x_1 = x_0 + h v_0 both are of order 1; with matched momenta the second is of order 2. Its implicit "
-    "entropy balance (4.9b) has a solution in Lambert's W. Sampled, this balance keeps the energy to second order; taken from the energy "
-    "(EnergyConsistent), to roundoff.",
+    text=(
+        "A cart on a line, whose axles rub in the chassis and heat it; nothing is exchanged with"
+        " the surroundings. What the cart loses the chassis gains, so x(t) and S(t) have closed"
+        " forms (4.3)-(4.6). The two discretisations of the document are the rectangle rule from"
+        " the left (4.7) and the midpoint rule (4.8). With its start x_1 = x_0 + h v_0 both are of"
+        " order 1; with matched momenta the second is of order 2. Its implicit entropy balance"
+        " (4.9b) has a solution in Lambert's W. Sampled, this balance keeps the energy to second"
+        " order; taken from the energy (EnergyConsistent), to roundoff."
+    ),
     system=system,
     method=Midpoint(),
     start={"q0": [X0], "v0": [V0], "S0": S0},

@@ -1,4 +1,6 @@
-"""The cart-pole of Kelly's tutorial: with bounds, and a better optimum than the one that the straight line leads to."""
+"""The cart-pole of Kelly's tutorial: with bounds, and a better optimum than the one that the
+straight line leads to.
+"""
 
 from functools import cache
 
@@ -13,7 +15,8 @@ from accion.plot import new_figure, step_axis
 
 STEPS, STARTS = 64, 6
 FORCE, TRACK = 20.0, 2.0  # the largest |u| and |x|
-LINE, BEST = 58.8076675, 57.9447803  # by Hermite-Simpson collocation on 400 intervals, with CasADi and IPOPT
+# by Hermite-Simpson collocation on 400 intervals, with CasADi and IPOPT
+LINE, BEST = 58.8076675, 57.9447803
 
 
 def square(t, q, v, u, params):
@@ -21,9 +24,17 @@ def square(t, q, v, u, params):
 
 
 problem = ControlProblem(
-    cart_pole.system, square, actuated=["x"], controls=["u [N]"], start=([0.0, np.pi], [0.0, 0.0]), end=([1.0, 0.0], [0.0, 0.0]), duration=2.0,
-    control_bounds=(-FORCE, FORCE), state_bounds={"x": (-TRACK, TRACK)}, name="Kelly's cart-pole",
-)  # fmt: skip
+    cart_pole.system,
+    square,
+    actuated=["x"],
+    controls=["u [N]"],
+    start=([0.0, np.pi], [0.0, 0.0]),
+    end=([1.0, 0.0], [0.0, 0.0]),
+    duration=2.0,
+    control_bounds=(-FORCE, FORCE),
+    state_bounds={"x": (-TRACK, TRACK)},
+    name="Kelly's cart-pole",
+)
 
 
 @cache
@@ -39,20 +50,39 @@ def refined():
 
 def checks():
     rows = []
-    for words, known, found in zip(("from the straight line", f"best of {STARTS} starts"), (LINE, BEST), refined(), strict=True):
+    for words, known, found in zip(
+        ("from the straight line", f"best of {STARTS} starts"), (LINE, BEST), refined(), strict=True
+    ):
         s = found.solution
         rows += compare(f"cost {words}, extrapolated", found.cost, known, 1e-6)
-        rows += compare(f"order of the cost {words}", order(np.abs(np.array(found.costs[:4]) - known)), 2, 0.1)
-        rows += compare(f"largest |u| {words}, beyond its bound", max(np.max(np.abs(s.u)) - FORCE, 0.0), 0.0, 1e-6)
-        rows += compare(f"largest |x| {words}, beyond its bound", max(np.max(np.abs(s.q[:, 0])) - TRACK, 0.0), 0.0, 1e-6)
-        rows += compare(f"replay of {s.steps} steps {words} misses the end by", s.replay_error, 0.0, 2e-3)
+        rows += compare(
+            f"order of the cost {words}", order(np.abs(np.array(found.costs[:4]) - known)), 2, 0.1
+        )
+        rows += compare(
+            f"largest |u| {words}, beyond its bound",
+            max(np.max(np.abs(s.u)) - FORCE, 0.0),
+            0.0,
+            1e-6,
+        )
+        rows += compare(
+            f"largest |x| {words}, beyond its bound",
+            max(np.max(np.abs(s.q[:, 0])) - TRACK, 0.0),
+            0.0,
+            1e-6,
+        )
+        rows += compare(
+            f"replay of {s.steps} steps {words} misses the end by", s.replay_error, 0.0, 2e-3
+        )
     return rows
 
 
 def figure():
     fig, axes = new_figure(2, 2, (11, 7))
     (one, two), (push, orders) = axes
-    for ax, found, words in ((one, refined()[0], "from the straight line"), (two, refined()[1], f"best of {STARTS} starts")):
+    for ax, found, words in (
+        (one, refined()[0], "from the straight line"),
+        (two, refined()[1], f"best of {STARTS} starts"),
+    ):
         s = found.solution
         cart_pole.draw_cart(ax, s.t, s.q)
         ax.set_title(f"{words}, cost {found.cost:.4f}")
@@ -79,9 +109,13 @@ entry = control_entry(
     name="kelly_cart_pole",
     title="Kelly's cart-pole",
     source="Kelly, An introduction to trajectory optimization (2017), section 6",
-    text="The cart has to end 1 m to the right, with |u| <= 20 N and |x| <= 2 m, and the least int u^2. From the straight line one optimum is "
-    "reached; a few random starts find a better one, by 1.5 percent, in which the cart first draws back. The bounds are not reached. Costs are "
-    "extrapolated from meshes of up to 4096 steps and compared with those of another discretisation, Hermite-Simpson collocation.",
+    text=(
+        "The cart has to end 1 m to the right, with |u| <= 20 N and |x| <= 2 m, and the least int"
+        " u^2. From the straight line one optimum is reached; a few random starts find a better"
+        " one, by 1.5 percent, in which the cart first draws back. The bounds are not reached."
+        " Costs are extrapolated from meshes of up to 4096 steps and compared with those of another"
+        " discretisation, Hermite-Simpson collocation."
+    ),
     checks=checks,
     figure=figure,
     positions=cart_pole.entry.positions,

@@ -1,4 +1,6 @@
-"""A body in the field of a fixed one: angular momentum, energy and the slow turn of the ellipse, beside the Runge-Kutta method of the same cost."""
+"""A body in the field of a fixed one: angular momentum, energy and the slow turn of the ellipse,
+beside the Runge-Kutta method of the same cost.
+"""
 
 from functools import cache
 
@@ -20,7 +22,9 @@ N = np.sqrt(PARAMS["GM"] / A**3)  # mean motion
 PERIOD = 2 * np.pi / N
 Q0, V0 = np.array([A * (1 - ECC), 0.0]), np.array([0.0, N * A * np.sqrt((1 + ECC) / (1 - ECC))])
 STEPS, ORBITS = 400, 100  # steps in an orbit
-ACCELERATIONS = 4  # of a step of the Runge-Kutta method; the trapezoid rule needs one, that at the end of a step is the first of the next
+# of a step of the Runge-Kutta method; the trapezoid rule needs one, that at the end of a step is
+# the first of the next
+ACCELERATIONS = 4
 
 
 def potential(t, q, params):
@@ -28,7 +32,12 @@ def potential(t, q, params):
 
 
 system = mechanical(
-    lambda params: params["m"], potential, Euclidean(2), params=PARAMS, coordinates=("x [m]", "y [m]"), name="body in the field of a fixed one"
+    lambda params: params["m"],
+    potential,
+    Euclidean(2),
+    params=PARAMS,
+    coordinates=("x [m]", "y [m]"),
+    name="body in the field of a fixed one",
 )
 
 
@@ -46,15 +55,18 @@ def exact(ts):
 def precession_rate(method, h):
     """The rate at which the ellipse turns, to first order in h^2.
 
-    The modified Hamiltonian adds h^2 (p.V'' p/12 - |V'|^2/24) with the trapezoid rule and -h^2 (p.V'' p + |V'|^2)/24 with the midpoint rule
-    (m = 1). On an orbit both terms have the mean n GM^4 (3/2 G^-5 - G^-3 L^-2/2); its derivative by the angular momentum G is the rate.
+    The modified Hamiltonian adds h^2 (p.V'' p/12 - |V'|^2/24) with the trapezoid rule and -h^2
+    (p.V'' p + |V'|^2)/24 with the midpoint rule (m = 1). On an orbit both terms have the mean n
+    GM^4 (3/2 G^-5 - G^-3 L^-2/2); its derivative by the angular momentum G is the rate.
     """
     c = {Trapezoid(): 1 / 24, Midpoint(): -1 / 12}[method]
     return -c * h**2 * N**3 * (6 + 1.5 * ECC**2) / (1 - ECC**2) ** 3
 
 
 def perihelion(q, v):
-    """The direction of the Laplace-Runge-Lenz vector v x (q x v) - GM q/|q|, an angle without jumps."""
+    """The direction of the Laplace-Runge-Lenz vector v x (q x v) - GM q/|q|, an angle without
+    jumps.
+    """
     q, v = np.asarray(q), np.asarray(v)
     swept = q[:, 0] * v[:, 1] - q[:, 1] * v[:, 0]
     x, y = v[:, 1] * swept, -v[:, 0] * swept
@@ -84,7 +96,9 @@ def by_orbit(values, steps):
 
 
 def turning(q, v, steps):
-    """(rate, bend): the slope of the perihelion over time, orbit by orbit, and its largest distance from a straight line relative to the turn."""
+    """(rate, bend): the slope of the perihelion over time, orbit by orbit, and its largest distance
+    from a straight line relative to the turn.
+    """
     w = by_orbit(perihelion(q, v), steps)
     t = PERIOD * np.arange(len(w))
     line = np.polyfit(t, w, 1)
@@ -96,11 +110,26 @@ def checks():
     q, v = reference(system, q0=Q0, v0=V0, ts=ts)
     rows = compare("distance after half a period, a (1 + e)", -q[3, 0], A * (1 + ECC), 1e-9)
     for i, t in enumerate(ts[1:], 1):
-        rows += compare(f"(q, v)({t / PERIOD:g} T), continuous against Kepler's equation", np.concatenate([q[i], v[i]]), np.ravel(exact(t)), 1e-9)
+        rows += compare(
+            f"(q, v)({t / PERIOD:g} T), continuous against Kepler's equation",
+            np.concatenate([q[i], v[i]]),
+            np.ravel(exact(t)),
+            1e-9,
+        )
     (rotation,) = symmetries(system, Midpoint())
-    rows += compare("the rotation that was found turns from x to y", rotation.A.ravel(), [0, -1, 1, 0], 1e-15)
+    rows += compare(
+        "the rotation that was found turns from x to y", rotation.A.ravel(), [0, -1, 1, 0], 1e-15
+    )
     for method in (Midpoint(), Trapezoid()):
-        measured = order(system, method, q0=Q0, v0=V0, duration=PERIOD, h=PERIOD / np.array([800, 1600, 3200]), exact=exact(PERIOD))
+        measured = order(
+            system,
+            method,
+            q0=Q0,
+            v0=V0,
+            duration=PERIOD,
+            h=PERIOD / np.array([800, 1600, 3200]),
+            exact=exact(PERIOD),
+        )
         rows += compare(f"order of {method}", measured.slope, 2, 0.05)
         rates = []
         for steps in (STEPS, 2 * STEPS):
@@ -108,17 +137,44 @@ def checks():
             rate, bend = turning(traj.q, traj.v, steps)
             rates.append(rate)
             h = PERIOD / steps
-            rows += compare(f"{method}, {steps} steps an orbit: precession over its closed form", rate / precession_rate(method, h), 1, 40 * h**2)
-            rows += compare(f"{method}, {steps} steps an orbit: precession is linear, relative bend", bend, 0.0, 0.01)
+            rows += compare(
+                f"{method}, {steps} steps an orbit: precession over its closed form",
+                rate / precession_rate(method, h),
+                1,
+                40 * h**2,
+            )
+            rows += compare(
+                f"{method}, {steps} steps an orbit: precession is linear, relative bend",
+                bend,
+                0.0,
+                0.01,
+            )
         rows += compare(f"{method}: order of the precession", np.log2(rates[0] / rates[1]), 2, 0.05)
         traj = run(method, STEPS)
-        rows += compare(f"{method}: drift of the angular momentum", rotation.symmetry.drift(traj), 0.0, 1e-12)
+        rows += compare(
+            f"{method}: drift of the angular momentum", rotation.symmetry.drift(traj), 0.0, 1e-12
+        )
         E = np.abs(by_orbit(np.asarray(traj.energy()), STEPS) - float(traj.energy()[0]))
-        rows += compare(f"{method}: energy error of the last ten orbits over that of the first", np.mean(E[-10:]) / np.mean(E[:10]), 1, 0.01)
+        rows += compare(
+            f"{method}: energy error of the last ten orbits over that of the first",
+            np.mean(E[-10:]) / np.mean(E[:10]),
+            1,
+            0.01,
+        )
     losses = [np.diff(energy(*run_rk4(n, 10)[1:])[[0, -1]])[0] for n in (200, 400)]
-    rows += compare("Runge-Kutta 4: order of the energy that is lost in ten orbits", np.log2(losses[0] / losses[1]), 5, 0.1)
+    rows += compare(
+        "Runge-Kutta 4: order of the energy that is lost in ten orbits",
+        np.log2(losses[0] / losses[1]),
+        5,
+        0.1,
+    )
     E = energy(*run_rk4(STEPS // ACCELERATIONS)[1:])
-    return rows + compare("Runge-Kutta 4: loss in a hundred orbits over that in ten", (E[-1] - E[0]) / (E[len(E) // 10] - E[0]), 10, 1)
+    return rows + compare(
+        "Runge-Kutta 4: loss in a hundred orbits over that in ten",
+        (E[-1] - E[0]) / (E[len(E) // 10] - E[0]),
+        10,
+        1,
+    )
 
 
 def figure():
@@ -138,14 +194,34 @@ def figure():
         error = np.abs(by_orbit(energy(q, v), steps) - energy(q[:1], v[:1]))
         orbits = np.arange(len(error)) + 0.5
         middle.loglog(orbits, error, color=color, label=label)
-        right.plot(orbits, np.degrees(by_orbit(perihelion(q, v), steps)), color=color, label=label.split(",")[0])
+        right.plot(
+            orbits,
+            np.degrees(by_orbit(perihelion(q, v), steps)),
+            color=color,
+            label=label.split(",")[0],
+        )
     for method in (Trapezoid(), Midpoint()):
         rate = np.degrees(precession_rate(method, PERIOD / STEPS)) * PERIOD
-        right.plot([0, ORBITS], [0, rate * ORBITS], "k:", lw=1, label="closed form" if method == Midpoint() else None)
+        right.plot(
+            [0, ORBITS],
+            [0, rate * ORBITS],
+            "k:",
+            lw=1,
+            label="closed form" if method == Midpoint() else None,
+        )
     left.plot(0, 0, "o", color="#edae49", ms=7)
-    left.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title=f"orbit {ORBITS}", xlim=(-1.95, 0.83), ylim=(-1.1, 1.7))
+    left.set(
+        xlabel="x [m]",
+        ylabel="y [m]",
+        aspect="equal",
+        title=f"orbit {ORBITS}",
+        xlim=(-1.95, 0.83),
+        ylim=(-1.1, 1.7),
+    )
     left.legend(fontsize=8, ncols=2, loc="upper center")
-    middle.set(xlabel="orbits", ylabel="energy error, mean of an orbit [J]", title="energy: kept, or lost")
+    middle.set(
+        xlabel="orbits", ylabel="energy error, mean of an orbit [J]", title="energy: kept, or lost"
+    )
     middle.set_ylim(2e-5, 3e-2)
     middle.legend(fontsize=8, loc="upper left")
     right.set(xlabel="orbits", ylabel="turn of the ellipse [degrees]", title="precession")
@@ -157,14 +233,21 @@ entry = Entry(
     name="kepler",
     title="Kepler's problem: what is kept, and what turns",
     source="Hairer, Lubich and Wanner, Geometric Numerical Integration, I.2 and X.1",
-    text="A body in the field of a fixed one, on an ellipse of eccentricity 0.6. The rotation is found as its symmetry, and the angular momentum "
-    "is kept to roundoff by both variational methods; their energy error stays what it is in the first orbit, while that of the Runge-Kutta "
-    "method grows with time. What the variational methods get wrong is the direction of the ellipse (the Laplace-Runge-Lenz vector, "
-    "for which there is no symmetry of space): it turns at a constant rate proportional to h^2, the mean of their modified Hamiltonians over "
-    "the orbit gives it in closed form: -(h n)^2 n (4 + e^2)/(16 (1 - e^2)^3) for the trapezoid rule and -2 times that for the midpoint rule. "
-    "Cost is counted in accelerations: one for each step of the trapezoid rule (the one at the end of a step serves the next), four for each step of "
-    "Runge-Kutta, which has therefore a quarter of the steps. The midpoint rule is implicit: its two Newton iterations a step, each with a matrix, "
-    "are worth about seven gradients, so that it is here for its precession and not at equal cost.",
+    text=(
+        "A body in the field of a fixed one, on an ellipse of eccentricity 0.6. The rotation is"
+        " found as its symmetry, and the angular momentum is kept to roundoff by both variational"
+        " methods; their energy error stays what it is in the first orbit, while that of the"
+        " Runge-Kutta method grows with time. What the variational methods get wrong is the"
+        " direction of the ellipse (the Laplace-Runge-Lenz vector, for which there is no symmetry"
+        " of space): it turns at a constant rate proportional to h^2, the mean of their modified"
+        " Hamiltonians over the orbit gives it in closed form: -(h n)^2 n (4 + e^2)/(16 (1 -"
+        " e^2)^3) for the trapezoid rule and -2 times that for the midpoint rule. Cost is counted"
+        " in accelerations: one for each step of the trapezoid rule (the one at the end of a step"
+        " serves the next), four for each step of Runge-Kutta, which has therefore a quarter of the"
+        " steps. The midpoint rule is implicit: its two Newton iterations a step, each with a"
+        " matrix, are worth about seven gradients, so that it is here for its precession and not at"
+        " equal cost."
+    ),
     system=system,
     method=Trapezoid(),
     start={"q0": Q0, "v0": V0},

@@ -16,7 +16,9 @@ Q0, V0, H = np.array([1.0, 0.5, -0.2]), np.array([0.3, -0.4, 0.6]), 0.02
 
 def vector_potential(q, params):
     x, y, z = q
-    return jnp.array([-params["B"] * y / 2, params["B"] * x / 2 + params["c"] * z**2, params["d"] * x * y])
+    return jnp.array(
+        [-params["B"] * y / 2, params["B"] * x / 2 + params["c"] * z**2, params["d"] * x * y]
+    )
 
 
 def weight(t, params):
@@ -41,7 +43,9 @@ def run(h, steps):
 
 def at_4(h):
     steps = round(4 / h)
-    return np.asarray(simulate(system, Trapezoid(), q0=Q0, v0=V0, h=h, steps=steps, save_every=steps).q[-1])
+    return np.asarray(
+        simulate(system, Trapezoid(), q0=Q0, v0=V0, h=h, steps=steps, save_every=steps).q[-1]
+    )
 
 
 def checks():
@@ -50,7 +54,9 @@ def checks():
     q, v = reference(system, q0=Q0, v0=V0, ts=[0.0, *map(float, right)])
     rows = []
     for i, (t, target) in enumerate(right.items()):
-        rows += compare(f"(q, v)({t}), continuous", np.concatenate([q[i + 1], v[i + 1]]), target, 1e-9)
+        rows += compare(
+            f"(q, v)({t}), continuous", np.concatenate([q[i + 1], v[i + 1]]), target, 1e-9
+        )
     x = run(H, 200)
     for k, target in ref["discrete_trapezoidal_momentum_start_h0p02"].items():
         rows += compare(f"q_{k}, trapezoid, matched start", x[int(k)], target, 1e-12)
@@ -76,8 +82,18 @@ def figure():
     end = data("000_ex2_ex5_magnetic")["continuous"]["qdd=kappa(A+v)+(J^T-J)v"]["4"][:3]
     printed = data("000_ex2_ex5_magnetic")["continuous"]["printed (wrong) equation"]["4"][:3]
     finals = [at_4(h) for h in hs]
-    right.loglog(hs, [np.max(np.abs(x - end)) for x in finals], "o-", label="against the equation with Lorentz force")
-    right.loglog(hs, [np.max(np.abs(x - printed)) for x in finals], "o-", label="against the printed equation")
+    right.loglog(
+        hs,
+        [np.max(np.abs(x - end)) for x in finals],
+        "o-",
+        label="against the equation with Lorentz force",
+    )
+    right.loglog(
+        hs,
+        [np.max(np.abs(x - printed)) for x in finals],
+        "o-",
+        label="against the printed equation",
+    )
     right.loglog(hs, 0.2 * hs**2, "k:", lw=1, label="slope 2")
     step_axis(right, hs)
     right.set(ylabel="distance at t = 4 s [m]")
@@ -89,9 +105,12 @@ entry = Entry(
     name="magnetic_particle",
     title="Charged particle in a magnetic field, with friction",
     source="000 Ex 2 and 5, corrected",
-    text="The Lagrangian e^{-kappa t} (A(q).v + |v|^2/2) gives q'' = kappa (A + v) + (J^T - J) v, where J = dA/dq: the Lorentz force, "
-    "which the document cancels by mistake, is there. The discrete system converges to this equation with order 2 and stays 2.38 m "
-    "away from the printed one.",
+    text=(
+        "The Lagrangian e^{-kappa t} (A(q).v + |v|^2/2) gives q'' = kappa (A + v) + (J^T - J) v,"
+        " where J = dA/dq: the Lorentz force, which the document cancels by mistake, is there. The"
+        " discrete system converges to this equation with order 2 and stays 2.38 m away from the"
+        " printed one."
+    ),
     system=system,
     method=Trapezoid(),
     start={"q0": Q0, "v0": V0},

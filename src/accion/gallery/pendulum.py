@@ -29,7 +29,13 @@ def lagrangian(t, q, v, params):
     return 0.5 * m * l**2 * v[0] ** 2 + m * gravity * l * jnp.cos(q[0])
 
 
-system = System(lagrangian, Torus(1), {"m": 1.0, "l": 1.0, "gravity": 1.0}, coordinates=("theta [rad]",), name="pendulum")
+system = System(
+    lagrangian,
+    Torus(1),
+    {"m": 1.0, "l": 1.0, "gravity": 1.0},
+    coordinates=("theta [rad]",),
+    name="pendulum",
+)
 
 
 def exact(ts):
@@ -61,7 +67,9 @@ def second_term_in_numbers(q, p):
     """(H~ - H)/h^2 for h to zero, by one extrapolation, at the points (q, p)."""
     modified = modified_hamiltonian(system, Midpoint(), 4)
     look = jax.jit(jax.vmap(lambda h, q, p: modified(0.0, h, q[None], p[None]), (None, 0, 0)))
-    coarse, fine = ((np.asarray(look(h, q, p)) - (p**2 / 2 - np.cos(q))) / h**2 for h in (0.01, 0.005))
+    coarse, fine = (
+        (np.asarray(look(h, q, p)) - (p**2 / 2 - np.cos(q))) / h**2 for h in (0.01, 0.005)
+    )
     return (4 * fine - coarse) / 3
 
 
@@ -70,7 +78,9 @@ def second_term_in_symbols(q, p):
     equations = symbolic(system)
     term = equations.modified(Midpoint(), 2).hamiltonian_terms[2]
     (theta,) = equations.q
-    (momentum,) = (f for f in term.atoms(type(theta).__base__) if f != theta and f.args == theta.args)
+    (momentum,) = (
+        f for f in term.atoms(type(theta).__base__) if f != theta and f.args == theta.args
+    )
     term = term.subs(equations.values)
     return np.array([float(term.subs({theta: a, momentum: b})) for a, b in zip(q, p, strict=True)])
 
@@ -79,19 +89,46 @@ def checks():
     period = 4 * ellipk(np.sin(Q0 / 2) ** 2)
     ts = [0.0, 1.0, 2.5, period]
     q, v = reference(system, q0=[Q0], v0=[V0], ts=ts)
-    rows = compare("theta(1, 2.5, period), continuous against the elliptic function", q[1:, 0], exact(ts[1:])[0], 1e-9)
+    rows = compare(
+        "theta(1, 2.5, period), continuous against the elliptic function",
+        q[1:, 0],
+        exact(ts[1:])[0],
+        1e-9,
+    )
     rows += compare("its velocity", v[1:, 0], exact(ts[1:])[1], 1e-9)
     for method in (Midpoint(), Trapezoid()):
         end = tuple(jnp.array([x]) for x in exact(5.0))
-        measured = order(system, method, q0=[Q0], v0=[V0], duration=5.0, h=[0.1, 0.05, 0.025], exact=end)
+        measured = order(
+            system, method, q0=[Q0], v0=[V0], duration=5.0, h=[0.1, 0.05, 0.025], exact=end
+        )
         rows += compare(f"order of {method}", measured.slope, 2, 0.05)
     z = np.array([1.0, -2.0]), np.array([0.3, 1.1])
-    rows += compare("h^2 term of the midpoint rule, in numbers", second_term_in_numbers(*z), second_term(*z), 1e-8)
-    rows += compare("h^2 term of the midpoint rule, in symbols", second_term_in_symbols(*z), second_term(*z), 1e-14)
-    for name, slope, target in zip(("H", *(f"the modified Hamiltonian of order {n}" for n in ORDERS)), rungs().slopes, (2, *ORDERS), strict=True):
+    rows += compare(
+        "h^2 term of the midpoint rule, in numbers",
+        second_term_in_numbers(*z),
+        second_term(*z),
+        1e-8,
+    )
+    rows += compare(
+        "h^2 term of the midpoint rule, in symbols",
+        second_term_in_symbols(*z),
+        second_term(*z),
+        1e-14,
+    )
+    for name, slope, target in zip(
+        ("H", *(f"the modified Hamiltonian of order {n}" for n in ORDERS)),
+        rungs().slopes,
+        (2, *ORDERS),
+        strict=True,
+    ):
         rows += compare(f"drift of {name}, power of h", slope, target, 0.2)
     least = np.log([np.min(best(h)) for h in COARSE])
-    return rows + compare("log of the least drift over the orders against 1/h, correlation", np.corrcoef(1 / np.array(COARSE), least)[0, 1], -1, 0.01)
+    return rows + compare(
+        "log of the least drift over the orders against 1/h, correlation",
+        np.corrcoef(1 / np.array(COARSE), least)[0, 1],
+        -1,
+        0.01,
+    )
 
 
 def figure():
@@ -99,9 +136,19 @@ def figure():
     left, middle, right = axes[0]
     rung = rungs()
     for n, slope, drifts in zip(rung.orders, rung.slopes, rung.drifts, strict=True):
-        left.loglog(rung.h, drifts, "o-" if n else "ks--", ms=4, label=f"{f'order {n}' if n else 'H itself'}: slope {slope:.2f}")
+        left.loglog(
+            rung.h,
+            drifts,
+            "o-" if n else "ks--",
+            ms=4,
+            label=f"{f'order {n}' if n else 'H itself'}: slope {slope:.2f}",
+        )
     step_axis(left, rung.h)
-    left.set(ylabel="largest change [J]", title=f"modified Hamiltonians over {DURATION:g} s", ylim=(3e-14, 20.0))
+    left.set(
+        ylabel="largest change [J]",
+        title=f"modified Hamiltonians over {DURATION:g} s",
+        ylim=(3e-14, 20.0),
+    )
     left.legend(fontsize=8, ncols=2, loc="upper center")
     for h in COARSE:
         middle.semilogy(MANY, best(h), "o-", ms=4, label=f"h = {h:.2g} s")
@@ -117,7 +164,11 @@ def figure():
     slope, height = np.polyfit(x, np.log(least), 1)
     right.semilogy(x, least, "o", label="least change over the orders")
     right.semilogy(x, np.exp(height + slope * x), "k:", lw=1, label=f"exp({slope:.1f} s/h)")
-    right.set(xlabel="1/h [1/s]", ylabel=f"largest change over {LONG} steps [J]", title="exponentially small in 1/h")
+    right.set(
+        xlabel="1/h [1/s]",
+        ylabel=f"largest change over {LONG} steps [J]",
+        title="exponentially small in 1/h",
+    )
     right.legend(fontsize=8, loc="upper right")
     return fig
 
@@ -126,10 +177,15 @@ entry = Entry(
     name="pendulum",
     title="Pendulum: the ladder of modified Hamiltonians",
     source="002 section 5, Thm 5.2; Hairer, Lubich and Wanner, IX.3 and IX.8",
-    text="The midpoint rule does not keep the energy H of the pendulum, but, up to terms exponentially small in 1/h, a modified Hamiltonian "
-    "H + h^2 H_2 + h^4 H_4 + ..., with H_2 = -(p^2 cos q + sin^2 q)/24 (for mass, length and gravity 1), found here in numbers and in symbols. "
-    "Computed from 2, 4, 6 or 8 neighbouring steps it is kept to that power of h (the one of order 2 is worse than H itself, by a constant). "
-    "With a fixed step, more terms help only until the change levels off; the least change, of orders up to 16, falls like exp(-c/h).",
+    text=(
+        "The midpoint rule does not keep the energy H of the pendulum, but, up to terms"
+        " exponentially small in 1/h, a modified Hamiltonian H + h^2 H_2 + h^4 H_4 + ..., with H_2"
+        " = -(p^2 cos q + sin^2 q)/24 (for mass, length and gravity 1), found here in numbers and"
+        " in symbols. Computed from 2, 4, 6 or 8 neighbouring steps it is kept to that power of h"
+        " (the one of order 2 is worse than H itself, by a constant). With a fixed step, more terms"
+        " help only until the change levels off; the least change, of orders up to 16, falls like"
+        " exp(-c/h)."
+    ),
     system=system,
     method=Midpoint(),
     start={"q0": [Q0], "v0": [V0]},

@@ -1,4 +1,6 @@
-"""Four agents that form a pyramid in space: 002 section 6.3, with distances that it does not state and a start that is not in a plane."""
+"""Four agents that form a pyramid in space: 002 section 6.3, with distances that it does not state
+and a start that is not in a plane.
+"""
 
 from functools import cache
 from typing import Any
@@ -20,7 +22,22 @@ STATED = "tetra d=2, stated (coplanar) q0"
 
 formation = Formation.from_shape(*shapes.pyramid(SIDE), KAPPA, name="pyramid of four agents")
 system = formation.system()
-Q0 = np.array([1.0, 0.0, 0.0, 1.0 + 0.3 / np.sqrt(10), -0.1 / np.sqrt(10), 1.0, 0.0, -3.0, 0.0, 1.0, 0.0, -3.0])
+Q0 = np.array(
+    [
+        1.0,
+        0.0,
+        0.0,
+        1.0 + 0.3 / np.sqrt(10),
+        -0.1 / np.sqrt(10),
+        1.0,
+        0.0,
+        -3.0,
+        0.0,
+        1.0,
+        0.0,
+        -3.0,
+    ]
+)
 FLAT = np.array([1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, -3.0, 0.0, 1.0, 0.0, -3.0])
 
 
@@ -35,21 +52,43 @@ def run(flat=False, matched=False):
 @cache
 def long_run(flat):
     """To t = 20 s, every tenth step."""
-    return simulate(system, Trapezoid(), q0=FLAT if flat else Q0, v0=np.zeros(12), h=H, steps=round(LONG / H), save_every=10)
+    return simulate(
+        system,
+        Trapezoid(),
+        q0=FLAT if flat else Q0,
+        v0=np.zeros(12),
+        h=H,
+        steps=round(LONG / H),
+        save_every=10,
+    )
 
 
 def checks():
     rows = []
     for name, flat in ((CASE, False), (STATED, True)):
-        ref, word = data("002_sec6.3_pyramid_formation")["cases"][name], "stated start" if flat else "pushed start"
+        ref, word = (
+            data("002_sec6.3_pyramid_formation")["cases"][name],
+            ("stated start" if flat else "pushed start"),
+        )
         traj = run(flat)
         for k in ("2", "3", "50", "100", "200", "300", "400"):
-            rows += compare(f"{word}: q_{k} of the scheme (42)", np.asarray(traj.q[int(k)]), ref["VI"][k], 2e-13)
+            rows += compare(
+                f"{word}: q_{k} of the scheme (42)", np.asarray(traj.q[int(k)]), ref["VI"][k], 2e-13
+            )
         E = formation.energies(traj)
-        rows += compare(f"{word}: energies of the agents (43), first step", E[0], ref["E_agents_VI_k0"], 1e-12)
-        rows += compare(f"{word}: energies of the agents (43), last step", E[-1], ref["E_agents_VI_k399"], 1e-12)
+        rows += compare(
+            f"{word}: energies of the agents (43), first step", E[0], ref["E_agents_VI_k0"], 1e-12
+        )
+        rows += compare(
+            f"{word}: energies of the agents (43), last step", E[-1], ref["E_agents_VI_k399"], 1e-12
+        )
         for t, total in ref["E_total_VI_eq43"].items():
-            rows += compare(f"{word}: total energy (43), t = {t}", np.sum(E[round(float(t) / H) - 1]), total, 1e-11)
+            rows += compare(
+                f"{word}: total energy (43), t = {t}",
+                np.sum(E[round(float(t) / H) - 1]),
+                total,
+                1e-11,
+            )
     ref = data("002_sec6.3_pyramid_formation")["cases"][CASE]
     for k, q in ref["VI_momentum_start"].items():
         rows += compare(f"matched start: q_{k}", np.asarray(run(matched=True).q[int(k)]), q, 2e-13)
@@ -60,11 +99,21 @@ def checks():
     for t, total in ref["E_total_Euler"].items():
         k = round(float(t) / H)
         rows += compare(
-            f"explicit Euler: total energy, t = {t}", np.sum(baseline.v[k] ** 2) / 2 + np.sum(formation.shares(baseline.q[k])), total, 1e-11
+            f"explicit Euler: total energy, t = {t}",
+            np.sum(baseline.v[k] ** 2) / 2 + np.sum(formation.shares(baseline.q[k])),
+            total,
+            1e-11,
         )
     end, flat = (np.asarray(long_run(which).q[-1]) for which in (False, True))
-    rows += compare("pushed start: largest distance error at t = 20 s", np.max(np.abs(formation.errors(end))), 0.0, 2e-3)
-    rows += compare("pushed start: volume at t = 20 s", abs(volume(end)), SIDE**3 / (6 * np.sqrt(2)), 2e-3)
+    rows += compare(
+        "pushed start: largest distance error at t = 20 s",
+        np.max(np.abs(formation.errors(end))),
+        0.0,
+        2e-3,
+    )
+    rows += compare(
+        "pushed start: volume at t = 20 s", abs(volume(end)), SIDE**3 / (6 * np.sqrt(2)), 2e-3
+    )
     rows += compare("stated start: volume at t = 20 s, as in every plane", volume(flat), 0.0, 1e-6)
     return rows
 
@@ -90,18 +139,26 @@ def figure():
     for axis in (space.xaxis, space.yaxis, space.zaxis):
         axis.set_major_locator(MaxNLocator(3))
     space.set_box_aspect(None, zoom=0.85)  # pyright: ignore[reportArgumentType]
-    space.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]", title="paths (Fig. 5, left); crosses: start")
+    space.set(
+        xlabel="x [m]", ylabel="y [m]", zlabel="z [m]", title="paths (Fig. 5, left); crosses: start"
+    )
     E, t = formation.energies(run()), H * np.arange(N)
     for i in range(4):
         axes[0, 1].semilogy(t, E[:, i], color=COLORS[i], label=f"agent {i + 1}")
     axes[0, 1].semilogy(t, E.sum(axis=1), "k-", lw=1.5, label="total")
-    axes[0, 1].set(xlabel="t [s]", ylabel="energy (43) [J]", title="energies over the 2 s of Fig. 5, right")
+    axes[0, 1].set(
+        xlabel="t [s]", ylabel="energy (43) [J]", title="energies over the 2 s of Fig. 5, right"
+    )
     times = np.asarray(traj.t)
     for flat, label in ((False, "pushed out of the plane"), (True, "as stated, in a plane")):
         error = np.max(np.abs(formation.errors(np.asarray(long_run(flat).q))), axis=1)
         axes[0, 2].semilogy(times, error, color=COLORS[int(flat)], label=label)
     axes[0, 2].axvline(2.0, color="k", ls=":", lw=1)
-    axes[0, 2].set(xlabel="t [s]", ylabel="largest distance error [m]", title="2 s (dotted) are too short; a plane stays a plane")
+    axes[0, 2].set(
+        xlabel="t [s]",
+        ylabel="largest distance error [m]",
+        title="2 s (dotted) are too short; a plane stays a plane",
+    )
     for ax in axes[0, 1:]:
         ax.legend(fontsize=8)
     return fig
@@ -117,9 +174,13 @@ entry = Entry(
     name="pyramid",
     title="Four agents form a pyramid",
     source="002 section 6.3, Figures 4 and 5, corrected",
-    text="Agents with the Lagrangian e^{kappa t} (|v|^2/2 - V), V the sum of (|q_i - q_j|^2 - d^2)^2/4 over all six pairs; Trapezoid is the "
-    "explicit scheme (42). The document does not state the distances: here all are 2 m. Its initial points lie in a plane, in which they stay; "
-    "agent 2 is pushed 0.1 m out of it. After the 2 s that are stated the pyramid is far from formed; it is after 20 s, with kappa = 13 1/s.",
+    text=(
+        "Agents with the Lagrangian e^{kappa t} (|v|^2/2 - V), V the sum of (|q_i - q_j|^2 -"
+        " d^2)^2/4 over all six pairs; Trapezoid is the explicit scheme (42). The document does not"
+        " state the distances: here all are 2 m. Its initial points lie in a plane, in which they"
+        " stay; agent 2 is pushed 0.1 m out of it. After the 2 s that are stated the pyramid is far"
+        " from formed; it is after 20 s, with kappa = 13 1/s."
+    ),
     system=system,
     method=Trapezoid(),
     start={"q0": Q0, "v0": np.zeros(12)},

@@ -18,7 +18,11 @@ PARAMS = double_pendulum.system.params
 
 def lagrangian(t, q, v, params):
     ma, mb = params["ma"], params["mb"]
-    return 0.5 * ma * v[:2] @ v[:2] + 0.5 * mb * v[2:] @ v[2:] - params["gravity"] * (ma * q[1] + mb * q[3])
+    return (
+        0.5 * ma * v[:2] @ v[:2]
+        + 0.5 * mb * v[2:] @ v[2:]
+        - params["gravity"] * (ma * q[1] + mb * q[3])
+    )
 
 
 def two_rods(t, q, params):
@@ -27,7 +31,14 @@ def two_rods(t, q, params):
 
 
 COORDINATES = ("x1 [m]", "y1 [m]", "x2 [m]", "y2 [m]")
-system = System(lagrangian, Euclidean(4), PARAMS, holonomic=two_rods, coordinates=COORDINATES, name="double pendulum on rods")
+system = System(
+    lagrangian,
+    Euclidean(4),
+    PARAMS,
+    holonomic=two_rods,
+    coordinates=COORDINATES,
+    name="double pendulum on rods",
+)
 
 
 def cartesian(angles):
@@ -43,16 +54,33 @@ def checks():
     q, _ = reference(system, q0=Q0, v0=np.zeros(4), ts=[0.0, *times])
     rows = []
     for i, (t, target) in enumerate(ref.items()):
-        rows += compare(f"positions at {t}, continuous, against the angles", q[i + 1], cartesian(jnp.array([target["alpha"], target["beta"]])), 1e-9)
+        rows += compare(
+            f"positions at {t}, continuous, against the angles",
+            q[i + 1],
+            cartesian(jnp.array([target["alpha"], target["beta"]])),
+            1e-9,
+        )
     traj = simulate(system, Midpoint(), q0=Q0, v0=np.zeros(4), h=H, steps=500)
     phi = np.array([two_rods(0.0, row, PARAMS) for row in traj.q])
     rows += compare("largest |phi|", np.max(np.abs(phi)), 0.0, 1e-14)
-    rows += compare("energy at the start", traj.energy()[0], data("003_ex2.2_double_pendulum")["energy"], 1e-12)
+    rows += compare(
+        "energy at the start", traj.energy()[0], data("003_ex2.2_double_pendulum")["energy"], 1e-12
+    )
     for h in (0.01, 0.005):
         n = round(1 / h)
         rods = simulate(system, Midpoint(), q0=Q0, v0=np.zeros(4), h=h, steps=n, save_every=n).q[-1]
-        angles = simulate(double_pendulum.system, Midpoint(), q0=double_pendulum.Q0, v0=[0.0, 0.0], h=h, steps=n, save_every=n).q[-1]
-        rows += compare(f"positions at t = 1 on rods and in angles, h = {h}", rods, cartesian(angles), 40 * h**2)
+        angles = simulate(
+            double_pendulum.system,
+            Midpoint(),
+            q0=double_pendulum.Q0,
+            v0=[0.0, 0.0],
+            h=h,
+            steps=n,
+            save_every=n,
+        ).q[-1]
+        rows += compare(
+            f"positions at t = 1 on rods and in angles, h = {h}", rods, cartesian(angles), 40 * h**2
+        )
     return rows
 
 
@@ -60,7 +88,9 @@ def figure():
     fig, axes = new_figure(1, 2, (10, 3.5))
     left, right = axes[0]
     traj = simulate(system, Midpoint(), q0=Q0, v0=np.zeros(4), h=H, steps=500)
-    angles = simulate(double_pendulum.system, Midpoint(), q0=double_pendulum.Q0, v0=[0.0, 0.0], h=H, steps=500)
+    angles = simulate(
+        double_pendulum.system, Midpoint(), q0=double_pendulum.Q0, v0=[0.0, 0.0], h=H, steps=500
+    )
     path = np.array([cartesian(row) for row in angles.q])
     left.plot(path[:, 2], path[:, 3], label="in angles")
     left.plot(traj.q[::10, 2], traj.q[::10, 3], "o", ms=3, label="on two rods")
@@ -77,8 +107,10 @@ entry = Entry(
     name="rods",
     title="Double pendulum on two rods",
     source="003 Ex 2.2 in Cartesian coordinates, with multipliers",
-    text="The double pendulum again, in the positions of its masses and with the lengths of the rods as constraints. It is the motion in "
-    "angles; the multipliers are the tensions.",
+    text=(
+        "The double pendulum again, in the positions of its masses and with the lengths of the rods"
+        " as constraints. It is the motion in angles; the multipliers are the tensions."
+    ),
     system=system,
     method=Midpoint(),
     start={"q0": Q0, "v0": np.zeros(4)},

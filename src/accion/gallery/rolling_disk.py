@@ -1,4 +1,6 @@
-"""A disk that rolls upright on a plane: 001 Ex 2.28 (continuous) and Ex 2.32 (discrete), corrected."""
+"""A disk that rolls upright on a plane: 001 Ex 2.28 (continuous) and Ex 2.32 (discrete),
+corrected.
+"""
 
 import jax.numpy as jnp
 import numpy as np
@@ -20,25 +22,46 @@ V0 = np.array([PARAMS["R"] * SPIN * np.cos(PHI0), PARAMS["R"] * SPIN * np.sin(PH
 
 def lagrangian(t, q, v, params):
     dx, dy, dtheta, dphi = v
-    return 0.5 * params["m"] * (dx**2 + dy**2) + 0.5 * params["I"] * dtheta**2 + 0.5 * params["J"] * dphi**2
+    return (
+        0.5 * params["m"] * (dx**2 + dy**2)
+        + 0.5 * params["I"] * dtheta**2
+        + 0.5 * params["J"] * dphi**2
+    )
 
 
 def rolling(t, q, v, params):
     """No sliding along the disk, none across it; theta is the rolling angle, phi the heading."""
     dx, dy, dtheta, _ = v
     phi = q[3]
-    return jnp.array([dx - params["R"] * jnp.cos(phi) * dtheta, dy - params["R"] * jnp.sin(phi) * dtheta])
+    return jnp.array(
+        [dx - params["R"] * jnp.cos(phi) * dtheta, dy - params["R"] * jnp.sin(phi) * dtheta]
+    )
 
 
 COORDINATES = ("x [m]", "y [m]", "theta [rad]", "phi [rad]")
-system = System(lagrangian, Euclidean(4), PARAMS, nonholonomic=rolling, coordinates=COORDINATES, name="rolling disk")
+system = System(
+    lagrangian,
+    Euclidean(4),
+    PARAMS,
+    nonholonomic=rolling,
+    coordinates=COORDINATES,
+    name="rolling disk",
+)
 
 
 def exact(ts):
     """The circle of radius R SPIN/TURN."""
     r = PARAMS["R"] * SPIN / TURN
     phi = PHI0 + TURN * np.asarray(ts)
-    return np.stack([r * (np.sin(phi) - np.sin(PHI0)), -r * (np.cos(phi) - np.cos(PHI0)), SPIN * np.asarray(ts), phi], axis=-1)
+    return np.stack(
+        [
+            r * (np.sin(phi) - np.sin(PHI0)),
+            -r * (np.cos(phi) - np.cos(PHI0)),
+            SPIN * np.asarray(ts),
+            phi,
+        ],
+        axis=-1,
+    )
 
 
 def printed_run(h=H, steps=50):
@@ -62,12 +85,22 @@ def checks():
     rows += compare("(x, y)_10, discrete", xy[10], ref["discrete"]["xy_10"], 1e-12)
     rows += compare("(x, y)_50, discrete", xy[50], ref["discrete"]["xy_50"], 1e-12)
     radius = PARAMS["R"] * H * SPIN / (2 * np.sin(H * TURN / 2))
-    rows += compare("radius of the discrete circle", np.linalg.norm(xy - ref["discrete"]["center"], axis=1)[[0, 10, 50]], [radius] * 3, 1e-12)
+    rows += compare(
+        "radius of the discrete circle",
+        np.linalg.norm(xy - ref["discrete"]["center"], axis=1)[[0, 10, 50]],
+        [radius] * 3,
+        1e-12,
+    )
     rows += compare("R dtheta / (2 sin(dphi/2))", radius, ref["discrete"]["radius"], 1e-14)
     lam = discrete(system, Midpoint()).multipliers(0.0, H, traj.q[0], traj.q[1], traj.q[2])
     middle = PHI0 + H * TURN
     force = PARAMS["m"] * PARAMS["R"] * SPIN * 2 * np.sin(H * TURN / 2) / H
-    rows += compare("discrete multipliers m x'', m y''", lam, [-force * np.sin(middle), force * np.cos(middle)], 1e-11)
+    rows += compare(
+        "discrete multipliers m x'', m y''",
+        lam,
+        [-force * np.sin(middle), force * np.cos(middle)],
+        1e-11,
+    )
     return rows
 
 
@@ -77,7 +110,9 @@ def figure():
     ts = np.linspace(0, 5.3, 400)
     left.plot(*exact(ts)[:, :2].T, label="continuous: radius R w / W")
     big = np.asarray(printed_run(0.5, 10).q)
-    left.plot(big[:, 0], big[:, 1], "o-", lw=0.8, label="discrete, h = 0.5 s: R dtheta / (2 sin(dphi/2))")
+    left.plot(
+        big[:, 0], big[:, 1], "o-", lw=0.8, label="discrete, h = 0.5 s: R dtheta / (2 sin(dphi/2))"
+    )
     left.set(aspect="equal", xlabel="x [m]", ylabel="y [m]")
     left.legend(fontsize=7, loc="center")
     traj = simulate(system, Midpoint(), q0=Q0, v0=V0, h=H, steps=50)
@@ -94,8 +129,11 @@ entry = Entry(
     name="rolling_disk",
     title="Vertical rolling disk",
     source="001 Ex 2.28 and 2.32, corrected",
-    text="A disk rolls upright on a plane without sliding. It runs on a circle; the discrete disk runs on one too, of radius R dtheta / (2"
-    " sin(dphi/2)), exactly. The multipliers are the forces at the point of contact.",
+    text=(
+        "A disk rolls upright on a plane without sliding. It runs on a circle; the discrete disk"
+        " runs on one too, of radius R dtheta / (2 sin(dphi/2)), exactly. The multipliers are the"
+        " forces at the point of contact."
+    ),
     system=system,
     method=Midpoint(),
     start={"q0": Q0, "v0": V0},
@@ -103,5 +141,10 @@ entry = Entry(
     steps=50,
     checks=checks,
     figure=figure,
-    positions=lambda q: jnp.stack([q[:2] - 0.5 * jnp.array([jnp.cos(q[3]), jnp.sin(q[3])]), q[:2] + 0.5 * jnp.array([jnp.cos(q[3]), jnp.sin(q[3])])]),
+    positions=lambda q: jnp.stack(
+        [
+            q[:2] - 0.5 * jnp.array([jnp.cos(q[3]), jnp.sin(q[3])]),
+            q[:2] + 0.5 * jnp.array([jnp.cos(q[3]), jnp.sin(q[3])]),
+        ]
+    ),
 )

@@ -1,4 +1,6 @@
-"""The disk that rolls upright, on SE(2) x S1: rolling is linear in body velocities, with constant coefficients. Circle and slope in closed form."""
+"""The disk that rolls upright, on SE(2) x S1: rolling is linear in body velocities, with constant
+coefficients. Circle and slope in closed form.
+"""
 
 from functools import cache
 
@@ -27,7 +29,11 @@ HS, BIG = (0.05, 0.025, 0.0125), 0.5  # [s]; a long step, for the figure
 
 def level(t, q, v, params):
     omega, vx, vy, dpsi = v
-    return 0.5 * params["J"] * omega**2 + 0.5 * params["m"] * (vx**2 + vy**2) + 0.5 * params["I"] * dpsi**2
+    return (
+        0.5 * params["J"] * omega**2
+        + 0.5 * params["m"] * (vx**2 + vy**2)
+        + 0.5 * params["I"] * dpsi**2
+    )
 
 
 def slope(t, q, v, params):
@@ -41,14 +47,21 @@ def rolling(t, q, v, params):
     return jnp.array([vx - params["R"] * dpsi, vy])
 
 
-OPTIONS = {"nonholonomic": rolling, "coordinates": ("theta [rad]", "x [m]", "y [m]", "psi [rad]"), "name": "rolling disk on SE(2) x S1"}
+OPTIONS = {
+    "nonholonomic": rolling,
+    "coordinates": ("theta [rad]", "x [m]", "y [m]", "psi [rad]"),
+    "name": "rolling disk on SE(2) x S1",
+}
 system = System(level, Product(SE2(), Torus(1)), rolling_disk.PARAMS, **OPTIONS)
 tilted = System(slope, Product(SE2("cayley"), Torus(1)), PARAMS, **OPTIONS)
-RUNS = {"exp": system, "cayley": tilted}  # on the level `tilted` is `system` with the other retraction
+# on the level `tilted` is `system` with the other retraction
+RUNS = {"exp": system, "cayley": tilted}
 
 
 def placed(x, y, phi, psi):
-    """The configuration ([[R(phi), (x, y)], [0, 1]], psi): place and heading phi, rolling angle psi."""
+    """The configuration ([[R(phi), (x, y)], [0, 1]], psi): place and heading phi, rolling angle
+    psi.
+    """
     c, s = np.cos(phi), np.sin(phi)
     return np.array([[c, -s, x], [s, c, y], [0.0, 0.0, 1.0]]), np.array([psi])
 
@@ -57,7 +70,9 @@ Q0 = placed(0.0, 0.0, PHI0, 0.0)
 
 
 def exact(t, params=PARAMS):
-    """(q, v, lam) of (m + I/R^2) u' = -m pull cos(phi) with the speed u and phi = PHI0 + TURN t: on the level a circle."""
+    """(q, v, lam) of (m + I/R^2) u' = -m pull cos(phi) with the speed u and phi = PHI0 + TURN t: on
+    the level a circle.
+    """
     w, phi = TURN, PHI0 + TURN * t
     k = params["pull"] * M / (M + I / R**2)
     c = R * SPIN + k / w * np.sin(PHI0)  # u = c - k/w sin(phi)
@@ -75,7 +90,9 @@ def exact(t, params=PARAMS):
 
 
 def end(each, steps, h=H, **start):
-    """(x, y, psi) where the discrete disk is after so many steps; no step between is kept, so that all runs share one compilation."""
+    """(x, y, psi) where the discrete disk is after so many steps; no step between is kept, so that
+    all runs share one compilation.
+    """
     g, psi = simulate(each, Midpoint(), q0=Q0, **start, h=h, steps=steps, save_every=steps).q
     return np.append(g[-1, :2, 2], psi[-1])
 
@@ -93,11 +110,23 @@ def uniform_end(name, steps, h=H):
 
 @cache
 def errors():
-    """The largest error of (x, y, psi) after 2 s from matched momenta: of exp on the level, of cayley on the slope."""
-    cases = {"exp, on the level": (system, PARAMS), "cayley, on the slope": (tilted.with_params(SLOPE), SLOPE)}
+    """The largest error of (x, y, psi) after 2 s from matched momenta: of exp on the level, of
+    cayley on the slope.
+    """
+    cases = {
+        "exp, on the level": (system, PARAMS),
+        "cayley, on the slope": (tilted.with_params(SLOPE), SLOPE),
+    }
     goals = {name: exact(2.0, params)[0] for name, (_, params) in cases.items()}
     return {
-        name: [np.max(np.abs(end(each, round(2 / h), h, v0=V0) - [*goals[name][0][:2, 2], *goals[name][1]])) for h in HS]
+        name: [
+            np.max(
+                np.abs(
+                    end(each, round(2 / h), h, v0=V0) - [*goals[name][0][:2, 2], *goals[name][1]]
+                )
+            )
+            for h in HS
+        ]
         for name, (each, _) in cases.items()
     }
 
@@ -112,19 +141,44 @@ def checks():
     rows = []
     q, _ = reference(tilted, q0=Q0, v0=V0, ts=ts)
     for i, (t, target) in enumerate(ref["xy"].items(), 1):
-        rows += compare(f"(x, y)({t}), continuous, against the disk in coordinates", q[0][i, :2, 2], target, 1e-9)
+        rows += compare(
+            f"(x, y)({t}), continuous, against the disk in coordinates",
+            q[0][i, :2, 2],
+            target,
+            1e-9,
+        )
     (g, psi), v = reference(tilted.with_params(SLOPE), q0=Q0, v0=V0, ts=ts)
     force = jax.jit(lambda params, *point: accelerations(tilted.with_params(params))(*point)[1])
     for i, t in enumerate(ts[1:], 1):
         (goal, roll), w, lam = exact(t, SLOPE)
-        rows += compare(f"(x, y, psi)({t:g}) on a slope, continuous, against the closed form", [*g[i, :2, 2], *psi[i]], [*goal[:2, 2], *roll], 1e-9)
+        rows += compare(
+            f"(x, y, psi)({t:g}) on a slope, continuous, against the closed form",
+            [*g[i, :2, 2], *psi[i]],
+            [*goal[:2, 2], *roll],
+            1e-9,
+        )
         rows += compare(f"(omega, vx, vy, psi')({t:g}) on a slope", v[i], w, 1e-9)
-        rows += compare(f"force along and across the disk at {t:g} on a slope", force(SLOPE, t, (g[i], psi[i]), v[i]), lam, 1e-9)
+        rows += compare(
+            f"force along and across the disk at {t:g} on a slope",
+            force(SLOPE, t, (g[i], psi[i]), v[i]),
+            lam,
+            1e-9,
+        )
     for name in RUNS:
         for k in (10, 50):
             place = uniform_end(name, k)
-            rows += compare(f"{name}: radius of the discrete circle, step {k}", np.linalg.norm(place[:2] - ref["center"]), ref["radius"], 1e-12)
-            rows += compare(f"{name}: (x, y)_{k}, discrete", place[:2], rolling_disk.exact(k * turned(name, H) / TURN)[:2], 1e-12)
+            rows += compare(
+                f"{name}: radius of the discrete circle, step {k}",
+                np.linalg.norm(place[:2] - ref["center"]),
+                ref["radius"],
+                1e-12,
+            )
+            rows += compare(
+                f"{name}: (x, y)_{k}, discrete",
+                place[:2],
+                rolling_disk.exact(k * turned(name, H) / TURN)[:2],
+                1e-12,
+            )
             rows += compare(f"{name}: psi_{k}, discrete", place[2], k * H * SPIN, 1e-12)
     for name, found in errors().items():
         rows += compare(f"{name}: order", order(found), 2, 0.05)
@@ -136,24 +190,47 @@ def figure():
     left, middle, right = axes[0]
     circle = rolling_disk.exact(np.linspace(0, 5.3, 400))
     left.plot(*circle[:, :2].T, "k:", lw=1.2, label="continuous")
-    runs = [("in coordinates", np.asarray(rolling_disk.printed_run(BIG, 10).q)[:, :2], "#d1495b", "s")]
+    runs = [
+        ("in coordinates", np.asarray(rolling_disk.printed_run(BIG, 10).q)[:, :2], "#d1495b", "s")
+    ]
     for name, color in COLORS.items():
-        runs.append((f"SE(2), {name}", np.array([uniform_end(name, k, BIG)[:2] for k in range(1, 11)]), color, "o"))
+        runs.append(
+            (
+                f"SE(2), {name}",
+                np.array([uniform_end(name, k, BIG)[:2] for k in range(1, 11)]),
+                color,
+                "o",
+            )
+        )
     for label, points, color, marker in runs:
         left.plot(points[:, 0], points[:, 1], marker, ms=4.5, color=color, label=label)
-    left.set(aspect="equal", xlabel="x [m]", ylabel="y [m]", title=f"on the level, ten steps of {BIG} s")
+    left.set(
+        aspect="equal", xlabel="x [m]", ylabel="y [m]", title=f"on the level, ten steps of {BIG} s"
+    )
     left.legend(fontsize=8, loc="center")
     curve = np.array([exact(t, SLOPE)[0][0][:2, 2] for t in np.linspace(0, 15, 600)])
     middle.plot(*curve.T, "k:", lw=1.2, label="closed form")
-    points = np.array([end(tilted.with_params(SLOPE), k, H / 10, v0=V0)[:2] for k in range(50, 1501, 50)])
-    middle.plot(*points.T, "o", ms=2.5, color=COLORS["cayley"], label=f"SE(2), cayley, h = {H / 10:g} s")
-    middle.set(aspect="equal", xlabel="x, uphill [m]", ylabel="y [m]", title="on a slope: it drifts sideways")
+    points = np.array(
+        [end(tilted.with_params(SLOPE), k, H / 10, v0=V0)[:2] for k in range(50, 1501, 50)]
+    )
+    middle.plot(
+        *points.T, "o", ms=2.5, color=COLORS["cayley"], label=f"SE(2), cayley, h = {H / 10:g} s"
+    )
+    middle.set(
+        aspect="equal",
+        xlabel="x, uphill [m]",
+        ylabel="y [m]",
+        title="on a slope: it drifts sideways",
+    )
     middle.legend(fontsize=8, loc="upper center")
     middle.set(xlim=(-6, 4), ylim=(-7, 4.5))
     for (name, found), color in zip(errors().items(), COLORS.values(), strict=True):
         right.loglog(HS, found, "o-", color=color, label=f"{name}: order {order(found):.2f}")
     step_axis(right, HS)
-    right.set(ylabel="largest error of (x, y, psi) after 2 s [m, rad]", title="order, from matched momenta")
+    right.set(
+        ylabel="largest error of (x, y, psi) after 2 s [m, rad]",
+        title="order, from matched momenta",
+    )
     right.legend(fontsize=8)
     return fig
 
@@ -166,12 +243,20 @@ def positions(q):
 entry = Entry(
     name="rolling_disk_se2",
     title="Vertical rolling disk on SE(2) x S1",
-    source="001 Ex 2.28 on the group of the plane's motions; Bloch, Nonholonomic Mechanics and Control, 1.4",
-    text="The rolling disk again, its place and heading as one element of SE(2). In body velocities rolling is linear with constant coefficients, "
-    "vx = R psi', vy = 0, and on the level nothing depends on where the disk is. Started with the increment h v the discrete disk repeats it for "
-    "ever: with exp it is on the continuous motion at any h, with cayley on the same circle but turning by 2 arctan(h omega/2) in a step; in "
-    "coordinates the circle is too large by (h omega/2)/sin(h omega/2). On a slope the disk does not descend: it loops and drifts "
-    "sideways, at the rate m pull/(2 omega (m + I/R^2)). The multipliers are the forces along and across the disk.",
+    source=(
+        "001 Ex 2.28 on the group of the plane's motions; Bloch, Nonholonomic Mechanics and"
+        " Control, 1.4"
+    ),
+    text=(
+        "The rolling disk again, its place and heading as one element of SE(2). In body velocities"
+        " rolling is linear with constant coefficients, vx = R psi', vy = 0, and on the level"
+        " nothing depends on where the disk is. Started with the increment h v the discrete disk"
+        " repeats it for ever: with exp it is on the continuous motion at any h, with cayley on the"
+        " same circle but turning by 2 arctan(h omega/2) in a step; in coordinates the circle is"
+        " too large by (h omega/2)/sin(h omega/2). On a slope the disk does not descend: it loops"
+        " and drifts sideways, at the rate m pull/(2 omega (m + I/R^2)). The multipliers are the"
+        " forces along and across the disk."
+    ),
     system=system,
     method=Midpoint(),
     start={"q0": Q0, "v0": V0},

@@ -1,6 +1,8 @@
-"""A particle in a slot that turns at a given rate: 003 Ex 1.1 as a constraint that depends on time, and in one coordinate.
+"""A particle in a slot that turns at a given rate: 003 Ex 1.1 as a constraint that depends on time,
+and in one coordinate.
 
-m x'' = -lambda sin(Omega t),    m y'' + m g = lambda cos(Omega t);      along the slot  l'' = Omega^2 l - g sin(Omega t)
+m x'' = -lambda sin(Omega t),    m y'' + m g = lambda cos(Omega t);      along the slot  l'' =
+Omega^2 l - g sin(Omega t)
 """
 
 import jax.numpy as jnp
@@ -31,7 +33,14 @@ def slot(t, q, params):
     return jnp.array([q[1] * jnp.cos(angle) - q[0] * jnp.sin(angle)])
 
 
-system = System(lagrangian, Euclidean(2), PARAMS, holonomic=slot, coordinates=("x [m]", "y [m]"), name="particle in a rotating slot")
+system = System(
+    lagrangian,
+    Euclidean(2),
+    PARAMS,
+    holonomic=slot,
+    coordinates=("x [m]", "y [m]"),
+    name="particle in a rotating slot",
+)
 
 
 def along_lagrangian(t, q, v, params):
@@ -40,7 +49,13 @@ def along_lagrangian(t, q, v, params):
 
 
 # The same motion in the one coordinate that the slot leaves.
-along = System(along_lagrangian, Euclidean(1), PARAMS, coordinates=("l [m]",), name="particle along a rotating slot")
+along = System(
+    along_lagrangian,
+    Euclidean(1),
+    PARAMS,
+    coordinates=("l [m]",),
+    name="particle along a rotating slot",
+)
 
 
 def place(t, q, params):
@@ -54,7 +69,15 @@ def weight(t, q, params):
 
 def from_particles():
     """`along` from the position of the particle, which depends on time (003 eq 1)."""
-    return particles(place, lambda params: params["m"], weight, 1, params=PARAMS, coordinates=along.coordinates, name=along.name)
+    return particles(
+        place,
+        lambda params: params["m"],
+        weight,
+        1,
+        params=PARAMS,
+        coordinates=along.coordinates,
+        name=along.name,
+    )
 
 
 def length(t):
@@ -83,7 +106,12 @@ def checks():
     q, _ = reference(system, q0=Q0, v0=V0, ts=ts)
     rows = same_accelerations(along, from_particles())
     l, _ = reference(along, q0=[L0], v0=[DL0], ts=ts)
-    rows += compare("l(t) in one coordinate, continuous against the closed form", l[1:, 0], [length(t) for t in ts[1:]], 1e-9)
+    rows += compare(
+        "l(t) in one coordinate, continuous against the closed form",
+        l[1:, 0],
+        [length(t) for t in ts[1:]],
+        1e-9,
+    )
     for t, row in zip(ts[1:], q[1:], strict=True):
         rows += compare(f"(x, y)({t}), continuous against the closed form", row, exact(t), 1e-9)
     traj = simulate(system, Midpoint(), q0=Q0, v0=V0, h=H, steps=200)
@@ -91,7 +119,9 @@ def checks():
     off = np.asarray(traj.q[:, 1]) * np.cos(angle) - np.asarray(traj.q[:, 0]) * np.sin(angle)
     rows += compare("largest distance from the slot", np.max(np.abs(off)), 0.0, 1e-14)
     fine = simulate(system, Midpoint(), q0=Q0, v0=V0, h=H / 20, steps=4000, save_every=2000)
-    rows += compare("force of the slot at t = 1 and 2", fine.lam[1:, 0], force(np.array([1.0, 2.0])), 1e-4)
+    rows += compare(
+        "force of the slot at t = 1 and 2", fine.lam[1:, 0], force(np.array([1.0, 2.0])), 1e-4
+    )
     for method in (Midpoint(), Trapezoid()):
         measured = order(system, method, q0=Q0, v0=V0, duration=1.0, h=[0.02, 0.01, 0.005, 0.0025])
         rows += compare(f"order of {method}", measured.slope, 2, 0.05)
@@ -118,9 +148,12 @@ entry = Entry(
     name="rotating_slot",
     title="Particle in a rotating slot",
     source="003 Ex 1.1, as a constraint that depends on time",
-    text="A particle slides in a slot that turns in a vertical plane at a constant rate: the constraint y cos(Omega t) = x sin(Omega t) "
-    "depends on time and does work, so the energy is not constant. Its multiplier is the force of the slot, m (2 Omega l' + g "
-    "cos(Omega t)).",
+    text=(
+        "A particle slides in a slot that turns in a vertical plane at a constant rate: the"
+        " constraint y cos(Omega t) = x sin(Omega t) depends on time and does work, so the energy"
+        " is not constant. Its multiplier is the force of the slot, m (2 Omega l' + g cos(Omega"
+        " t))."
+    ),
     system=system,
     method=Midpoint(),
     start={"q0": Q0, "v0": V0},

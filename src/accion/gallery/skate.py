@@ -1,4 +1,6 @@
-"""Nonholonomic and vakonomic mechanics side by side: a skate on an incline, a rolling penny, and a pendulum, where they agree."""
+"""Nonholonomic and vakonomic mechanics side by side: a skate on an incline, a rolling penny, and a
+pendulum, where they agree.
+"""
 
 import jax.numpy as jnp
 import numpy as np
@@ -29,25 +31,58 @@ def edge(t, q, v, params):
 
 
 COORDINATES = ("x [m]", "y [m]", "phi [rad]")
-system = System(lagrangian, Euclidean(3), PARAMS, nonholonomic=edge, coordinates=COORDINATES, name="skate on an incline")
-vakonomic = System(lagrangian, Euclidean(3), PARAMS, vakonomic=edge, coordinates=COORDINATES, name="vakonomic skate")
-penny = System(rolling_disk.lagrangian, Euclidean(4), rolling_disk.PARAMS, vakonomic=rolling_disk.rolling, name="vakonomic penny")
+system = System(
+    lagrangian,
+    Euclidean(3),
+    PARAMS,
+    nonholonomic=edge,
+    coordinates=COORDINATES,
+    name="skate on an incline",
+)
+vakonomic = System(
+    lagrangian,
+    Euclidean(3),
+    PARAMS,
+    vakonomic=edge,
+    coordinates=COORDINATES,
+    name="vakonomic skate",
+)
+penny = System(
+    rolling_disk.lagrangian,
+    Euclidean(4),
+    rolling_disk.PARAMS,
+    vakonomic=rolling_disk.rolling,
+    name="vakonomic penny",
+)
 
 
 def exact(t):
-    """The nonholonomic skate from rest: it moves across the incline on a cycloid and does not go down on average."""
+    """The nonholonomic skate from rest: it moves across the incline on a cycloid and does not go
+    down on average.
+    """
     k = PARAMS["gravity"] * np.sin(PARAMS["slope"]) / (2 * OMEGA**2)
-    return np.stack([k * np.sin(OMEGA * t) ** 2, k * (OMEGA * t - np.sin(2 * OMEGA * t) / 2), OMEGA * t], axis=-1)
+    return np.stack(
+        [k * np.sin(OMEGA * t) ** 2, k * (OMEGA * t - np.sin(2 * OMEGA * t) / 2), OMEGA * t],
+        axis=-1,
+    )
 
 
 def nonholonomic_error(method, h):
     steps = round(3 / h)
-    return np.max(np.abs(simulate(system, method, q0=Q0, v0=V0, h=h, steps=steps, save_every=steps).q[-1] - exact(3.0)))
+    return np.max(
+        np.abs(
+            simulate(system, method, q0=Q0, v0=V0, h=h, steps=steps, save_every=steps).q[-1]
+            - exact(3.0)
+        )
+    )
 
 
 def pendulum_pair():
     """A pendulum: held by phi = 0, and vakonomically by its time derivative; the same motion."""
-    L = lambda t, q, v, params: 0.5 * v @ v - 9.81 * q[1]  # noqa: E731
+
+    def L(t, q, v, params):
+        return 0.5 * v @ v - 9.81 * q[1]
+
     held = System(L, Euclidean(2), holonomic=lambda t, q, params: jnp.array([0.5 * (q @ q - 1)]))
     free = System(L, Euclidean(2), vakonomic=lambda t, q, v, params: jnp.array([q @ v]))
     return held, free
@@ -58,25 +93,43 @@ def checks():
     q, _ = reference(system, q0=Q0, v0=V0, ts=ts)
     rows = []
     for t, row in zip(ts[1:], q[1:], strict=True):
-        rows += compare(f"nonholonomic skate at {t}, continuous against the closed form", row, exact(t), 1e-9)
+        rows += compare(
+            f"nonholonomic skate at {t}, continuous against the closed form", row, exact(t), 1e-9
+        )
     for method in (Midpoint(), Trapezoid()):
         errors = [nonholonomic_error(method, h) for h in (0.02, 0.01, 0.005)]
-        rows += compare(f"order of {method} on the nonholonomic skate", np.log2(errors[0] / errors[2]) / 2, 2, 0.05)
+        rows += compare(
+            f"order of {method} on the nonholonomic skate",
+            np.log2(errors[0] / errors[2]) / 2,
+            2,
+            0.05,
+        )
     qv, _, _ = reference(vakonomic, q0=Q0, v0=V0, lam0=[0.0], ts=ts)
     errors = []
     for h in (0.02, 0.01, 0.005):
         n = round(3 / h)
         traj = simulate(vakonomic, Midpoint(), q0=Q0, v0=V0, lam0=[0.0], h=h, steps=n, save_every=n)
         errors.append(np.max(np.abs(traj.q[-1] - qv[-1])))
-    rows += compare("order of Midpoint() on the vakonomic skate", np.log2(errors[0] / errors[2]) / 2, 2, 0.05)
+    rows += compare(
+        "order of Midpoint() on the vakonomic skate", np.log2(errors[0] / errors[2]) / 2, 2, 0.05
+    )
     marched = simulate(vakonomic, Midpoint(), q0=Q0, v0=V0, lam0=[0.0], h=H, steps=100)
-    joined = connect(vakonomic, Midpoint(), qa=marched.q[0], qb=marched.q[-1], duration=1.0, steps=100)
-    rows += compare("two-point and marched vakonomic skate, largest distance", np.max(np.abs(marched.q - joined.q)), 0.0, 1e-11)
+    joined = connect(
+        vakonomic, Midpoint(), qa=marched.q[0], qb=marched.q[-1], duration=1.0, steps=100
+    )
+    rows += compare(
+        "two-point and marched vakonomic skate, largest distance",
+        np.max(np.abs(marched.q - joined.q)),
+        0.0,
+        1e-11,
+    )
     held, free = pendulum_pair()
     start = {"q0": [np.sin(1.0), -np.cos(1.0)], "v0": [0.0, 0.0]}
     a, _ = reference(held, **start, ts=[0.0, 1.0, 2.0])
     b, _, _ = reference(free, **start, lam0=[0.0], ts=[0.0, 1.0, 2.0])
-    return rows + compare("holonomic and vakonomic pendulum agree, t = 2", b[-1], np.asarray(a[-1]), 1e-9)
+    return rows + compare(
+        "holonomic and vakonomic pendulum agree, t = 2", b[-1], np.asarray(a[-1]), 1e-9
+    )
 
 
 def figure():
@@ -114,9 +167,12 @@ entry = Entry(
     name="skate",
     title="Skate on an incline, and penny: nonholonomic and vakonomic",
     source="004 chapters 3 and 4",
-    text="The same Lagrangian and the same constraint, by two principles. Nonholonomic mechanics (Lagrange-d'Alembert) is what a skate "
-    "does; vakonomic mechanics makes the action stationary among curves that satisfy the constraint, and depends on a multiplier at "
-    "the start. They differ; for a constraint that can be integrated they agree.",
+    text=(
+        "The same Lagrangian and the same constraint, by two principles. Nonholonomic mechanics"
+        " (Lagrange-d'Alembert) is what a skate does; vakonomic mechanics makes the action"
+        " stationary among curves that satisfy the constraint, and depends on a multiplier at the"
+        " start. They differ; for a constraint that can be integrated they agree."
+    ),
     system=system,
     method=Midpoint(),
     start={"q0": Q0, "v0": V0},
@@ -125,6 +181,9 @@ entry = Entry(
     checks=checks,
     figure=figure,
     positions=lambda q: jnp.stack(
-        [q[1::-1] - 0.3 * jnp.array([jnp.sin(q[2]), jnp.cos(q[2])]), q[1::-1] + 0.3 * jnp.array([jnp.sin(q[2]), jnp.cos(q[2])])]
+        [
+            q[1::-1] - 0.3 * jnp.array([jnp.sin(q[2]), jnp.cos(q[2])]),
+            q[1::-1] + 0.3 * jnp.array([jnp.sin(q[2]), jnp.cos(q[2])]),
+        ]
     ),
 )

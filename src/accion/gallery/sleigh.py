@@ -21,7 +21,10 @@ def lagrangian(t, q, v, params):
     """(x, y) is the point of contact of the blade, the centre of mass is `a` ahead of it."""
     dx, dy, dtheta = v
     a, s, c = params["a"], jnp.sin(q[2]), jnp.cos(q[2])
-    return 0.5 * params["m"] * ((dx - a * s * dtheta) ** 2 + (dy + a * c * dtheta) ** 2) + 0.5 * params["I"] * dtheta**2
+    return (
+        0.5 * params["m"] * ((dx - a * s * dtheta) ** 2 + (dy + a * c * dtheta) ** 2)
+        + 0.5 * params["I"] * dtheta**2
+    )
 
 
 def edge(t, q, v, params):
@@ -29,11 +32,20 @@ def edge(t, q, v, params):
 
 
 COORDINATES = ("x [m]", "y [m]", "theta [rad]")
-system = System(lagrangian, Euclidean(3), PARAMS, nonholonomic=edge, coordinates=COORDINATES, name="Chaplygin sleigh")
+system = System(
+    lagrangian,
+    Euclidean(3),
+    PARAMS,
+    nonholonomic=edge,
+    coordinates=COORDINATES,
+    name="Chaplygin sleigh",
+)
 
 
 def exact(t):
-    """(speed along the blade, rate of turn): speed = c tanh, rate = c/k sech of (a c t/k^2 + start), k^2 = (I + m a^2)/m."""
+    """(speed along the blade, rate of turn): speed = c tanh, rate = c/k sech of (a c t/k^2 +
+    start), k^2 = (I + m a^2)/m.
+    """
     m, I, a = PARAMS["m"], PARAMS["I"], PARAMS["a"]
     k = np.sqrt((I + m * a**2) / m)
     c = np.hypot(SPEED, k * TURN)
@@ -59,7 +71,12 @@ def checks():
     rows = []
     for i, t in enumerate(ts[1:], 1):
         speed = float(v[i, 0] * jnp.cos(q[i, 2]) + v[i, 1] * jnp.sin(q[i, 2]))
-        rows += compare(f"(speed, turn)({t}), continuous against the closed form", [speed, v[i, 2]], exact(t), 1e-9)
+        rows += compare(
+            f"(speed, turn)({t}), continuous against the closed form",
+            [speed, v[i, 2]],
+            exact(t),
+            1e-9,
+        )
     for method in (Midpoint(), Trapezoid()):
         errors = [end_error(method, h) for h in (0.04, 0.02, 0.01)]
         rows += compare(f"order of {method}", np.log2(errors[0] / errors[2]) / 2, 2, 0.1)
@@ -72,7 +89,9 @@ def figure():
     axes[0, 0].plot(traj.q[:, 0], traj.q[:, 1])
     axes[0, 0].set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title="path of the blade, 8 s")
     ts = np.asarray(traj.t)
-    for values, formula, name in zip(blade(traj), exact(ts), ("speed [m/s]", "turn [rad/s]"), strict=True):
+    for values, formula, name in zip(
+        blade(traj), exact(ts), ("speed [m/s]", "turn [rad/s]"), strict=True
+    ):
         axes[0, 1].plot(ts, values, label=name)
         axes[0, 1].plot(ts, formula, "k:", lw=1)
     axes[0, 1].set(xlabel="t [s]", title="it turns round and runs straight")
@@ -91,9 +110,12 @@ entry = Entry(
     name="sleigh",
     title="Chaplygin sleigh",
     source="nonholonomic mechanics; compare 004 chapter 3",
-    text="A body on a blade, its centre of mass ahead of the blade. Whatever it does at first, it ends running straight with the centre of"
-    " mass in front: energy is constant, but the motion is attracted, as no Hamiltonian motion is. Speed and rate of turn have a "
-    "closed form.",
+    text=(
+        "A body on a blade, its centre of mass ahead of the blade. Whatever it does at first, it"
+        " ends running straight with the centre of mass in front: energy is constant, but the"
+        " motion is attracted, as no Hamiltonian motion is. Speed and rate of turn have a closed"
+        " form."
+    ),
     system=system,
     method=Midpoint(),
     start={"q0": Q0, "v0": V0},

@@ -25,10 +25,16 @@ def lagrangian(t, q, v, params):
     l, alpha = q
     dl, dalpha = v
     m, I = params["m"], params["I"]
-    return 0.5 * m * (dl**2 + l**2 * dalpha**2) + 0.5 * I * dalpha**2 - m * params["gravity"] * l * jnp.sin(alpha)
+    return (
+        0.5 * m * (dl**2 + l**2 * dalpha**2)
+        + 0.5 * I * dalpha**2
+        - m * params["gravity"] * l * jnp.sin(alpha)
+    )
 
 
-system = System(lagrangian, Euclidean(2), PARAMS, coordinates=COORDINATES, name="particle in a slotted disk")
+system = System(
+    lagrangian, Euclidean(2), PARAMS, coordinates=COORDINATES, name="particle in a slotted disk"
+)
 
 
 def place(t, q, params):
@@ -40,8 +46,12 @@ def weight(t, q, params):
 
 
 def from_particles():
-    """The same system from the position of the particle and the angle of the disk, whose centre is fixed."""
-    disk = rigid_body(0.0, lambda params: params["I"], lambda t, q, params: jnp.array([0.0, 0.0, q[1]]))
+    """The same system from the position of the particle and the angle of the disk, whose centre is
+    fixed.
+    """
+    disk = rigid_body(
+        0.0, lambda params: params["I"], lambda t, q, params: jnp.array([0.0, 0.0, q[1]])
+    )
     options = {"params": PARAMS, "coordinates": COORDINATES, "name": "particle in a slotted disk"}
     return particles(place, lambda params: params["m"], weight, 2, bodies=[disk], **options)
 
@@ -51,10 +61,22 @@ def checks():
     q, v = reference(system, q0=Q0, v0=V0, ts=[0.0, *map(float, ref["continuous"])])
     rows = same_accelerations(system, from_particles())
     for i, (t, target) in enumerate(ref["continuous"].items()):
-        rows += compare(f"(l, alpha, velocities)({t}), continuous", np.concatenate([q[i + 1], v[i + 1]]), list(target.values()), 1e-9)
-    rows += compare("energy at the start", float(system.energy(0.0, jnp.array(Q0), jnp.array(V0))), ref["energy"], 1e-12)
+        rows += compare(
+            f"(l, alpha, velocities)({t}), continuous",
+            np.concatenate([q[i + 1], v[i + 1]]),
+            list(target.values()),
+            1e-9,
+        )
+    rows += compare(
+        "energy at the start",
+        float(system.energy(0.0, jnp.array(Q0), jnp.array(V0))),
+        ref["energy"],
+        1e-12,
+    )
     for method in (Midpoint(), Trapezoid()):
-        measured = order(system, method, q0=Q0, v0=V0, duration=1.0, h=[1 / 100, 1 / 200, 1 / 400, 1 / 800])
+        measured = order(
+            system, method, q0=Q0, v0=V0, duration=1.0, h=[1 / 100, 1 / 200, 1 / 400, 1 / 800]
+        )
         rows += compare(f"order of {method}", measured.slope, 2, 0.05)
     return rows
 
@@ -66,7 +88,9 @@ def figure():
     left.plot(traj.t, traj.q, label=["l [m]", "alpha [rad]"])
     left.set(xlabel="t [s]", title="midpoint, h = 0.01 s")
     left.legend()
-    path = np.asarray(traj.q[:, :1]) * np.stack([np.cos(traj.q[:, 1]), np.sin(traj.q[:, 1])], axis=1)
+    path = np.asarray(traj.q[:, :1]) * np.stack(
+        [np.cos(traj.q[:, 1]), np.sin(traj.q[:, 1])], axis=1
+    )
     right.plot(*path.T)
     right.plot([0, path[0, 0]], [0, path[0, 1]], "o-", color="#3d405b")
     right.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title="path of the particle")
@@ -77,8 +101,11 @@ entry = Entry(
     name="slotted_disk",
     title="Particle in a slotted disk",
     source="003 Ex 1.1 and 2.1, corrected",
-    text="A particle slides in a radial slot of a disk that turns freely about its fixed centre, in a vertical plane. Gravity pulls it with "
-    "+ m g sin(alpha) and + m g l cos(alpha) on the side of the accelerations; (27) has both signs the other way.",
+    text=(
+        "A particle slides in a radial slot of a disk that turns freely about its fixed centre, in"
+        " a vertical plane. Gravity pulls it with + m g sin(alpha) and + m g l cos(alpha) on the"
+        " side of the accelerations; (27) has both signs the other way."
+    ),
     system=system,
     method=Midpoint(),
     start={"q0": Q0, "v0": V0},

@@ -1,4 +1,6 @@
-"""Four agents that form a square: the variational integrator against explicit Euler at several steps, 002 section 6.3, Figures 6 and 7, measured."""
+"""Four agents that form a square: the variational integrator against explicit Euler at several
+steps, 002 section 6.3, Figures 6 and 7, measured.
+"""
 
 from functools import cache
 
@@ -26,7 +28,9 @@ system = formation.system()
 @cache
 def variational(h):
     """(t, q, v), velocities as differences over each step."""
-    traj = simulate(system, Trapezoid(), q0=Q0, v0=np.zeros(8), h=h, steps=round(DURATION / h), throw=False)
+    traj = simulate(
+        system, Trapezoid(), q0=Q0, v0=np.zeros(8), h=h, steps=round(DURATION / h), throw=False
+    )
     q = np.asarray(traj.q)
     return np.asarray(traj.t), q, np.asarray(traj.v)
 
@@ -69,7 +73,9 @@ def stiffness():
 
 
 def growth(scheme, h, count=40):
-    """By what factor a small displacement along the stiffest mode changes in a step: the geometric mean over `count` steps."""
+    """By what factor a small displacement along the stiffest mode changes in a step: the geometric
+    mean over `count` steps.
+    """
     R = rigidity_matrix(formation.graph, SHAPE)
     start = SHAPE.ravel() + 1e-7 * np.linalg.eigh(R.T @ R)[1][:, -1]
     run = (
@@ -83,7 +89,9 @@ def growth(scheme, h, count=40):
 
 
 def euler_factor(h):
-    """sqrt(1 - kappa h + lambda h^2): of mu^2 - (2 - kappa h) mu + 1 - kappa h + lambda h^2 = 0 where its roots are complex."""
+    """sqrt(1 - kappa h + lambda h^2): of mu^2 - (2 - kappa h) mu + 1 - kappa h + lambda h^2 = 0
+    where its roots are complex.
+    """
     return np.sqrt(1 - KAPPA * h + stiffness() * h**2)
 
 
@@ -96,22 +104,60 @@ def trapezoid_factor(h):
 
 def checks():
     rows = []
-    orders = (("Trapezoid", lambda h: variational(h)[1], 2.0, STEPS[1:]), ("Euler", lambda h: baseline(h).q, 1.0, (0.002, 0.001, 0.0005)))
+    orders = (
+        ("Trapezoid", lambda h: variational(h)[1], 2.0, STEPS[1:]),
+        ("Euler", lambda h: baseline(h).q, 1.0, (0.002, 0.001, 0.0005)),
+    )
     for word, run, order, hs in orders:
         errors = [np.max(np.abs(run(h)[round(0.6 / h)] - exact()[0][10])) for h in hs]
-        rows += compare(f"{word}: order at t = 0.6 s", np.polyfit(np.log(hs), np.log(errors), 1)[0], order, 0.1)
-    rows += compare("continuous: largest distance error at the end", np.max(np.abs(formation.errors(exact()[0][-1]))), 0.0, 1e-5)
+        rows += compare(
+            f"{word}: order at t = 0.6 s", np.polyfit(np.log(hs), np.log(errors), 1)[0], order, 0.1
+        )
+    rows += compare(
+        "continuous: largest distance error at the end",
+        np.max(np.abs(formation.errors(exact()[0][-1]))),
+        0.0,
+        1e-5,
+    )
     for word, run in (("Trapezoid", variational(0.06)), ("Euler", baseline(0.03))):
-        rows += compare(f"{word}: largest distance error at the end", np.max(np.abs(formation.errors(np.asarray(run[1])[-1]))), 0.0, 1e-3)
+        rows += compare(
+            f"{word}: largest distance error at the end",
+            np.max(np.abs(formation.errors(np.asarray(run[1])[-1]))),
+            0.0,
+            1e-3,
+        )
     own = settled(TIMES, energy(*exact()))
-    for word, h, (t, q, v) in (("Trapezoid", 0.06, variational(0.06)), ("Euler", 0.0005, baseline(0.0005))):
-        rows += compare(f"{word} with h = {h:g}: energy below a thousandth as in the motion [s]", settled(t, energy(q, v)), own, 0.06)
-    rows += compare("lambda at the square, against side^2 (6 + 2 sqrt(5))", stiffness(), SIDE**2 * (6 + 2 * np.sqrt(5)), 1e-11)
+    for word, h, (t, q, v) in (
+        ("Trapezoid", 0.06, variational(0.06)),
+        ("Euler", 0.0005, baseline(0.0005)),
+    ):
+        rows += compare(
+            f"{word} with h = {h:g}: energy below a thousandth as in the motion [s]",
+            settled(t, energy(q, v)),
+            own,
+            0.06,
+        )
+    rows += compare(
+        "lambda at the square, against side^2 (6 + 2 sqrt(5))",
+        stiffness(),
+        SIDE**2 * (6 + 2 * np.sqrt(5)),
+        1e-11,
+    )
     limit = KAPPA / stiffness()
     for factor in (0.9, 1.1):
         h = factor * limit
-        rows += compare(f"Euler, growth in a step of {factor:g} kappa/lambda", growth("Euler", h), euler_factor(h), 0.01)
-    rows += compare("Trapezoid, growth in a step of 1.1 kappa/lambda", growth("Trapezoid", 1.1 * limit), trapezoid_factor(1.1 * limit), 0.01)
+        rows += compare(
+            f"Euler, growth in a step of {factor:g} kappa/lambda",
+            growth("Euler", h),
+            euler_factor(h),
+            0.01,
+        )
+    rows += compare(
+        "Trapezoid, growth in a step of 1.1 kappa/lambda",
+        growth("Trapezoid", 1.1 * limit),
+        trapezoid_factor(1.1 * limit),
+        0.01,
+    )
     return rows
 
 
@@ -122,14 +168,30 @@ def figure():
     for i in range(4):
         left.plot(*q[:, i].T, color="k", lw=2.2, alpha=0.35, label="continuous" if i == 0 else None)
         left.plot(*q[0, i], "kx", ms=7, mew=2)
-    for run, h, style, name in ((variational(0.03), 0.03, "-", "trapezoid"), (baseline(0.03), 0.03, "--", "Euler")):
+    for run, h, style, name in (
+        (variational(0.03), 0.03, "-", "trapezoid"),
+        (baseline(0.03), 0.03, "--", "Euler"),
+    ):
         x = np.asarray(run[1]).reshape(-1, 4, 2)
         color = COLORS[0] if name == "trapezoid" else COLORS[1]
         for i in range(4):
-            left.plot(*np.clip(x[:, i], -20, 20).T, style, color=color, lw=1.1, label=f"{name}, h = {h:g} s" if i == 0 else None)
+            left.plot(
+                *np.clip(x[:, i], -20, 20).T,
+                style,
+                color=color,
+                lw=1.1,
+                label=f"{name}, h = {h:g} s" if i == 0 else None,
+            )
     for i, j in formation.graph.edges:
         left.plot(*q[-1, [i, j]].T, color="#2e933c", lw=1.0)
-    left.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", xlim=(-4, 9), ylim=(-4, 8.5), title="paths (Fig. 6); crosses: start")
+    left.set(
+        xlabel="x [m]",
+        ylabel="y [m]",
+        aspect="equal",
+        xlim=(-4, 9),
+        ylim=(-4, 8.5),
+        title="paths (Fig. 6); crosses: start",
+    )
     left.legend(fontsize=8, loc="upper left")
     middle.semilogy(TIMES, energy(*exact()), "k-", lw=2.2, alpha=0.35, label="continuous")
     for run, name, color, style in (
@@ -138,15 +200,29 @@ def figure():
         (baseline(0.0075), "Euler, h = 0.0075 s", COLORS[3], ":"),
     ):
         E = energy(np.asarray(run[1]), np.asarray(run[2]))
-        middle.semilogy(run[0], np.where(np.isfinite(E), np.minimum(E, 1e5), np.nan), style, color=color, lw=1.2, label=name)
+        middle.semilogy(
+            run[0],
+            np.where(np.isfinite(E), np.minimum(E, 1e5), np.nan),
+            style,
+            color=color,
+            lw=1.2,
+            label=name,
+        )
     middle.set(xlabel="t [s]", ylabel="T + V [J]", ylim=(1e-6, 3e4), title="energy (Fig. 7)")
     middle.legend(fontsize=8, loc="upper right")
-    for name, run, color in (("trapezoid", lambda h: variational(h)[1], COLORS[0]), ("Euler", lambda h: baseline(h).q, COLORS[1])):
+    for name, run, color in (
+        ("trapezoid", lambda h: variational(h)[1], COLORS[0]),
+        ("Euler", lambda h: baseline(h).q, COLORS[1]),
+    ):
         errors = [gap(np.asarray(run(h)), h) for h in STEPS]
         right.loglog(STEPS, errors, "o-", color=color, label=name)
     right.set_xticks(STEPS, [f"{h:g}" for h in STEPS])
     right.set_xticks([], minor=True)
-    right.set(xlabel="h [s]", ylabel="largest error of a coordinate [m]", title="largest error over the run")
+    right.set(
+        xlabel="h [s]",
+        ylabel="largest error of a coordinate [m]",
+        title="largest error over the run",
+    )
     right.legend(fontsize=8)
     return fig
 
@@ -155,11 +231,16 @@ entry = Entry(
     name="square_formation",
     title="Four agents form a square, against explicit Euler",
     source="002 section 6.3, Figures 6 and 7, measured",
-    text="A square with one diagonal, kappa = 13 1/s; the document does not state its side, here 5 m. It says that Euler is stable from h = 0.05 s "
-    "on and follows the motion from h = 0.008 s on, and that the variational integrator dissipates faster. Measured: near the square Euler is stable "
-    "for h < kappa/lambda = 0.0497 s, lambda the largest eigenvalue of the Hessian of V, and (41) for h^2 lambda < 4 cosh^2(kappa h/2), here any h; "
-    "at equal h the error of Euler is 30 to 100 times larger. But both dissipate as the motion does once h is small enough: Euler is late only where "
-    "its step is too long. The dissipation is that of the motion, not of the method.",
+    text=(
+        "A square with one diagonal, kappa = 13 1/s; the document does not state its side, here 5"
+        " m. It says that Euler is stable from h = 0.05 s on and follows the motion from h = 0.008"
+        " s on, and that the variational integrator dissipates faster. Measured: near the square"
+        " Euler is stable for h < kappa/lambda = 0.0497 s, lambda the largest eigenvalue of the"
+        " Hessian of V, and (41) for h^2 lambda < 4 cosh^2(kappa h/2), here any h; at equal h the"
+        " error of Euler is 30 to 100 times larger. But both dissipate as the motion does once h is"
+        " small enough: Euler is late only where its step is too long. The dissipation is that of"
+        " the motion, not of the method."
+    ),
     system=system,
     method=Trapezoid(),
     start={"q0": Q0, "v0": np.zeros(8)},

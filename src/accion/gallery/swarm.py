@@ -16,10 +16,14 @@ H, STEPS, EVERY = 0.01, 2000, 10
 
 
 def sphere():
-    """Points of a sphere, nearly evenly spread on a spiral, and the pairs that see each other: those closer than REACH."""
+    """Points of a sphere, nearly evenly spread on a spiral, and the pairs that see each other:
+    those closer than REACH.
+    """
     k = np.arange(N) + 0.5
     z, angle = 1 - 2 * k / N, np.pi * (1 + np.sqrt(5)) * k
-    points = RADIUS * np.stack([np.sqrt(1 - z**2) * np.cos(angle), np.sqrt(1 - z**2) * np.sin(angle), z], axis=1)
+    points = RADIUS * np.stack(
+        [np.sqrt(1 - z**2) * np.cos(angle), np.sqrt(1 - z**2) * np.sin(angle), z], axis=1
+    )
     apart = np.linalg.norm(points[:, None] - points[None], axis=2)
     return [(i, j) for i in range(N) for j in range(i + 1, N) if apart[i, j] < REACH], points
 
@@ -33,7 +37,9 @@ Q0 = (SHAPE + SCATTER * np.random.default_rng(0).normal(size=SHAPE.shape)).ravel
 
 @cache
 def run():
-    return simulate(system, Trapezoid(), q0=Q0, v0=np.zeros(3 * N), h=H, steps=STEPS, save_every=EVERY)
+    return simulate(
+        system, Trapezoid(), q0=Q0, v0=np.zeros(3 * N), h=H, steps=STEPS, save_every=EVERY
+    )
 
 
 def recurrence(steps):
@@ -59,7 +65,9 @@ def recurrence(steps):
 
 
 def slowest():
-    """The rate of the slowest motion near the shape: s^2 + kappa s + mu = 0, mu the eigenvalues of V'' = 2 R^T R without the six rigid motions."""
+    """The rate of the slowest motion near the shape: s^2 + kappa s + mu = 0, mu the eigenvalues of
+    V'' = 2 R^T R without the six rigid motions.
+    """
     R = rigidity_matrix(formation.graph, SHAPE)
     mu = np.linalg.eigvalsh(2 * R.T @ R)[6:]
     return np.min(KAPPA / 2 - np.sqrt(np.maximum(KAPPA**2 / 4 - mu, 0.0)))
@@ -71,14 +79,32 @@ def checks():
     t = np.asarray(traj.t)
     late = (t > 12) & (t < 18)
     rows = compare(
-        "q_10 by the scheme (41) in NumPy, largest difference", np.max(np.abs(np.asarray(traj.q[1]).reshape(N, 3) - recurrence(10))), 0.0, 1e-12
+        "q_10 by the scheme (41) in NumPy, largest difference",
+        np.max(np.abs(np.asarray(traj.q[1]).reshape(N, 3) - recurrence(10))),
+        0.0,
+        1e-12,
     )
     rows += compare("distances at 20 s, largest error [m]", worst[-1], 0.0, 1e-7)
-    rows += compare("the shape is the desired one, not its mirror image nor another", formation.classify(traj.q[-1]) == "same", 1.0, 0.5)
+    rows += compare(
+        "the shape is the desired one, not its mirror image nor another",
+        formation.classify(traj.q[-1]) == "same",
+        1.0,
+        0.5,
+    )
     centre = np.asarray(traj.q).reshape(-1, N, 3).mean(axis=1)
-    rows += compare("the centre stays where it is (002 Remark 2), largest move [m]", np.max(np.abs(centre - centre[0])), 0.0, 1e-12)
+    rows += compare(
+        "the centre stays where it is (002 Remark 2), largest move [m]",
+        np.max(np.abs(centre - centre[0])),
+        0.0,
+        1e-12,
+    )
     rate = -np.polyfit(t[late], np.log(worst[late]), 1)[0]
-    rows += compare("rate at which the errors fall, 12 to 18 s, over that of the linear motion", rate / slowest(), 1.0, 0.02)
+    rows += compare(
+        "rate at which the errors fall, 12 to 18 s, over that of the linear motion",
+        rate / slowest(),
+        1.0,
+        0.02,
+    )
     return rows
 
 
@@ -96,7 +122,9 @@ def figure():
     error = np.abs(formation.errors(traj.q))
     last.semilogy(traj.t, np.max(error, axis=1), label="largest")
     last.semilogy(traj.t, np.median(error, axis=1), label="median")
-    last.semilogy(traj.t, np.exp(-slowest() * np.asarray(traj.t)), "k:", lw=1, label=f"e^(-{slowest():.2f} t)")
+    last.semilogy(
+        traj.t, np.exp(-slowest() * np.asarray(traj.t)), "k:", lw=1, label=f"e^(-{slowest():.2f} t)"
+    )
     last.set(xlabel="t [s]", ylabel="errors of the distances [m]")
     last.legend(loc="lower left")
     return fig
@@ -113,9 +141,12 @@ entry = Entry(
     name="swarm",
     title="A hundred agents close to a sphere",
     source="002 section 6, with many agents",
-    text="A hundred agents in space, each of which sees those closer than 3 m in the desired shape, a sphere of 4 m: 700 distances. Scattered "
-    "by 0.4 m, they find it again. A step costs as much as the edges do, for any number of agents. The equations shown are those of three of "
-    "them; `Trajectory.animate` with the entry's positions shows the sphere closing.",
+    text=(
+        "A hundred agents in space, each of which sees those closer than 3 m in the desired shape,"
+        " a sphere of 4 m: 700 distances. Scattered by 0.4 m, they find it again. A step costs as"
+        " much as the edges do, for any number of agents. The equations shown are those of three of"
+        " them; `Trajectory.animate` with the entry's positions shows the sphere closing."
+    ),
     system=system,
     method=Trapezoid(),
     start={"q0": Q0, "v0": np.zeros(3 * N)},

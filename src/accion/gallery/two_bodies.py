@@ -1,8 +1,11 @@
-"""Two solids that exchange heat while one is rubbed on the other: a block on a spring slides on a plate.
+"""Two solids that exchange heat while one is rubbed on the other: a block on a spring slides on a
+plate.
 
-m x'' + mu x' + k x = 0,    C1 T1' = share mu x'^2 + G (T2 - T1),    C2 T2' = (1 - share) mu x'^2 + G (T1 - T2)
+m x'' + mu x' + k x = 0,    C1 T1' = share mu x'^2 + G (T2 - T1),    C2 T2' = (1 - share) mu x'^2 +
+G (T1 - T2)
 
-001 section 4.1 and Thm 3.9, with two entropies and heat. The equations are linear in T1 and T2: all of it has a closed form.
+001 section 4.1 and Thm 3.9, with two entropies and heat. The equations are linear in T1 and T2: all
+of it has a closed form.
 """
 
 from functools import cache
@@ -20,7 +23,16 @@ from accion.spaces import Euclidean
 from accion.systems import ThermalSystem
 
 X0, V0, T_START = 0.5, 0.0, np.array([300.0, 320.0])
-PARAMS = {"m": 2.0, "k": 400.0, "mu": 2.0, "share": 0.7, "C1": 2.0, "C2": 5.0, "T0": 300.0, "G": 1.0}
+PARAMS = {
+    "m": 2.0,
+    "k": 400.0,
+    "mu": 2.0,
+    "share": 0.7,
+    "C1": 2.0,
+    "C2": 5.0,
+    "T0": 300.0,
+    "G": 1.0,
+}
 C = np.array([PARAMS["C1"], PARAMS["C2"]])
 SAVES = 400
 ROUNDING = 1e-13  # J/K, of the entropy that a step changes: the last digit of E / T
@@ -34,7 +46,12 @@ def solids(params):
 
 def lagrangian(t, q, v, S, params):
     block, plate = solids(params)
-    return 0.5 * params["m"] * v[0] ** 2 - 0.5 * params["k"] * q[0] ** 2 - block.U(S[0]) - plate.U(S[1])
+    return (
+        0.5 * params["m"] * v[0] ** 2
+        - 0.5 * params["k"] * q[0] ** 2
+        - block.U(S[0])
+        - plate.U(S[1])
+    )
 
 
 def friction(t, q, v, S, params):
@@ -72,8 +89,9 @@ S0 = entropies(T_START)
 def exact(t, x0):
     """x, v and (T1, T2) at the times t, for a block that starts at rest at x0.
 
-    With x = Re(w e^(pt)) the velocity squared is a sum of exponentials. The difference T1 - T2 decays at the rate G (1/C1 + 1/C2) and is driven by
-    it; C1 T1 + C2 T2 is what the mechanical energy has lost.
+    With x = Re(w e^(pt)) the velocity squared is a sum of exponentials. The difference T1 - T2
+    decays at the rate G (1/C1 + 1/C2) and is driven by it; C1 T1 + C2 T2 is what the mechanical
+    energy has lost.
     """
     m, k, mu, share, G = (PARAMS[key] for key in ("m", "k", "mu", "share", "G"))
     t = np.asarray(t, dtype=float)
@@ -81,9 +99,14 @@ def exact(t, x0):
     w = x0 + 1j * p.real * x0 / p.imag
     x, v = (w * np.exp(p * t)).real, (w * p * np.exp(p * t)).real
     rate = G * np.sum(1 / C)
-    driven = lambda s: (np.exp(s * t) - np.exp(-rate * t)) / (s + rate)  # noqa: E731
+
+    def driven(s):
+        return (np.exp(s * t) - np.exp(-rate * t)) / (s + rate)
+
     drive = (abs(w * p) ** 2 * driven(2 * p.real) + ((w * p) ** 2 * driven(2 * p)).real) / 2
-    difference = (T_START[0] - T_START[1]) * np.exp(-rate * t) + mu * (share / C[0] - (1 - share) / C[1]) * drive
+    difference = (T_START[0] - T_START[1]) * np.exp(-rate * t) + mu * (
+        share / C[0] - (1 - share) / C[1]
+    ) * drive
     U = C @ T_START + k * x0**2 / 2 - (m * v**2 + k * x**2) / 2
     T = np.stack([U + C[1] * difference, U - C[0] * difference], axis=-1) / np.sum(C)
     return x, v, T
@@ -100,7 +123,9 @@ def final_temperature(x0):
 @cache
 def run(method, duration, h, x0):
     steps = round(duration / h)
-    return simulate(system, method, q0=[x0], v0=[V0], S0=S0, h=h, steps=steps, save_every=steps // SAVES)
+    return simulate(
+        system, method, q0=[x0], v0=[V0], S0=S0, h=h, steps=steps, save_every=steps // SAVES
+    )
 
 
 def continuous_checks():
@@ -109,23 +134,56 @@ def continuous_checks():
         q, v, S = map(np.asarray, reference(system, q0=[x0], v0=[V0], S0=S0, ts=ts))
         x_exact, v_exact, T_exact = exact(ts, x0)
         for i, t in list(enumerate(ts))[1:]:
-            rows += compare(f"{words}, T({t:g}), continuous [K]", PARAMS["T0"] * np.exp(S[i] / C), T_exact[i], 1e-9)
-        rows += compare(f"{words}, (x, v), continuous, largest difference", np.max(np.abs([q[:, 0] - x_exact, v[:, 0] - v_exact])), 0.0, 1e-9)
+            rows += compare(
+                f"{words}, T({t:g}), continuous [K]",
+                PARAMS["T0"] * np.exp(S[i] / C),
+                T_exact[i],
+                1e-9,
+            )
+        rows += compare(
+            f"{words}, (x, v), continuous, largest difference",
+            np.max(np.abs([q[:, 0] - x_exact, v[:, 0] - v_exact])),
+            0.0,
+            1e-9,
+        )
     T, rate = exact(ts, REST)[2], PARAMS["G"] * (1 / PARAMS["C1"] + 1 / PARAMS["C2"])
     decay = T[:, 0] - T[:, 1] - (T_START[0] - T_START[1]) * np.exp(-rate * ts)
-    rows += compare("conduction alone, T1 - T2 is an exponential, largest difference [K]", np.max(np.abs(decay)), 0.0, 1e-12)
+    rows += compare(
+        "conduction alone, T1 - T2 is an exponential, largest difference [K]",
+        np.max(np.abs(decay)),
+        0.0,
+        1e-12,
+    )
     return rows
 
 
 def order_checks():
     hs, rows = np.array([0.01, 0.005, 0.0025]), []
-    slope = lambda errors: np.polyfit(np.log(hs), np.log(errors), 1)[0]  # noqa: E731
+
+    def slope(errors):
+        return np.polyfit(np.log(hs), np.log(errors), 1)[0]
+
     for x0, words in ((REST, "conduction alone"), (RUBBED, "with motion")):
         runs = [run(Midpoint(), 8.0, h, x0) for h in hs]
         T = exact(runs[0].t, x0)[2]
-        rows += compare(f"{words}, order of the midpoint rule: T", slope([np.max(np.abs(traj.temperature() - T)) for traj in runs]), 2, 0.05)
-        rows += compare(f"{words}, order of the midpoint rule: energy", slope([np.max(np.abs(traj.first_law())) for traj in runs]), 2, 0.05)
-        rows += compare(f"{words}, loss of total entropy in a step", min(0.0, *(float(traj.laws.least) for traj in runs)), 0.0, ROUNDING)
+        rows += compare(
+            f"{words}, order of the midpoint rule: T",
+            slope([np.max(np.abs(traj.temperature() - T)) for traj in runs]),
+            2,
+            0.05,
+        )
+        rows += compare(
+            f"{words}, order of the midpoint rule: energy",
+            slope([np.max(np.abs(traj.first_law())) for traj in runs]),
+            2,
+            0.05,
+        )
+        rows += compare(
+            f"{words}, loss of total entropy in a step",
+            min(0.0, *(float(traj.laws.least) for traj in runs)),
+            0.0,
+            ROUNDING,
+        )
     return rows
 
 
@@ -136,7 +194,12 @@ def equilibrium_checks():
         T = final_temperature(x0)
         rows += compare(f"{words}, after 60 s: T [K]", traj.temperature()[-1], [T, T], 1e-9)
         rows += compare(f"{words}, after 60 s: S [J/K]", traj.S[-1], entropies([T, T]), 1e-11)
-        rows += compare(f"{words}, energy, EnergyConsistent, largest error [J]", np.max(np.abs(traj.first_law())), 0.0, 1e-11)
+        rows += compare(
+            f"{words}, energy, EnergyConsistent, largest error [J]",
+            np.max(np.abs(traj.first_law())),
+            0.0,
+            1e-11,
+        )
     return rows
 
 
@@ -153,7 +216,14 @@ def figure():
         traj = run(Midpoint(), 8.0, 0.01, x0)
         for i, (name, color) in enumerate(zip(("block", "plate"), colors, strict=True)):
             ax.plot(t, exact(t, x0)[2][:, i], color=color, lw=1.2, label=f"{name}, closed form")
-            ax.plot(traj.t[::8], traj.temperature()[::8, i], "o", ms=3, color=color, label=f"{name}, midpoint")
+            ax.plot(
+                traj.t[::8],
+                traj.temperature()[::8, i],
+                "o",
+                ms=3,
+                color=color,
+                label=f"{name}, midpoint",
+            )
         ax.axhline(final_temperature(x0), color="k", ls="--", lw=0.9, label="from the energy")
         ax.set(xlabel="t [s]", ylabel="T [K]")
         ax.legend()
@@ -179,9 +249,13 @@ entry = Entry(
     name="two_bodies",
     title="Two bodies, one rubbed on the other",
     source="001 section 4.1 and Thm 3.9, with two entropies and heat",
-    text="A block on a spring slides on a plate. Friction heats both, and heat flows from the warmer one to the colder one. The total energy is "
-    "constant; when the block has come to rest, both have the temperature that follows from it. The motion does not depend on the temperatures, and "
-    "they have a closed form, also while the block moves; without motion their difference decays as exp(-G (1/C1 + 1/C2) t).",
+    text=(
+        "A block on a spring slides on a plate. Friction heats both, and heat flows from the warmer"
+        " one to the colder one. The total energy is constant; when the block has come to rest,"
+        " both have the temperature that follows from it. The motion does not depend on the"
+        " temperatures, and they have a closed form, also while the block moves; without motion"
+        " their difference decays as exp(-G (1/C1 + 1/C2) t)."
+    ),
     system=system,
     method=Midpoint(),
     start={"q0": [X0], "v0": [V0], "S0": S0},

@@ -26,14 +26,31 @@ def rod(t, q, params):
 
 
 PARAMS = {"m": 1.0, "gravity": 9.81, "ell": 1.0}
-system = System(lagrangian, Euclidean(2), PARAMS, holonomic=rod, coordinates=("q1 [m]", "q2 [m]"), name="two masses on a rod")
+system = System(
+    lagrangian,
+    Euclidean(2),
+    PARAMS,
+    holonomic=rod,
+    coordinates=("q1 [m]", "q2 [m]"),
+    name="two masses on a rod",
+)
 
 
 def from_particles():
     """The same system from the heights of the masses, with the rod as constraint."""
-    weight = lambda t, q, params: params["m"] * params["gravity"] * jnp.sum(q)  # noqa: E731
-    options = {"params": PARAMS, "holonomic": rod, "coordinates": system.coordinates, "name": system.name}
-    return particles(lambda t, q, params: q[:, None], lambda params: params["m"], weight, 2, **options)
+
+    def weight(t, q, params):
+        return params["m"] * params["gravity"] * jnp.sum(q)
+
+    options = {
+        "params": PARAMS,
+        "holonomic": rod,
+        "coordinates": system.coordinates,
+        "name": system.name,
+    }
+    return particles(
+        lambda t, q, params: q[:, None], lambda params: params["m"], weight, 2, **options
+    )
 
 
 def exact(t):
@@ -46,11 +63,23 @@ def checks():
     rows = same_accelerations(system, from_particles())
     rows += compare("(q1, q2)(1), continuous", q[-1], ref["continuous"]["1"], 1e-9)
     traj = simulate(system, Midpoint(), q0=Q0, v0=V0, h=H, steps=100)
-    rows += compare("(q1, q2)(1), midpoint (exact for constant gravity)", traj.q[-1], ref["continuous"]["1"], 1e-12)
-    rows += compare("largest |q1 - q2 - l|", np.max(np.abs(traj.q[:, 0] - traj.q[:, 1] - 1.0)), 0.0, 1e-15)
+    rows += compare(
+        "(q1, q2)(1), midpoint (exact for constant gravity)",
+        traj.q[-1],
+        ref["continuous"]["1"],
+        1e-12,
+    )
+    rows += compare(
+        "largest |q1 - q2 - l|", np.max(np.abs(traj.q[:, 0] - traj.q[:, 1] - 1.0)), 0.0, 1e-15
+    )
     rows += compare("largest multiplier", np.max(np.abs(traj.lam)), 0.0, 1e-10)
     swung = simulate(system, Midpoint(), q0=Q0, v0=V0, h=H, steps=100, params=PARAMS)
-    rows += compare("2m falls like m: mean height", float(jnp.mean(swung.q[-1])), float(np.mean(exact(1.0))), 1e-12)
+    rows += compare(
+        "2m falls like m: mean height",
+        float(jnp.mean(swung.q[-1])),
+        float(np.mean(exact(1.0))),
+        1e-12,
+    )
     return rows
 
 
@@ -70,8 +99,10 @@ entry = Entry(
     name="two_masses",
     title="Two masses on a rod",
     source="003 Ex 5.1, corrected",
-    text="Two equal masses on a vertical line, a rod between them, q measured upwards (so V = + m g (q1 + q2)). They fall like one mass of"
-    " 2m and the rod carries no force: lambda = 0.",
+    text=(
+        "Two equal masses on a vertical line, a rod between them, q measured upwards (so V = + m g"
+        " (q1 + q2)). They fall like one mass of 2m and the rod carries no force: lambda = 0."
+    ),
     system=system,
     method=Midpoint(),
     start={"q0": Q0, "v0": V0},

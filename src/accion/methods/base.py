@@ -18,9 +18,11 @@ class Sample(NamedTuple):
 class Method(ABC):
     """A finite-difference map: from the two ends of a step to weighted samples (t_i, q_i, v_i).
 
-    `order` is the order of convergence that is claimed; `symmetric` says whether the step equals its own adjoint, so that trajectories can
-    be run backwards; None where it is not known. `nodes` are the (w_i, c_i) where the samples are q_i = q0 + c_i x and v_i = x/h, None for
-    a map of another kind. Methods are immutable and compare by value, so compiled code is shared between equal ones.
+    `order` is the order of convergence that is claimed; `symmetric` says whether the step equals
+    its own adjoint, so that trajectories can be run backwards; None where it is not known. `nodes`
+    are the (w_i, c_i) where the samples are q_i = q0 + c_i x and v_i = x/h, None for a map of
+    another kind. Methods are immutable and compare by value, so compiled code is shared between
+    equal ones.
     """
 
     order: Any
@@ -29,8 +31,9 @@ class Method(ABC):
 
     @abstractmethod
     def samples(self, space, t, h, q0, x, e0=None, e1=None) -> list[Sample]:
-        """The samples of the step from retract(q0, e0) to retract(retract(q0, x), e1); without e0 and e1, from q0 to retract(q0, x).
+        """The samples of the step from retract(q0, e0) to retract(retract(q0, x), e1); without e0
+        and e1, from q0 to retract(q0, x).
 
-        `x`, `e0` and `e1` have shape (dim,). The displacements are zero in the value and serve to differentiate: D1 is the
-        derivative with respect to `e0`, D2 with respect to `e1`.
+        `x`, `e0` and `e1` have shape (dim,). The displacements are zero in the value and serve to
+        differentiate: D1 is the derivative with respect to `e0`, D2 with respect to `e1`.
         """

@@ -10,12 +10,15 @@ from accion.methods.base import Method
 class EnergyConsistent(Method):
     """`method` for thermal systems, with entropies such that the energy is kept to roundoff.
 
-    The motion is sampled as `method` does. In place of the sampled entropy balance, S_{k+1} is such that
+    The motion is sampled as `method` does. In place of the sampled entropy balance, S_{k+1} is such
+    that
 
-        E(t_{k+1}, q_{k+1}, p_{k+1}, S_{k+1}) = E(t_k, q_k, p_k, S_k) + work of external forces + heat
+        E(t_{k+1}, q_{k+1}, p_{k+1}, S_{k+1}) = E(t_k, q_k, p_k, S_k) + work of external forces +
+        heat
 
-    so that the first law holds to roundoff, for every step size. Several bodies share the difference to their sampled balances as their heat
-    capacities are. What is given up is the second law where friction is weak: entropy also takes up the error that the method makes in the
+    so that the first law holds to roundoff, for every step size. Several bodies share the
+    difference to their sampled balances as their heat capacities are. What is given up is the
+    second law where friction is weak: entropy also takes up the error that the method makes in the
     mechanical energy, which may be of either sign.
     """
 
@@ -26,7 +29,9 @@ class EnergyConsistent(Method):
 
     def __post_init__(self):
         if not isinstance(self.method, Method):
-            raise ValueError(f"EnergyConsistent(method) needs a method, such as Midpoint(); got {self.method!r}.")
+            raise ValueError(
+                f"EnergyConsistent(method) needs a method, such as Midpoint(); got {self.method!r}."
+            )
         for name in ("order", "symmetric", "nodes"):
             object.__setattr__(self, name, getattr(self.method, name))
 

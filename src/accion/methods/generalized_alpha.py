@@ -1,4 +1,6 @@
-"""The generalized-alpha method of structural dynamics, on Lie groups: not variational, for comparison."""
+"""The generalized-alpha method of structural dynamics, on Lie groups: not variational, for
+comparison.
+"""
 
 import numbers
 from dataclasses import dataclass
@@ -8,13 +10,15 @@ from accion.methods.base import Method
 
 @dataclass(frozen=True)
 class GeneralizedAlpha(Method):
-    """The generalized-alpha method on Lie groups (Bruels, Cardona and Arnold 2012), with the spectral radius `rho` at infinity, 0 <= rho <= 1.
+    """The generalized-alpha method on Lie groups (Bruels, Cardona and Arnold 2012), with the
+    spectral radius `rho` at infinity, 0 <= rho <= 1.
 
         q1 = retract(q0, h (v0 + h (1/2 - beta) a0 + h beta a1)),    v1 = v0 + h (1 - gamma) a0 + h gamma a1
         (1 - alpha_m) a1 + alpha_m a0 = (1 - alpha_f) v1' + alpha_f v0'
 
-    where v1' and the multipliers satisfy the continuous equations at the end of the step, with the constraint there. Order 2 for every rho; rho < 1
-    damps high frequencies, and with them energy. It has no discrete Lagrangian: `simulate` and `ensemble` take it, `discrete` does not.
+    where v1' and the multipliers satisfy the continuous equations at the end of the step, with the
+    constraint there. Order 2 for every rho; rho < 1 damps high frequencies, and with them energy.
+    It has no discrete Lagrangian: `simulate` and `ensemble` take it, `discrete` does not.
     """
 
     rho: float = 0.8
@@ -23,9 +27,17 @@ class GeneralizedAlpha(Method):
     nodes = None
 
     def __post_init__(self):
-        if isinstance(self.rho, bool) or not isinstance(self.rho, numbers.Real) or not 0 <= self.rho <= 1:
-            raise ValueError(f"GeneralizedAlpha(rho) needs a number 0 <= rho <= 1, the spectral radius at infinity; got {self.rho!r}.")
-        object.__setattr__(self, "rho", float(self.rho))  # any kind of number, one way of writing it
+        if (
+            isinstance(self.rho, bool)
+            or not isinstance(self.rho, numbers.Real)
+            or not 0 <= self.rho <= 1
+        ):
+            raise ValueError(
+                "GeneralizedAlpha(rho) needs a number 0 <= rho <= 1, the spectral radius at"
+                f" infinity; got {self.rho!r}."
+            )
+        # any kind of number, one way of writing it
+        object.__setattr__(self, "rho", float(self.rho))
 
     @property
     def alpha_m(self):
@@ -44,4 +56,7 @@ class GeneralizedAlpha(Method):
         return (self.gamma + 0.5) ** 2 / 4
 
     def samples(self, space, t, h, q0, x, e0=None, e1=None):
-        raise ValueError("GeneralizedAlpha is not variational: it has no discrete Lagrangian. Use it in simulate or ensemble; try Midpoint here.")
+        raise ValueError(
+            "GeneralizedAlpha is not variational: it has no discrete Lagrangian. Use it in simulate"
+            " or ensemble; try Midpoint here."
+        )

@@ -1,4 +1,6 @@
-"""Methods that sample the straight (on a group: the retracted) path from q0 to q1 at fixed fractions c_i of the step."""
+"""Methods that sample the straight (on a group: the retracted) path from q0 to q1 at fixed
+fractions c_i of the step.
+"""
 
 import math
 import numbers
@@ -13,12 +15,18 @@ class Quadrature(Method):
 
     def samples(self, space, t, h, q0, x, e0=None, e1=None):
         d, start = (x, q0) if e0 is None else (space.relative(x, e0, e1), space.displace(q0, e0))
-        return [Sample(w, t + c * h, start if c == 0 else space.retract(start, c * d), d / h) for w, c in self.nodes]
+        return [
+            Sample(w, t + c * h, start if c == 0 else space.retract(start, c * d), d / h)
+            for w, c in self.nodes
+        ]
 
 
 @dataclass(frozen=True)
 class LeftRectangle(Quadrature):
-    """Ld = h L(t, q0, (q1 - q0)/h). Order 1; explicit for `mechanical` systems (symplectic Euler)."""
+    """Ld = h L(t, q0, (q1 - q0)/h).
+
+    Order 1; explicit for `mechanical` systems (symplectic Euler).
+    """
 
     order = 1
     symmetric = False
@@ -27,7 +35,10 @@ class LeftRectangle(Quadrature):
 
 @dataclass(frozen=True)
 class RightRectangle(Quadrature):
-    """Ld = h L(t + h, q1, (q1 - q0)/h), the adjoint of `LeftRectangle`. Order 1; explicit for `mechanical` systems."""
+    """Ld = h L(t + h, q1, (q1 - q0)/h), the adjoint of `LeftRectangle`.
+
+    Order 1; explicit for `mechanical` systems.
+    """
 
     order = 1
     symmetric = False
@@ -45,8 +56,9 @@ class Midpoint(Quadrature):
 
 @dataclass(frozen=True)
 class Trapezoid(Quadrature):
-    """Ld = h/2 L(t, q0, v) + h/2 L(t + h, q1, v), v = (q1 - q0)/h. Order 2, symmetric; explicit for `mechanical` systems
-    (Stoermer-Verlet)."""
+    """Ld = h/2 L(t, q0, v) + h/2 L(t + h, q1, v), v = (q1 - q0)/h. Order 2, symmetric; explicit for
+    `mechanical` systems (Stoermer-Verlet).
+    """
 
     order = 2
     symmetric = True
@@ -55,7 +67,10 @@ class Trapezoid(Quadrature):
 
 @dataclass(frozen=True)
 class Alpha(Quadrature):
-    """Ld = h L(t + a h, (1 - a) q0 + a q1, (q1 - q0)/h), 0 <= a <= 1. Order 1, or 2 at a = 1/2 (`Midpoint`)."""
+    """Ld = h L(t + a h, (1 - a) q0 + a q1, (q1 - q0)/h), 0 <= a <= 1.
+
+    Order 1, or 2 at a = 1/2 (`Midpoint`).
+    """
 
     a: float
     order: Any = field(init=False, repr=False)
@@ -63,8 +78,16 @@ class Alpha(Quadrature):
     nodes: Any = field(init=False, repr=False)
 
     def __post_init__(self):
-        if isinstance(self.a, bool) or not isinstance(self.a, numbers.Real) or not math.isfinite(self.a) or not 0 <= self.a <= 1:
-            raise ValueError(f"Alpha(a) needs a number 0 <= a <= 1, where in the step the sample lies; got {self.a!r}.")
+        if (
+            isinstance(self.a, bool)
+            or not isinstance(self.a, numbers.Real)
+            or not math.isfinite(self.a)
+            or not 0 <= self.a <= 1
+        ):
+            raise ValueError(
+                "Alpha(a) needs a number 0 <= a <= 1, where in the step the sample lies; got"
+                f" {self.a!r}."
+            )
         object.__setattr__(self, "a", float(self.a))  # any kind of number, one way of writing it
         middle = self.a == 0.5
         object.__setattr__(self, "order", 2 if middle else 1)

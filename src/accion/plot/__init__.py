@@ -1,4 +1,12 @@
-"""Pictures and animations. Everything here takes a trajectory, or arrays, and returns matplotlib objects."""
+"""Pictures and animations.
 
-from accion.plot.figures import new_figure as new_figure, save_figure as save_figure, step_axis as step_axis, trajectory as trajectory
+Everything here takes a trajectory, or arrays, and returns matplotlib objects.
+"""
+
+from accion.plot.figures import (
+    new_figure as new_figure,
+    save_figure as save_figure,
+    step_axis as step_axis,
+    trajectory as trajectory,
+)
 from accion.plot.movies import animation as animation

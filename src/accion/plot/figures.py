@@ -34,7 +34,9 @@ def new_figure(rows=1, columns=1, size=None):
     style: Any = {**STYLE, "axes.prop_cycle": cycler(color=COLORS)}
     with matplotlib.rc_context(style):
         # 0.1 inches, so that a label keeps its distance from the axes beside it.
-        figure = Figure(figsize=size or (4.8 * columns, 3.0 * rows), layout=ConstrainedLayoutEngine(w_pad=0.1))
+        figure = Figure(
+            figsize=size or (4.8 * columns, 3.0 * rows), layout=ConstrainedLayoutEngine(w_pad=0.1)
+        )
         axes = figure.subplots(rows, columns, squeeze=False)
     return figure, axes
 
@@ -56,7 +58,8 @@ def save_figure(figure, path):
 
 
 def trajectory(traj, axes=None):
-    """Each coordinate over time and, below, how the energy departs from its first value; of a thermal system also entropies and temperatures.
+    """Each coordinate over time and, below, how the energy departs from its first value; of a
+    thermal system also entropies and temperatures.
 
     Returns the figure. `axes` are two, for a thermal system four.
     """
@@ -80,7 +83,9 @@ def trajectory(traj, axes=None):
     if len(names) > 1 and len(names) <= 8:
         top.legend(loc="upper right", ncols=math.ceil(len(names) / 4))
     if traj.system:
-        top.set_title(f"{traj.system.name}, {traj.method}, h = {float(traj.h):g}", loc="left", fontsize=10)
+        top.set_title(
+            f"{traj.system.name}, {traj.method}, h = {float(traj.h):g}", loc="left", fontsize=10
+        )
     if no_energy:
         thermal_panels((bottom,), traj, t, runs)
         bottom.set_xlabel("t [s]")
@@ -93,7 +98,9 @@ def trajectory(traj, axes=None):
     E = np.asarray(traj.energy()).reshape(runs, -1) - supplied
     for run in E:
         bottom.plot(t, run - run[0], color=COLORS[5], lw=1.0 if runs == 1 else 0.5)
-    bottom.set_ylabel("energy - first value" if not np.any(supplied) else "energy - first value\n- from outside")
+    bottom.set_ylabel(
+        "energy - first value" if not np.any(supplied) else "energy - first value\n- from outside"
+    )
     bottom.set_xlabel("t [s]")
     return figure
 
@@ -105,8 +112,9 @@ def check_axes(axes, count):
     given = list(np.ravel(np.asarray(axes, dtype=object)))
     if len(given) != count or not all(isinstance(ax, Axes) for ax in given):
         raise ValueError(
-            f"axes must be {count} axes of matplotlib, such as plt.subplots({count})[1], or None for a figure of its own; got {axes!r}. "
-            "To draw one quantity: ax.plot(traj.t, traj.q[:, 0])."
+            f"axes must be {count} axes of matplotlib, such as plt.subplots({count})[1], or None"
+            f" for a figure of its own; got {axes!r}. To draw one quantity: ax.plot(traj.t,"
+            " traj.q[:, 0])."
         )
     return given
 
@@ -115,11 +123,18 @@ def thermal_panels(axes, traj, t, runs):
     """Entropies and, with two axes, temperatures over time."""
     panels = [("entropies", traj.S, traj.entropies)]
     if len(axes) > 1:
-        panels.append(("temperatures", traj.temperature(), Frame(None, traj.entropies).temperatures))
+        panels.append(
+            ("temperatures", traj.temperature(), Frame(None, traj.entropies).temperatures)
+        )
     for ax, (word, values, names) in zip(axes, panels, strict=True):
         values = np.asarray(values).reshape(runs, len(t), -1)
         for i, name in enumerate(names):
-            ax.plot(t, values[:, :, i].T, color=COLORS[(i + 1) % len(COLORS)], lw=1.4 if runs == 1 else 0.5)
+            ax.plot(
+                t,
+                values[:, :, i].T,
+                color=COLORS[(i + 1) % len(COLORS)],
+                lw=1.4 if runs == 1 else 0.5,
+            )
             ax.lines[-1].set_label(name)
         ax.set_ylabel(word if len(names) > 1 else names[0])
         if 1 < len(names) <= 8:
@@ -127,12 +142,18 @@ def thermal_panels(axes, traj, t, runs):
 
 
 def shown(traj, times, runs):
-    """(values, names): coordinates, shape (runs, times, components); in place of the matrix of a group the velocity of the body."""
+    """(values, names): coordinates, shape (runs, times, components); in place of the matrix of a
+    group the velocity of the body.
+    """
     own = traj.system.coordinates if traj.system is not None else ()
     space = traj.system.space if traj.system is not None else None
     if space is None or space.flat:
         values = flat_coordinates(traj.q, times, runs)
-        return values, own if len(own) == values.shape[-1] else tuple(f"component {i + 1}" for i in range(values.shape[-1]))
+        return values, (
+            own
+            if len(own) == values.shape[-1]
+            else tuple(f"component {i + 1}" for i in range(values.shape[-1]))
+        )
     parts, factors = (traj.q, space.factors) if isinstance(traj.q, tuple) else ((traj.q,), (space,))
     v = flat_coordinates(traj.v, times, runs)
     values, names, first = [], [], 0

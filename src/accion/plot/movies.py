@@ -10,34 +10,53 @@ from accion.plot.figures import COLORS, new_figure, shown
 def animation(traj, positions=None, path=None, fps=30, seconds=None):
     """A matplotlib animation of one run, written as a GIF where `path` is given.
 
-    It lasts as long as the motion, or `seconds`. `positions(q)` gives the points to draw, shape (k, 2).
+    It lasts as long as the motion, or `seconds`. `positions(q)` gives the points to draw, shape (k,
+    2).
     """
     import jax
     from matplotlib.animation import FuncAnimation, PillowWriter
 
     if np.ndim(traj.success) == 1:
-        raise ValueError("animate shows one run; this is an ensemble. Simulate the member that you want to see.")
+        raise ValueError(
+            "animate shows one run; this is an ensemble. Simulate the member that you want to see."
+        )
     if path is not None and Path(path).suffix.lower() != ".gif":
-        raise ValueError(f"animations are written as GIF; got {path}. Choose a name that ends in .gif.")
+        raise ValueError(
+            f"animations are written as GIF; got {path}. Choose a name that ends in .gif."
+        )
     if path is not None and Path(path).exists():
         raise FileExistsError(f"{path} exists; choose another path, or remove it.")
     t = np.asarray(traj.t)[np.isfinite(np.asarray(traj.p)).all(axis=-1)]
     length = seconds if seconds is not None else float(t[-1] - t[0])
     if not length > 0:
         raise ValueError("there is nothing to animate: the trajectory has one time only.")
-    frames = np.unique(np.searchsorted(t, np.linspace(t[0], t[-1], max(2, round(length * fps)))).clip(0, len(t) - 1))
+    frames = np.unique(
+        np.searchsorted(t, np.linspace(t[0], t[-1], max(2, round(length * fps)))).clip(
+            0, len(t) - 1
+        )
+    )
     values, names = shown(traj, len(traj.t), 1)
     q = values[0][: len(t)]
     if positions is not None:
         points = np.asarray(jax.vmap(positions)(jax.tree.map(lambda a: a[: len(t)], traj.q)))
         if points.ndim != 3 or points.shape[-1] != 2:
-            raise ValueError(f"positions(q) must return points of the plane, shape (k, 2); it returned {points.shape[1:]}.")
+            raise ValueError(
+                "positions(q) must return points of the plane, shape (k, 2); it returned"
+                f" {points.shape[1:]}."
+            )
         figure, draw = linkage(t, points)
-    elif traj.system is not None and traj.system.space.flat and q.shape[1] == 2 and not any("rad" in u for u in traj.system.units):
+    elif (
+        traj.system is not None
+        and traj.system.space.flat
+        and q.shape[1] == 2
+        and not any("rad" in u for u in traj.system.units)
+    ):
         figure, draw = linkage(t, q[:, None, :])
     else:
         figure, draw = series(names, t, q)
-    movie = FuncAnimation(figure, draw, frames=[int(i) for i in frames], interval=1000 / fps, blit=False)
+    movie = FuncAnimation(
+        figure, draw, frames=[int(i) for i in frames], interval=1000 / fps, blit=False
+    )
     if path is not None:
         movie.save(Path(path), writer=PillowWriter(fps=fps))
     return movie
@@ -52,19 +71,28 @@ def canvas(rows, columns, size):
 
 
 def linkage(t, points):
-    """Points joined by a line, with the trail of the last one; a point that is NaN is a gap in the line."""
+    """Points joined by a line, with the trail of the last one; a point that is NaN is a gap in the
+    line.
+    """
     figure, ax = canvas(1, 1, (4.6, 4.6))
     center = np.nanmean(points, axis=(0, 1))
     reach = 1.1 * np.nanmax(np.abs(points - center)) or 1.0
     many = points.shape[1] > 50
-    ax.set(xlim=(center[0] - reach, center[0] + reach), ylim=(center[1] - reach, center[1] + reach), aspect="equal")
+    ax.set(
+        xlim=(center[0] - reach, center[0] + reach),
+        ylim=(center[1] - reach, center[1] + reach),
+        aspect="equal",
+    )
     (trail,) = ax.plot([], [], color=COLORS[1], lw=0.8, alpha=0.7)
     (body,) = ax.plot([], [], "o-", color=COLORS[0], lw=0.5 if many else 2, ms=2 if many else 6)
     clock = ax.set_title("", loc="left", fontsize=10)
 
     def draw(i):
         body.set_data(points[i, :, 0], points[i, :, 1])
-        trail.set_data(points[max(0, i - len(t) // 5) : i + 1, -1, 0], points[max(0, i - len(t) // 5) : i + 1, -1, 1])
+        trail.set_data(
+            points[max(0, i - len(t) // 5) : i + 1, -1, 0],
+            points[max(0, i - len(t) // 5) : i + 1, -1, 1],
+        )
         clock.set_text(f"t = {t[i]:.2f} s")
         return body, trail, clock
 
@@ -75,7 +103,9 @@ def series(names, t, q):
     """Coordinates over time, with a marker that moves."""
     figure, ax = canvas(1, 1, (6.4, 3.6))
     for i, name in enumerate(names):
-        ax.plot(t, q[:, i], color=COLORS[i % len(COLORS)], lw=1, label=name if len(names) <= 8 else None)
+        ax.plot(
+            t, q[:, i], color=COLORS[i % len(COLORS)], lw=1, label=name if len(names) <= 8 else None
+        )
     if len(names) <= 8:
         ax.legend(loc="upper right")
     ax.set_xlabel("t [s]")

@@ -1,11 +1,13 @@
-"""Where a report lies: nothing of the user's is touched, and a report stands at any moment, the old one or the new one.
+"""Where a report lies: nothing of the user's is touched, and a report stands at any moment, the old
+one or the new one.
 
     report/accion-report          says that the folder is one of ours
     report/index.html             the page, with the pictures of the latest run
     report/run-DATE-TIME/         a run: its pictures, in a folder for each system, and the same page
 
-A run writes into a folder of its own. Its page is moved over report/index.html as a whole, after each system; earlier runs are
-removed when all systems have ended, file by file, and only files that have the names we give.
+A run writes into a folder of its own. Its page is moved over report/index.html as a whole, after
+each system; earlier runs are removed when all systems have ended, file by file, and only files that
+have the names we give.
 """
 
 import os
@@ -33,17 +35,25 @@ class Folder:
     @property
     def earlier(self):
         """The runs before this one, the latest first."""
-        runs = (path for path in self.path.iterdir() if RUN.fullmatch(path.name) and path.is_dir() and not path.is_symlink())
+        runs = (
+            path
+            for path in self.path.iterdir()
+            if RUN.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
+        )
         return sorted((path for path in runs if path < self.run), reverse=True)
 
     def write(self, page):
-        """Put the page in place, twice; `page` is a function of the ways to the folders of the pictures and of the report."""
+        """Put the page in place, twice; `page` is a function of the ways to the folders of the
+        pictures and of the report.
+        """
         move_in(page("", "../"), self.run / "index.html")
         move_in(page(f"{self.run.name}/", ""), self.path / "index.html")
 
     def keep_only(self, names):
         """Remove what is ours of systems that are not in `names`: their processes were stopped."""
-        for folder in [path for path in self.run.iterdir() if path.is_dir() and path.name not in names]:
+        for folder in [
+            path for path in self.run.iterdir() if path.is_dir() and path.name not in names
+        ]:
             remove_own(self.run, folder)
 
     def finish(self):
@@ -58,7 +68,9 @@ class Folder:
 
 def check_folder(out):
     if out.is_dir() and any(out.iterdir()) and not (out / MARKER).exists():
-        raise FileExistsError(f"{out} holds other files; choose an empty or new folder for the report.")
+        raise FileExistsError(
+            f"{out} holds other files; choose an empty or new folder for the report."
+        )
     if out.exists() and not out.is_dir():
         raise FileExistsError(f"{out} is a file; choose a folder for the report.")
     if not out.parent.is_dir():
@@ -76,7 +88,9 @@ def move_in(text, path):
 
 
 def remove_own(run, part):
-    """Remove the files of ours in `part` of the folder `run`, and the folders that are then empty."""
+    """Remove the files of ours in `part` of the folder `run`, and the folders that are then
+    empty.
+    """
     for path in sorted(part.rglob("*"), reverse=True):  # what is in a folder comes before it
         if path.is_symlink() or not path.is_dir():
             if OWN.fullmatch(path.relative_to(run).as_posix()):

@@ -37,7 +37,8 @@ class Result:
     source: str = ""
     text: str = ""
     checks: list[Check] = field(default_factory=list)
-    equations: list[tuple[str, list[str]]] = field(default_factory=list)  # titles, and the files of their pictures
+    # titles, and the files of their pictures
+    equations: list[tuple[str, list[str]]] = field(default_factory=list)
     figure: str | None = None
     card: Card | None = None
     seconds: float = 0.0  # of the clock
@@ -48,7 +49,9 @@ class Result:
 
     @property
     def passed(self):
-        return self.error is None and bool(self.checks) and all(check.passed for check in self.checks)
+        return (
+            self.error is None and bool(self.checks) and all(check.passed for check in self.checks)
+        )
 
     @property
     def agreeing(self):
@@ -65,22 +68,30 @@ class Result:
         wrong = [check for check in self.checks if not check.passed]
         worst = max(wrong, key=lambda check: check.used)
         return (
-            f"{len(wrong)} of {len(self.checks)} numbers differ: {worst.what} is {worst.value:.9g} and not {worst.target:.9g}, "
-            f"off by {worst.shown[0]} where {worst.shown[1]} is allowed"
+            f"{len(wrong)} of {len(self.checks)} numbers differ: {worst.what} is {worst.value:.9g}"
+            f" and not {worst.target:.9g}, off by {worst.shown[0]} where {worst.shown[1]} is"
+            " allowed"
         )
 
 
 def attempt(find, name, folder):
-    """The result of the system `find(name)`, its pictures in `folder`/name; an error of it is a result too."""
+    """The result of the system `find(name)`, its pictures in `folder`/name; an error of it is a
+    result too.
+    """
     begin, used = time.perf_counter(), time.process_time()
     known = Result(name, name)
     try:
         entry = find(name)
         known = replace(known, title=entry.title, source=entry.source, text=entry.text)
         result = replace(known, **run_entry(entry, folder))
-    except Exception as error:  # of any kind: the systems after it are run nevertheless, and the page says what it was
+    # of any kind: the systems after it are run nevertheless, and the page says what it was
+    except Exception as error:
         first = (str(error).strip() or "without a word").splitlines()[0]
-        result = replace(known, error=f"{type(error).__name__}: {first}", details="".join(traceback.format_exception(error)))
+        result = replace(
+            known,
+            error=f"{type(error).__name__}: {first}",
+            details="".join(traceback.format_exception(error)),
+        )
     # What was compiled for one entry serves no other: kept for all of them it fills gigabytes.
     jax.clear_caches()
     programs.clear()
@@ -105,7 +116,9 @@ def run_entry(entry: Entry, folder) -> dict[str, Any]:
 
 
 def draw_card(entry, folder):
-    card = audit(entry.system, entry.method, **entry.start, h=entry.h, steps=min(entry.steps, CARD_STEPS))
+    card = audit(
+        entry.system, entry.method, **entry.start, h=entry.h, steps=min(entry.steps, CARD_STEPS)
+    )
     name = f"{entry.name}/card.png"
     save_figure(card.figure(), folder / name)
     return Card(card.html(), int(card.trajectory.steps_completed), float(card.trajectory.h), name)
@@ -117,7 +130,9 @@ def draw_formula(formula, path):
     from matplotlib.font_manager import FontProperties
 
     with rc_context({"mathtext.fontset": "cm", "svg.fonttype": "path", "svg.hashsalt": "accion"}):
-        mathtext.math_to_image(f"${formula}$", path, prop=FontProperties(size=14), format="svg", dpi=72)
+        mathtext.math_to_image(
+            f"${formula}$", path, prop=FontProperties(size=14), format="svg", dpi=72
+        )
 
 
 def peak_memory():

@@ -19,11 +19,13 @@ td.number { text-align: right; font-family: ui-monospace, monospace; white-space
 def page(results, pictures="", state="", earlier=""):
     """The whole page for a list of results.
 
-    `pictures` is the way from the page to their folder, `state` what is to be said of a run that has not ended, and `earlier` the way to
-    the report before it.
+    `pictures` is the way from the page to their folder, `state` what is to be said of a run that
+    has not ended, and `earlier` the way to the report before it.
     """
     body = "\n".join(section(result, pictures) for result in results)
-    stamp = f"accion {version('accion')}, jax {version('jax')}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    stamp = (
+        f"accion {version('accion')}, jax {version('jax')}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    )
     if earlier:
         state += f'; the report before this one is <a href="{escape(earlier)}">here</a>'
     return f"""<!doctype html>
@@ -48,7 +50,10 @@ def summary(results):
         f'<td class="{word(r.passed)}">{word(r.passed)}</td><td>{escape(r.reason)}</td></tr>'
         for r in results
     )
-    return f"<table><tr><th>system</th><th>source</th><th>numbers that agree</th><th>time</th><th></th><th></th></tr>{rows}</table>"
+    return (
+        "<table><tr><th>system</th><th>source</th><th>numbers that"
+        f" agree</th><th>time</th><th></th><th></th></tr>{rows}</table>"
+    )
 
 
 def section(result, pictures):
@@ -60,7 +65,12 @@ def section(result, pictures):
 
 def failed(result):
     """Why there are no numbers."""
-    where = f"<details><summary>where it happened</summary><pre>{escape(result.details)}</pre></details>" if result.details else ""
+    where = (
+        "<details><summary>where it"
+        f" happened</summary><pre>{escape(result.details)}</pre></details>"
+        if result.details
+        else ""
+    )
     return f'<p class="FAIL">FAIL: {escape(result.error)}</p>{where}'
 
 
@@ -68,7 +78,10 @@ def shown(result, pictures):
     """Equations, figure, card, and the numbers beside the reference."""
     formulas = "".join(
         f'<p class="title">{escape(title)}</p>'
-        + "".join(f'<div class="formula"><img src="{pictures}{name}" alt="{escape(title)}"></div>' for name in names)
+        + "".join(
+            f'<div class="formula"><img src="{pictures}{name}" alt="{escape(title)}"></div>'
+            for name in names
+        )
         for title, names in result.equations
     )
     return f"""{formulas}
@@ -97,7 +110,8 @@ def audited(card, pictures):
 
 def row(check):
     return (
-        f'<tr><td>{escape(check.what)}</td><td class="number">{check.value:.15g}</td><td class="number">{check.target:.15g}</td>'
-        f'<td class="number">{check.shown[0]}</td><td class="number">{check.shown[1]}</td>'
-        f'<td class="{word(check.passed)}">{word(check.passed)}</td></tr>'
+        f'<tr><td>{escape(check.what)}</td><td class="number">{check.value:.15g}</td><td'
+        f' class="number">{check.target:.15g}</td><td class="number">{check.shown[0]}</td><td'
+        f' class="number">{check.shown[1]}</td><td'
+        f' class="{word(check.passed)}">{word(check.passed)}</td></tr>'
     )

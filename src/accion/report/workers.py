@@ -1,7 +1,7 @@
 """Systems side by side, in processes of their own: one that crashes takes no other with it.
 
-Processes are started afresh (never forked: JAX has threads) and are few, because each takes seconds to start and hundreds of
-megabytes; one that has grown is replaced by a new one.
+Processes are started afresh (never forked: JAX has threads) and are few, because each takes seconds
+to start and hundreds of megabytes; one that has grown is replaced by a new one.
 """
 
 import multiprocessing
@@ -46,7 +46,9 @@ class Worker:
             code = self.process.exitcode or 0
             how = f"was ended by {signal_name(-code)}" if code < 0 else f"ended with status {code}"
             error = f"its process {how} before it was done (the lines above may say why)"
-            return Result(self.name, self.name, error=error, seconds=time.perf_counter() - self.begin)
+            return Result(
+                self.name, self.name, error=error, seconds=time.perf_counter() - self.begin
+            )
 
     def end(self):
         self.connection.close()
@@ -61,7 +63,10 @@ def signal_name(number):
 
 
 def side_by_side(names, find, folder, jobs, tell):
-    """Run the systems `names` in at most `jobs` processes; yield each result as it comes. `tell(name)` hears of those that start."""
+    """Run the systems `names` in at most `jobs` processes; yield each result as it comes.
+
+    `tell(name)` hears of those that start.
+    """
     waiting, workers = deque(names), []
     grown = (ALL - FIRST) / jobs - ONE  # from here on a process is replaced
     try:
@@ -100,7 +105,8 @@ def start(find, folder):
 
 def serve(connection, find, folder):
     """What a process does: systems by name, until there are no more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal; the first one ends the others
+    # Ctrl-C reaches all processes of a terminal; the first one ends the others
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=end_with_parent, daemon=True).start()
     while True:
         try:

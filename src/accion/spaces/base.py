@@ -8,10 +8,12 @@ import jax.numpy as jnp
 
 
 class Space(ABC):
-    """Where a system lives: a manifold with a retraction, a map from small vectors to nearby configurations.
+    """Where a system lives: a manifold with a retraction, a map from small vectors to nearby
+    configurations.
 
-    A configuration is an array (on a `Product`, a tuple); velocities, momenta and increments are flat vectors of length `dim`.
-    Spaces are immutable and compare by value, so compiled code is shared between equal ones.
+    A configuration is an array (on a `Product`, a tuple); velocities, momenta and increments are
+    flat vectors of length `dim`. Spaces are immutable and compare by value, so compiled code is
+    shared between equal ones.
     """
 
     @property
@@ -30,7 +32,9 @@ class Space(ABC):
 
     @abstractmethod
     def check(self, q, name="q") -> Any:
-        """`q` as float64 array(s) of the right shape, or a ValueError that says what is wrong with it."""
+        """`q` as float64 array(s) of the right shape, or a ValueError that says what is wrong with
+        it.
+        """
 
     @abstractmethod
     def retract(self, q, eta) -> Any:
@@ -42,18 +46,24 @@ class Space(ABC):
 
     @abstractmethod
     def displace(self, q, e) -> Any:
-        """`retract(q, e)` to second order in `e`, which is what derivatives by a displacement of `q` need."""
+        """`retract(q, e)` to second order in `e`, which is what derivatives by a displacement of
+        `q` need.
+        """
 
     @abstractmethod
     def relative(self, x, e0, e1) -> jax.Array:
-        """`local(displace(q, e0), displace(retract(q, x), e1))`, which does not depend on `q`; to first order in each of `e0` and `e1`.
+        """`local(displace(q, e0), displace(retract(q, x), e1))`, which does not depend on `q`; to
+        first order in each of `e0` and `e1`.
 
-        The increment `x` of a step after its ends are displaced by `e0` and `e1`, without the cancellation of `q1 - q0`.
+        The increment `x` of a step after its ends are displaced by `e0` and `e1`, without the
+        cancellation of `q1 - q0`.
         """
 
     @abstractmethod
     def displacement(self, q, moved) -> jax.Array:
-        """`local(q, moved)` to first order, for one that is moved by next to nothing: a virtual displacement, shape (dim,)."""
+        """`local(q, moved)` to first order, for one that is moved by next to nothing: a virtual
+        displacement, shape (dim,).
+        """
 
     @abstractmethod
     def ad(self, xi, eta) -> jax.Array:
@@ -73,12 +83,15 @@ class Space(ABC):
 
     @abstractmethod
     def asked(self, x) -> jax.Array:
-        """h v, shape (dim,), for the velocity v whose momentum a step with the increment `x` has along x: `x` itself, unless the tangent of the
-        retraction stretches it."""
+        """h v, shape (dim,), for the velocity v whose momentum a step with the increment `x` has
+        along x: `x` itself, unless the tangent of the retraction stretches it.
+        """
 
     @abstractmethod
     def within(self, x) -> Any:
-        """Whether a motion by `x` = h v in one step, shape (dim,), is inside the chart of the retraction; True where it has no end."""
+        """Whether a motion by `x` = h v in one step, shape (dim,), is inside the chart of the
+        retraction; True where it has no end.
+        """
 
     @property
     @abstractmethod
@@ -97,7 +110,9 @@ class Space(ABC):
 
     @abstractmethod
     def accumulate(self, q, c, x) -> tuple[Any, jax.Array]:
-        """`retract(q, x)` by compensated summation: the new configuration and what it lost to rounding, `c`, shape (dim,)."""
+        """`retract(q, x)` by compensated summation: the new configuration and what it lost to
+        rounding, `c`, shape (dim,).
+        """
 
     @abstractmethod
     def magnitude(self, q) -> jax.Array:

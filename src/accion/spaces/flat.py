@@ -17,7 +17,10 @@ def check_vector(q, dim, name, kind="degree of freedom"):
         raise ValueError(f"{name} must be an array of {dim} real numbers; got {q!r}.") from error
     if q.shape != (dim,):
         hint = f" One number needs brackets: {name}=[{q}]." if q.shape == () and dim == 1 else ""
-        raise ValueError(f"{name} must have shape ({dim},), one number for each {kind}; got shape {q.shape}.{hint}")
+        raise ValueError(
+            f"{name} must have shape ({dim},), one number for each {kind}; got shape"
+            f" {q.shape}.{hint}"
+        )
     if not isinstance(q, Tracer) and not np.all(np.isfinite(q)):
         raise ValueError(f"{name} must be finite; got {np.asarray(q)}.")
     return q
@@ -109,7 +112,8 @@ class Euclidean(Flat):
 class Torus(Flat):
     """`n` angles in radians.
 
-    `local` is the short way round, in [-pi, pi]. A trajectory is not wrapped: its angles count whole turns.
+    `local` is the short way round, in [-pi, pi]. A trajectory is not wrapped: its angles count
+    whole turns.
     """
 
     n: int

@@ -17,10 +17,12 @@ ON_GROUP = 1e-9  # how far from the group a matrix may be that a user passes
 
 
 class Group(Space):
-    """A group of matrices. A configuration is a matrix g; a velocity xi is that of the body, g' = g hat(xi) (left trivialised).
+    """A group of matrices. A configuration is a matrix g; a velocity xi is that of the body, g' = g
+    hat(xi) (left trivialised).
 
-    The retraction is g tau(eta) with tau = `exp` or `cayley`; `tau_inverse`, `dtau` (the left-trivialised tangent
-    tau(x)^-1 d tau(x).eta = dtau(x) eta) and its inverse belong to it. Functions take one element; use jax.vmap for many.
+    The retraction is g tau(eta) with tau = `exp` or `cayley`; `tau_inverse`, `dtau` (the
+    left-trivialised tangent tau(x)^-1 d tau(x).eta = dtau(x) eta) and its inverse belong to it.
+    Functions take one element; use jax.vmap for many.
     """
 
     retraction: str
@@ -40,7 +42,9 @@ class Group(Space):
 
     @abstractmethod
     def vee(self, A) -> jax.Array:
-        """The components of a matrix of the algebra (of another, those of its part in it), shape (dim,)."""
+        """The components of a matrix of the algebra (of another, those of its part in it), shape
+        (dim,).
+        """
 
     @abstractmethod
     def tau_minus_one(self, x) -> jax.Array:
@@ -64,7 +68,9 @@ class Group(Space):
 
     @abstractmethod
     def letters(self) -> tuple[Any, tuple[str, ...]]:
-        """Names for the entries of g, as a nested list with numbers where they are fixed, and for the components of a velocity."""
+        """Names for the entries of g, as a nested list with numbers where they are fixed, and for
+        the components of a velocity.
+        """
 
     def tau(self, x):
         return jnp.eye(self.size) + self.tau_minus_one(x)
@@ -72,7 +78,9 @@ class Group(Space):
     def dtau(self, x):
         """The left-trivialised tangent of tau at `x`, shape (dim, dim)."""
         back = self.inverse(self.tau(x))
-        return jax.vmap(lambda A: self.vee(product(back, A)), in_axes=-1, out_axes=-1)(jax.jacfwd(self.tau_minus_one)(x))
+        return jax.vmap(lambda A: self.vee(product(back, A)), in_axes=-1, out_axes=-1)(
+            jax.jacfwd(self.tau_minus_one)(x)
+        )
 
     @abstractmethod
     def dtau_inverse(self, x, e) -> jax.Array:
@@ -85,7 +93,9 @@ class Group(Space):
     def Ad(self, g):
         """The matrix of xi -> g xi g^-1, shape (dim, dim)."""
         back = self.inverse(g)
-        return jax.vmap(lambda xi: self.vee(product(product(g, self.hat(xi)), back)), out_axes=-1)(jnp.eye(self.dim))
+        return jax.vmap(lambda xi: self.vee(product(product(g, self.hat(xi)), back)), out_axes=-1)(
+            jnp.eye(self.dim)
+        )
 
     def ad(self, xi, eta):
         X, Y = self.hat(xi), self.hat(eta)
@@ -126,19 +136,25 @@ class Group(Space):
             raise ValueError(f"{name} must be finite; got {np.asarray(q)}.")
         far, law = self.distance(np.asarray(q))
         if far > ON_GROUP:
-            raise ValueError(f"{name} is not in {self}: {law}, off by {far:.3g}. The nearest matrix that is: space.project({name}).")
+            raise ValueError(
+                f"{name} is not in {self}: {law}, off by {far:.3g}. The nearest matrix that is:"
+                f" space.project({name})."
+            )
         return q
 
 
 def check_retraction(retraction):
     if retraction not in turns.RETRACTIONS:
-        raise ValueError(f"there is no retraction {retraction!r}. Try one of: {', '.join(turns.RETRACTIONS)}.")
+        raise ValueError(
+            f"there is no retraction {retraction!r}. Try one of: {', '.join(turns.RETRACTIONS)}."
+        )
 
 
 class Rigid(Group):
     """What rotations and rigid motions share; `plane` and `moves` say which of the four it is.
 
-    A velocity is (omega, v): one number or three for the rotation, then the translation where there is one.
+    A velocity is (omega, v): one number or three for the rotation, then the translation where there
+    is one.
     """
 
     plane: bool
@@ -173,7 +189,11 @@ class Rigid(Group):
 
     def assemble(self, R, p):
         """The matrix with rotation block R and translation p, its last row zero."""
-        return jnp.concatenate([jnp.concatenate([R, p[:, None]], axis=1), jnp.zeros((1, self.size))]) if self.moves else R
+        return (
+            jnp.concatenate([jnp.concatenate([R, p[:, None]], axis=1), jnp.zeros((1, self.size))])
+            if self.moves
+            else R
+        )
 
     def hat(self, xi):
         omega, v = self.split(xi)
@@ -185,12 +205,19 @@ class Rigid(Group):
 
     def tau_minus_one(self, x):
         omega, v = self.split(x)
-        return self.assemble(turns.to_matrix(self.tau_of.turn(omega)), self.tau_of.translation(omega, v) if self.moves else v)
+        return self.assemble(
+            turns.to_matrix(self.tau_of.turn(omega)),
+            self.tau_of.translation(omega, v) if self.moves else v,
+        )
 
     def tau_inverse(self, g):
         n = self.axes
         omega = self.tau_of.vector(turns.from_matrix(g[:n, :n]))
-        return jnp.concatenate([omega, self.tau_of.inverse_translation(omega, g[:n, n])]) if self.moves else omega
+        return (
+            jnp.concatenate([omega, self.tau_of.inverse_translation(omega, g[:n, n])])
+            if self.moves
+            else omega
+        )
 
     def dtau_inverse(self, x, e):
         return self.tau_of.dtau_inverse(*self.split(x), e, lambda eta: self.ad(x, eta))
@@ -203,7 +230,11 @@ class Rigid(Group):
     def ad(self, xi, eta):
         (w, v), (w1, v1) = self.split(xi), self.split(eta)
         turned = turns.cross(w, w1)
-        return jnp.concatenate([turned, turns.cross(w, v1) - turns.cross(w1, v)]) if self.moves else turned
+        return (
+            jnp.concatenate([turned, turns.cross(w, v1) - turns.cross(w1, v)])
+            if self.moves
+            else turned
+        )
 
     def corrected(self, g):
         n = self.axes
@@ -223,22 +254,33 @@ class Rigid(Group):
         R = g[:n, :n]
         far = float(np.max(np.abs(R.T @ R - np.eye(n))))
         if far > ON_GROUP:
-            return far, "its rotation block R should have R^T R = 1" if self.moves else "R^T R should be 1"
+            return far, (
+                "its rotation block R should have R^T R = 1" if self.moves else "R^T R should be 1"
+            )
         if np.linalg.det(R) < 0:
             return 2.0, "it is a reflection, its determinant should be 1"
         last = np.eye(self.size)[-1]
-        return (float(np.max(np.abs(g[-1] - last))), f"its last row should be {last.astype(int)}") if self.moves else (far, "")
+        return (
+            (float(np.max(np.abs(g[-1] - last))), f"its last row should be {last.astype(int)}")
+            if self.moves
+            else (far, "")
+        )
 
     def magnitude(self, q):
         n = self.axes
         turned = jnp.ones(self.angles)
-        return jnp.concatenate([turned, jnp.full(n, jnp.max(jnp.abs(q[:n, n])))]) if self.moves else turned
+        return (
+            jnp.concatenate([turned, jnp.full(n, jnp.max(jnp.abs(q[:n, n])))])
+            if self.moves
+            else turned
+        )
 
     def asked(self, x):
         """For cayley (1 + |omega|^2/4) x.
 
-        dtau^-1(x) x is that multiple of x, and the momenta of a step are dtau^-1(x)^T dL/dv at v = x/h: about the axis of x they are those of a body
-        that turns by |omega| (1 + |omega|^2/4) in the time h. The retraction makes a turn of 2 arctan(|omega|/2) of it, however large it is.
+        dtau^-1(x) x is that multiple of x, and the momenta of a step are dtau^-1(x)^T dL/dv at v =
+        x/h: about the axis of x they are those of a body that turns by |omega| (1 + |omega|^2/4) in
+        the time h. The retraction makes a turn of 2 arctan(|omega|/2) of it, however large it is.
         """
         omega = x[: self.angles]
         return x if self.retraction == "exp" else (1 + turns.dot(omega, omega) / 4) * x
@@ -248,13 +290,19 @@ class Rigid(Group):
 
     @property
     def chart(self):
-        return f"the chart of the retraction {self.retraction} ends at {self.tau_of.reach:.3g} rad, {self.tau_of.end}"
+        return (
+            f"the chart of the retraction {self.retraction} ends at {self.tau_of.reach:.3g} rad,"
+            f" {self.tau_of.end}"
+        )
 
     def beyond(self, x):
         turned, reach = float(np.linalg.norm(np.asarray(x)[: self.angles])), self.tau_of.reach
         if not turned >= reach:
             return None
-        return f"one step turns by {turned:.3g} rad: {self.chart}. Take an h at least {turned / reach * 2:.2g} times smaller"
+        return (
+            f"one step turns by {turned:.3g} rad: {self.chart}. Take an h at least"
+            f" {turned / reach * 2:.2g} times smaller"
+        )
 
     def letters(self):
         n = self.axes
@@ -280,7 +328,9 @@ class SO2(Rigid):
 
 @dataclass(frozen=True)
 class SO3(Rigid):
-    """Rotations of space, matrices (3, 3) from body to space; a velocity is the angular velocity in the body, shape (3,)."""
+    """Rotations of space, matrices (3, 3) from body to space; a velocity is the angular velocity in
+    the body, shape (3,).
+    """
 
     retraction: str = "exp"
     plane, moves = False, False
@@ -288,7 +338,9 @@ class SO3(Rigid):
 
 @dataclass(frozen=True)
 class SE2(Rigid):
-    """Rigid motions of the plane, matrices [[R, p], [0, 1]] of shape (3, 3); a velocity is (omega, v) in the body, shape (3,)."""
+    """Rigid motions of the plane, matrices [[R, p], [0, 1]] of shape (3, 3); a velocity is (omega,
+    v) in the body, shape (3,).
+    """
 
     retraction: str = "exp"
     plane, moves = True, True
@@ -296,7 +348,9 @@ class SE2(Rigid):
 
 @dataclass(frozen=True)
 class SE3(Rigid):
-    """Rigid motions of space, matrices [[R, p], [0, 1]] of shape (4, 4); a velocity is (omega, v) in the body, shape (6,)."""
+    """Rigid motions of space, matrices [[R, p], [0, 1]] of shape (4, 4); a velocity is (omega, v)
+    in the body, shape (6,).
+    """
 
     retraction: str = "exp"
     plane, moves = False, True

@@ -15,36 +15,57 @@ from accion.spaces.turns import apply, bernoulli, product
 
 HALVINGS, EXP_TERMS = 4, 11  # of the argument of exp, then of its series
 ROOTS, LOG_TERMS = 3, 15  # square roots, then terms of the series of the logarithm
-REACH = 2.5  # |ad_x| up to where the series of the inverse of dexp is summed; beyond it a step is NaN
+# |ad_x| up to where the series of the inverse of dexp is summed; beyond it a step is NaN
+REACH = 2.5
 BERNOULLI = bernoulli(25)
 
 
 class MatrixGroup(Group):
     """The connected group of matrices whose algebra is spanned by `basis`, shape (dim, n, n).
 
-    With `retraction="cayley"` it must be a group that keeps a bilinear form, as rotations and symplectic matrices do. The laws of the group that a
-    matrix is checked against are those that follow from the algebra: forms and covectors that it keeps, and its determinant.
+    With `retraction="cayley"` it must be a group that keeps a bilinear form, as rotations and
+    symplectic matrices do. The laws of the group that a matrix is checked against are those that
+    follow from the algebra: forms and covectors that it keeps, and its determinant.
     """
 
     def __init__(self, basis, retraction="exp"):
         try:
             basis = np.array(basis, dtype=float)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"basis must be matrices of numbers, shape (dim, n, n); got {basis!r}.") from error
-        if basis.ndim != 3 or basis.shape[1] != basis.shape[2] or not len(basis) or not np.all(np.isfinite(basis)):
-            raise ValueError(f"basis must be a list of finite square matrices, shape (dim, n, n); got shape {basis.shape}.")
+            raise ValueError(
+                f"basis must be matrices of numbers, shape (dim, n, n); got {basis!r}."
+            ) from error
+        if (
+            basis.ndim != 3
+            or basis.shape[1] != basis.shape[2]
+            or not len(basis)
+            or not np.all(np.isfinite(basis))
+        ):
+            raise ValueError(
+                "basis must be a list of finite square matrices, shape (dim, n, n); got shape"
+                f" {basis.shape}."
+            )
         check_retraction(retraction)
         rows = basis.reshape(len(basis), -1)
         if np.linalg.matrix_rank(rows) < len(basis):
-            raise ValueError("the matrices of the basis are not independent: leave out those that are sums of the others.")
+            raise ValueError(
+                "the matrices of the basis are not independent: leave out those that are sums of"
+                " the others."
+            )
         self.basis, self.retraction = basis, retraction
         self.dual = np.linalg.pinv(rows)
         products = np.einsum("aij,bjk->abik", basis, basis)
         brackets = products - np.swapaxes(products, 0, 1)
         if self.outside(brackets) > 1e-9:
-            raise ValueError("the basis does not span a Lie algebra: a bracket A B - B A of two of its matrices is not in their span.")
+            raise ValueError(
+                "the basis does not span a Lie algebra: a bracket A B - B A of two of its matrices"
+                " is not in their span."
+            )
         if retraction == "cayley" and self.outside(self.cubes()) > 1e-9:
-            raise ValueError("cayley does not map this algebra into its group, which keeps no bilinear form; use retraction='exp'.")
+            raise ValueError(
+                "cayley does not map this algebra into its group, which keeps no bilinear form; use"
+                " retraction='exp'."
+            )
         # [e_a, e_b] = sum_c structure[a, b, c] e_c
         self.structure = brackets.reshape(len(basis), len(basis), -1) @ self.dual
 
@@ -55,12 +76,21 @@ class MatrixGroup(Group):
         return float(np.max(np.abs(rest)) / max(np.max(np.abs(rows)), 1e-300))
 
     def cubes(self):
-        """A^3 of random matrices of the algebra: with it cayley(A) = 1 + A + A^2/2 + A^3/4 + ... keeps to the group."""
-        A = np.tensordot(np.random.default_rng(0).normal(size=(2 * self.dim + 4, self.dim)), self.basis, axes=1)
+        """A^3 of random matrices of the algebra: with it cayley(A) = 1 + A + A^2/2 + A^3/4 + ...
+
+        keeps to the group.
+        """
+        A = np.tensordot(
+            np.random.default_rng(0).normal(size=(2 * self.dim + 4, self.dim)), self.basis, axes=1
+        )
         return A @ A @ A
 
     def __eq__(self, other):
-        return isinstance(other, MatrixGroup) and self.retraction == other.retraction and np.array_equal(self.basis, other.basis)
+        return (
+            isinstance(other, MatrixGroup)
+            and self.retraction == other.retraction
+            and np.array_equal(self.basis, other.basis)
+        )
 
     def __hash__(self):
         return hash((self.basis.tobytes(), self.basis.shape, self.retraction))
@@ -108,7 +138,9 @@ class MatrixGroup(Group):
             g = square_root(g)
         Z = jnp.linalg.solve((g + one).T, (g - one).T).T
         # log g = 2 artanh Z
-        return self.vee(2 ** (ROOTS + 1) * Z @ power_series([1 / (2 * k + 1) for k in range(LOG_TERMS)], Z @ Z))
+        return self.vee(
+            2 ** (ROOTS + 1) * Z @ power_series([1 / (2 * k + 1) for k in range(LOG_TERMS)], Z @ Z)
+        )
 
     def dtau_inverse(self, x, e):
         if self.retraction == "cayley":
@@ -119,7 +151,9 @@ class MatrixGroup(Group):
         ad = self.ad_matrix(x)
         twice = product(ad, ad)
         value = horner(lambda y: apply(twice, y), BERNOULLI[::2], e)
-        return jnp.where(jnp.max(jnp.sum(jnp.abs(ad), axis=1)) < REACH, value + apply(ad, e) / 2, jnp.nan)
+        return jnp.where(
+            jnp.max(jnp.sum(jnp.abs(ad), axis=1)) < REACH, value + apply(ad, e) / 2, jnp.nan
+        )
 
     def inverse(self, g):
         return small_inverse(g)
@@ -129,20 +163,30 @@ class MatrixGroup(Group):
 
     @cached_property
     def laws(self) -> Any:
-        """What matrices of the group keep: bilinear forms (J with A^T J + J A = 0), covectors (w A = 0), and whether the determinant is 1."""
+        """What matrices of the group keep: bilinear forms (J with A^T J + J A = 0), covectors (w A
+        = 0), and whether the determinant is 1.
+        """
         n, one = self.size, np.eye(self.size)
         # Of J as a vector of rows: (A^T J)_ij and (J A)_ij.
-        forms = scipy.linalg.null_space(np.concatenate([np.kron(A.T, one) + np.kron(one, A.T) for A in self.basis]))
+        forms = scipy.linalg.null_space(
+            np.concatenate([np.kron(A.T, one) + np.kron(one, A.T) for A in self.basis])
+        )
         covectors = scipy.linalg.null_space(np.concatenate([A.T for A in self.basis]))
         unimodular = bool(np.all(np.abs(np.trace(self.basis, axis1=1, axis2=2)) < 1e-12))
         return forms.T.reshape(-1, n, n), covectors.T, unimodular
 
     def law(self, g):
-        """Zero on the group: the laws, one after the other, and what of g A g^-1 is not in the algebra."""
+        """Zero on the group: the laws, one after the other, and what of g A g^-1 is not in the
+        algebra.
+        """
         forms, covectors, unimodular = self.laws
         turned = g @ self.basis @ jnp.linalg.inv(g)
         rows = turned.reshape(self.dim, -1)
-        parts = [g.T @ forms @ g - forms, covectors @ g - covectors, rows - rows @ self.dual @ self.basis.reshape(self.dim, -1)]
+        parts = [
+            g.T @ forms @ g - forms,
+            covectors @ g - covectors,
+            rows - rows @ self.dual @ self.basis.reshape(self.dim, -1),
+        ]
         if unimodular:
             parts.append(jnp.linalg.det(g)[None] - 1)
         return jnp.concatenate([jnp.ravel(part) for part in parts])
@@ -150,7 +194,13 @@ class MatrixGroup(Group):
     def distance(self, g):
         if abs(np.linalg.det(g)) < 1e-300:
             return float("inf"), "it is singular"
-        return float(np.max(np.abs(self.law(g)))), "it breaks a law that follows from the algebra (a form, a covector or the determinant is not kept)"
+        return (
+            float(np.max(np.abs(self.law(g)))),
+            (
+                "it breaks a law that follows from the algebra (a form, a covector or the"
+                " determinant is not kept)"
+            ),
+        )
 
     def project(self, q):
         """The nearest matrix that keeps the laws of the group, by Gauss-Newton."""
@@ -165,9 +215,11 @@ class MatrixGroup(Group):
         return jnp.full(self.dim, jnp.max(jnp.abs(q)))
 
     def extent(self, x):
-        """How long an increment is, as the retraction sees it: |ad_x| for exp; for cayley the largest eigenvalue of its matrix X.
+        """How long an increment is, as the retraction sees it: |ad_x| for exp; for cayley the
+        largest eigenvalue of its matrix X.
 
-        That is near |X^4|^(1/4), and in the groups that cayley is for eigenvalues come in pairs, +- y.
+        That is near |X^4|^(1/4), and in the groups that cayley is for eigenvalues come in pairs, +-
+        y.
         """
         if self.retraction == "exp":
             return jnp.max(jnp.sum(jnp.abs(self.ad_matrix(x)), axis=1))
@@ -176,7 +228,9 @@ class MatrixGroup(Group):
         return (jnp.sum(product(square, square) ** 2) / 2) ** 0.125
 
     def asked(self, x):
-        """For cayley (1 + y^2/4) x, y the largest eigenvalue, as for rotations: dtau^-1(x) x is x - X^3/4."""
+        """For cayley (1 + y^2/4) x, y the largest eigenvalue, as for rotations: dtau^-1(x) x is x -
+        X^3/4.
+        """
         return x if self.retraction == "exp" else (1 + self.extent(x) ** 2 / 4) * x
 
     @property
@@ -189,16 +243,22 @@ class MatrixGroup(Group):
     @property
     def chart(self):
         if self.retraction == "exp":
-            return f"the chart of the retraction exp ends at |ad_x| = {REACH:g}, where its series are no longer summed"
-        return "the chart of the retraction cayley ends at |X| = 3.14, half a turn, which no increment of cayley reaches"
+            return (
+                f"the chart of the retraction exp ends at |ad_x| = {REACH:g}, where its series are"
+                " no longer summed"
+            )
+        return (
+            "the chart of the retraction cayley ends at |X| = 3.14, half a turn, which no increment"
+            " of cayley reaches"
+        )
 
     def beyond(self, x):
         far = float(self.extent(jnp.asarray(x)))
         if not far >= self.reach:
             return None
         return (
-            f"one step is too long for the retraction {self.retraction}, by {far:.3g}: {self.chart}. "
-            f"Take an h at least {far / self.reach * 2:.2g} times smaller"
+            f"one step is too long for the retraction {self.retraction}, by {far:.3g}:"
+            f" {self.chart}. Take an h at least {far / self.reach * 2:.2g} times smaller"
         )
 
     def letters(self):
@@ -215,8 +275,14 @@ def power_series(coefficients, A):
 
 
 def horner(multiply, coefficients, one):
-    """sum_k c_k multiply^k(one): in a loop, which compiles in a third of the time and runs as fast."""
-    return jax.lax.scan(lambda value, c: (multiply(value) + c * one, None), jnp.zeros_like(one), jnp.array(coefficients[::-1]))[0]
+    """sum_k c_k multiply^k(one): in a loop, which compiles in a third of the time and runs as
+    fast.
+    """
+    return jax.lax.scan(
+        lambda value, c: (multiply(value) + c * one, None),
+        jnp.zeros_like(one),
+        jnp.array(coefficients[::-1]),
+    )[0]
 
 
 def small_inverse(A):

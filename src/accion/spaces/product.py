@@ -17,13 +17,17 @@ def all_of(flags):
 
 @dataclass(frozen=True, init=False)
 class Product(Space):
-    """Q = Q1 x Q2 x ...: a configuration is a tuple, one entry for each factor; velocities are joined into one flat vector."""
+    """Q = Q1 x Q2 x ...: a configuration is a tuple, one entry for each factor; velocities are
+    joined into one flat vector.
+    """
 
     factors: tuple[Space, ...]
 
     def __init__(self, *factors):
         if len(factors) < 1 or not all(isinstance(space, Space) for space in factors):
-            raise ValueError(f"Product needs spaces, as in Product(Euclidean(3), Torus(1)); got {factors!r}.")
+            raise ValueError(
+                f"Product needs spaces, as in Product(Euclidean(3), Torus(1)); got {factors!r}."
+            )
         object.__setattr__(self, "factors", factors)
 
     @cached_property
@@ -32,9 +36,16 @@ class Product(Space):
         return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
 
     def each(self, method, *arguments):
-        """Call `method` of each factor; an argument is a tuple of configurations or a flat vector, which is cut in pieces."""
-        pieces = [a if isinstance(a, tuple) else tuple(a[s] for s in self.slices) for a in arguments]
-        return [getattr(space, method)(*args) for space, *args in zip(self.factors, *pieces, strict=True)]
+        """Call `method` of each factor; an argument is a tuple of configurations or a flat vector,
+        which is cut in pieces.
+        """
+        pieces = [
+            a if isinstance(a, tuple) else tuple(a[s] for s in self.slices) for a in arguments
+        ]
+        return [
+            getattr(space, method)(*args)
+            for space, *args in zip(self.factors, *pieces, strict=True)
+        ]
 
     @property
     def dim(self):
@@ -49,8 +60,14 @@ class Product(Space):
 
     def check(self, q, name="q"):
         if not isinstance(q, tuple | list) or len(q) != len(self.factors):
-            raise ValueError(f"{name} must be a tuple with one configuration for each of the {len(self.factors)} factors of {self}; got {q!r}.")
-        return tuple(space.check(part, f"{name}[{i}]") for i, (space, part) in enumerate(zip(self.factors, q, strict=True)))
+            raise ValueError(
+                f"{name} must be a tuple with one configuration for each of the {len(self.factors)}"
+                f" factors of {self}; got {q!r}."
+            )
+        return tuple(
+            space.check(part, f"{name}[{i}]")
+            for i, (space, part) in enumerate(zip(self.factors, q, strict=True))
+        )
 
     def retract(self, q, eta):
         return tuple(self.each("retract", q, eta))
@@ -95,7 +112,9 @@ class Product(Space):
         return jnp.concatenate(self.each("magnitude", q))
 
     def coordinates(self):
-        """Those of the factors; vectors and angles are counted through, and factors with the same names get their number behind them."""
+        """Those of the factors; vectors and angles are counted through, and factors with the same
+        names get their number behind them.
+        """
         words = [[name.split(" ", 1) for name in space.coordinates()] for space in self.factors]
         count, names = 0, []
         for i, (space, own) in enumerate(zip(self.factors, words, strict=True)):

@@ -1,7 +1,8 @@
 """Rotations of the plane and of space by half-angle numbers, exact for small ones.
 
-A turn is a pair (w, u): a complex number w + i u[0] in the plane, a quaternion w + u in space. A small rotation has a small u with all its digits,
-which a matrix near the identity has not. Turns may have any length n2 = w^2 + |u|^2: that of `exp` is 1, that of `cayley` is not.
+A turn is a pair (w, u): a complex number w + i u[0] in the plane, a quaternion w + u in space. A
+small rotation has a small u with all its digits, which a matrix near the identity has not. Turns
+may have any length n2 = w^2 + |u|^2: that of `exp` is 1, that of `cayley` is not.
 """
 
 from fractions import Fraction
@@ -21,7 +22,7 @@ class Turn(NamedTuple):
     n2: Any
 
 
-# ---------------------------------------------------------------- functions of s = |x|^2 that are smooth at 0
+# ---------------- functions of s = |x|^2 that are smooth at 0
 
 
 def series(coefficients):
@@ -38,15 +39,19 @@ def series(coefficients):
 
 
 def analytic(coefficients, closed, limit=0.5):
-    """The function of s with these Taylor coefficients, by its series below `limit` and beyond it in `closed` form, a function of x = sqrt(s).
+    """The function of s with these Taylor coefficients, by its series below `limit` and beyond it
+    in `closed` form, a function of x = sqrt(s).
 
-    The series reaches so far that derivatives of the closed form, which cancel near 0, are not needed there.
+    The series reaches so far that derivatives of the closed form, which cancel near 0, are not
+    needed there.
     """
     near = series(coefficients)
 
     def f(s):
         small = s < limit
-        value = jnp.where(small, near(jnp.where(small, s, 0.0)), closed(jnp.sqrt(jnp.where(small, limit, s))))
+        value = jnp.where(
+            small, near(jnp.where(small, s, 0.0)), closed(jnp.sqrt(jnp.where(small, limit, s)))
+        )
         # Else XLA computes it again for each entry of a matrix that it enters.
         return jax.lax.optimization_barrier(value)
 
@@ -59,29 +64,39 @@ def alternating(k):
 
 
 def bernoulli(count):
-    """B_k/k! for k < count, from sum_k B_k/k! x^k (e^x - 1)/x = 1 in fractions: SciPy's have twelve digits."""
+    """B_k/k! for k < count, from sum_k B_k/k! x^k (e^x - 1)/x = 1 in fractions: SciPy's have twelve
+    digits.
+    """
     found: list[Fraction] = []
     for n in range(count):
-        found.append(Fraction(int(n == 0)) - sum(b / factorial(n + 1 - k) for k, b in enumerate(found)))
+        found.append(
+            Fraction(int(n == 0)) - sum(b / factorial(n + 1 - k) for k, b in enumerate(found))
+        )
     return [float(b) for b in found]
 
 
 cos_half = analytic([c / 4**j for j, c in enumerate(alternating(0))], lambda x: jnp.cos(x / 2))
 # sin(x/2)/x, (1 - cos x)/x^2, (x - sin x)/x^3, (1 - x/2 cot(x/2))/x^2
-sin_half = analytic([c / 2 / 4**j for j, c in enumerate(alternating(1))], lambda x: jnp.sin(x / 2) / x)
+sin_half = analytic(
+    [c / 2 / 4**j for j, c in enumerate(alternating(1))], lambda x: jnp.sin(x / 2) / x
+)
 versine = analytic(alternating(2), lambda x: (1 - jnp.cos(x)) / x**2)
 excess = analytic(alternating(3), lambda x: (x - jnp.sin(x)) / x**3)
-cotangent = analytic([abs(b) for b in bernoulli(2 * TERMS + 1)[2::2]], lambda x: (1 - x / 2 / jnp.tan(x / 2)) / x**2)
+cotangent = analytic(
+    [abs(b) for b in bernoulli(2 * TERMS + 1)[2::2]], lambda x: (1 - x / 2 / jnp.tan(x / 2)) / x**2
+)
 # arctan(y)/y as a function of y^2, for y^2 < NEAR
 NEAR = 0.05
 arctangent = series([(-1) ** j / (2 * j + 1) for j in range(12)])
 
 
 # ---------------------------------------------------------------- vectors and small matrices
-# As products and sums of whole arrays: written out by components a step takes several times as long to compile, and a call of a library
-# for a product would keep XLA from compiling the loop of a simulation as one function.
+# As products and sums of whole arrays: written out by components a step takes several times as long
+# to compile, and a call of a library for a product would keep XLA from compiling the loop of a
+# simulation as one function.
 
-CROSS = {3: np.zeros((3, 3, 3)), 2: np.array([[[0.0, -1.0], [1.0, 0.0]]])}  # (u x p)_j = sum u_i CROSS[i, j, k] p_k
+# (u x p)_j = sum u_i CROSS[i, j, k] p_k
+CROSS = {3: np.zeros((3, 3, 3)), 2: np.array([[[0.0, -1.0], [1.0, 0.0]]])}
 for i, j, k in ((0, 2, 1), (1, 0, 2), (2, 1, 0)):
     CROSS[3][i, j, k], CROSS[3][i, k, j] = 1.0, -1.0
 
@@ -101,7 +116,9 @@ def apply(A, b):
 
 
 def hat(u):
-    """The matrix of p -> u x p; u is a vector of space, or shape (1,), a multiple of the normal of the plane."""
+    """The matrix of p -> u x p; u is a vector of space, or shape (1,), a multiple of the normal of
+    the plane.
+    """
     return jnp.sum(u[:, None, None] * CROSS[2 if u.shape == (1,) else 3], axis=0)
 
 
@@ -125,15 +142,23 @@ def to_matrix(a):
 
 
 def from_matrix(R):
-    """The turn of a rotation matrix, of length 1 with w >= 0; accurate for every angle, half a turn included."""
+    """The turn of a rotation matrix, of length 1 with w >= 0; accurate for every angle, half a turn
+    included.
+    """
     if R.shape == (2, 2):
         c, s = (R[0, 0] + R[1, 1]) / 2, (R[1, 0] - R[0, 1]) / 2
         square = 2 * jnp.stack([jnp.stack([1 + c, s]), jnp.stack([s, 1 - c])])
     else:
-        # 4 q q^T: each row is a multiple of q, the one with the largest diagonal entry the most accurate.
+        # 4 q q^T: each row is a multiple of q, the one with the largest diagonal entry the most
+        # accurate.
         trace, a = jnp.trace(R), 2 * vee(R)
         block = R + R.T + (1 - trace) * jnp.eye(3)
-        square = jnp.concatenate([jnp.concatenate([(1 + trace)[None], a])[None], jnp.concatenate([a[:, None], block], axis=1)])
+        square = jnp.concatenate(
+            [
+                jnp.concatenate([(1 + trace)[None], a])[None],
+                jnp.concatenate([a[:, None], block], axis=1),
+            ]
+        )
     diagonal = jnp.diagonal(square)
     i = jnp.argmax(diagonal)
     q = square[i] / (2 * jnp.sqrt(diagonal[i]))
@@ -141,7 +166,7 @@ def from_matrix(R):
     return Turn(q[0], q[1:], 1.0)
 
 
-# ---------------------------------------------------------------- retractions: from vectors to turns and back
+# ---------------- retractions: from vectors to turns and back
 
 
 def exp(x):
@@ -168,7 +193,7 @@ def inverse_cayley(a):
     return 2 * a.u / a.w
 
 
-# ---------------------------------------------------------------- the translation of exp and cayley of (x, v) in the group of rigid motions
+# ---------------- the translation of exp and cayley of (x, v) in the group of rigid motions
 
 
 def exp_translation(x, v):
@@ -191,11 +216,13 @@ def inverse_cayley_translation(x, p):
     return p - cross(x, p) / 2
 
 
-# ---------------------------------------------------------------- dtau^-1(x) e, left trivialised; `ad` is the bracket with x
+# ---------------- dtau^-1(x) e, left trivialised; `ad` is the bracket with x
 
 
 def dexp_inverse(x, v, e, ad):
-    """e + ad/2 e + a ad^2 e + b ad^4 e, the function ad/(1 - exp(-ad)) where ad^2 has the eigenvalues 0 and -s, s = |x|^2."""
+    """e + ad/2 e + a ad^2 e + b ad^4 e, the function ad/(1 - exp(-ad)) where ad^2 has the
+    eigenvalues 0 and -s, s = |x|^2.
+    """
     if v.shape == (0,):
         once = ad(e)
         return e + once / 2 + cotangent(dot(x, x)) * ad(once)
@@ -226,7 +253,15 @@ class Retraction(NamedTuple):
 
 
 RETRACTIONS = {
-    "exp": Retraction(exp, log, exp_translation, log_translation, dexp_inverse, 2 * np.pi, "a whole turn, where the tangent of exp is singular"),
+    "exp": Retraction(
+        exp,
+        log,
+        exp_translation,
+        log_translation,
+        dexp_inverse,
+        2 * np.pi,
+        "a whole turn, where the tangent of exp is singular",
+    ),
     "cayley": Retraction(
         cayley,
         inverse_cayley,

@@ -9,13 +9,21 @@ from accion.symbolic.linear import Undecided, solve
 
 
 def printed(system, cuts, seconds):
-    """The equations of each W_k and the determinant of the test 4.11 as SymPy expressions, or why they cannot be had."""
+    """The equations of each W_k and the determinant of the test 4.11 as SymPy expressions, or why
+    they cannot be had.
+    """
     try:
         eqs = derive(system, seconds)
         x = eqs.variables
         phi = list(eqs.inner_constraints) if system.vakonomic is not None else []
         g = phi + [p - momentum for p, momentum in zip(x.p, eqs.inner_p, strict=True)]
-        shown = [eqs.constraints, tuple(equation(p, momentum) for p, momentum in zip(eqs.show(x.p), eqs.momenta, strict=True))]
+        shown = [
+            eqs.constraints,
+            tuple(
+                equation(p, momentum)
+                for p, momentum in zip(eqs.show(x.p), eqs.momenta, strict=True)
+            ),
+        ]
         for cut in cuts:
             new = follow(eqs, g, cut)
             g = g + new

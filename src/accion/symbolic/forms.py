@@ -11,7 +11,9 @@ from accion.symbolic.render import tex
 
 @dataclass(frozen=True)
 class Form:
-    """A form of degree 1 or 2: {(i, j): c} is the sum of c dx_i ^ dx_j over i < j, in the `coordinates` x."""
+    """A form of degree 1 or 2: {(i, j): c} is the sum of c dx_i ^ dx_j over i < j, in the
+    `coordinates` x.
+    """
 
     degree: int
     coordinates: tuple[Any, ...]
@@ -34,7 +36,9 @@ class Form:
 
     def latex(self):
         d = [rf"\mathrm{{d}}{tex(x)}" for x in self.coordinates]
-        return self.join(rf"\left({tex(c)}\right) {wedge}" for c, wedge in self.parts(d, r" \wedge "))
+        return self.join(
+            rf"\left({tex(c)}\right) {wedge}" for c, wedge in self.parts(d, r" \wedge ")
+        )
 
     def text(self):
         d = [f"d{vsstrrepr(x)}" for x in self.coordinates]

@@ -9,12 +9,18 @@ class Undecided(Exception):
 
 
 def solve(A, b):
-    """A^{-1} b by elimination that does not expand: blocks of A that do not see each other are solved apart."""
+    """A^{-1} b by elimination that does not expand: blocks of A that do not see each other are
+    solved apart.
+    """
     x = sp.zeros(A.rows, b.cols)
     for rows in A.connected_components():
         rows = list(rows)
         block = A.extract(rows, rows)
-        part = block.LUsolve(b.extract(rows, list(range(b.cols)))) if len(rows) > 3 else cramer(block, b.extract(rows, list(range(b.cols))))
+        part = (
+            block.LUsolve(b.extract(rows, list(range(b.cols))))
+            if len(rows) > 3
+            else cramer(block, b.extract(rows, list(range(b.cols))))
+        )
         for i, row in enumerate(rows):
             x[row, :] = part[i, :]
     return x
@@ -31,7 +37,10 @@ def cramer(A, b):
 def each(f, *arrays):
     """`f` of matrices, one for each index in front; arrays of expressions in and out."""
     shape = arrays[0].shape[:-2]
-    outs = [np.asarray(f(*(sp.Matrix(a[index]) for a in arrays)), dtype=object) for index in np.ndindex(shape)]
+    outs = [
+        np.asarray(f(*(sp.Matrix(a[index]) for a in arrays)), dtype=object)
+        for index in np.ndindex(shape)
+    ]
     return np.stack(outs).reshape((*shape, *outs[0].shape))
 
 

@@ -4,8 +4,8 @@ A smooth curve through the points of a discrete trajectory makes the action of
 
     sum_i (2^(1 - 2i) - 1) B_2i/(2i)! h^2i d^2i/dt^2i L_disc,        L_disc = Ld(q(t - h/2), q(t + h/2)) / h
 
-stationary (Vermeeren, Numerische Mathematik 137, 2017); second and higher derivatives in it are replaced, order by order, by what the modified
-equations say they are.
+stationary (Vermeeren, Numerische Mathematik 137, 2017); second and higher derivatives in it are
+replaced, order by order, by what the modified equations say they are.
 """
 
 from dataclasses import dataclass
@@ -33,12 +33,21 @@ class ModifiedEquations:
     def jets(self):
         """Symbols of q, q', q'', ... as far as they are needed."""
         x = self.equations.variables
-        more = [tuple(sp.Symbol(f"{name}_{k}", real=True) for name in x.words) for k in range(3, self.order + 3)]
+        more = [
+            tuple(sp.Symbol(f"{name}_{k}", real=True) for name in x.words)
+            for k in range(3, self.order + 3)
+        ]
         return [x.q, x.v, x.a, *more]
 
     def rate(self, expr):
-        pairs = [pair for low, high in zip(self.jets[:-1], self.jets[1:], strict=True) for pair in zip(low, high, strict=True)]
-        return sp.diff(expr, self.equations.variables.t) + sp.Add(*(sp.diff(expr, a) * b for a, b in pairs if expr.has(a)))
+        pairs = [
+            pair
+            for low, high in zip(self.jets[:-1], self.jets[1:], strict=True)
+            for pair in zip(low, high, strict=True)
+        ]
+        return sp.diff(expr, self.equations.variables.t) + sp.Add(
+            *(sp.diff(expr, a) * b for a, b in pairs if expr.has(a))
+        )
 
     def taylor(self, expr):
         """The coefficients of h^0, ..., h^order."""
@@ -54,7 +63,16 @@ class ModifiedEquations:
         x, h, n = self.equations.variables, self.h, len(self.equations.variables.q)
         half = h / 2
         ends = [
-            [sp.Add(*((sign * half) ** k * self.jets[k][i] / sp.factorial(k) for k in range(self.order + 2))) for i in range(n)] for sign in (-1, 1)
+            [
+                sp.Add(
+                    *(
+                        (sign * half) ** k * self.jets[k][i] / sp.factorial(k)
+                        for k in range(self.order + 2)
+                    )
+                )
+                for i in range(n)
+            ]
+            for sign in (-1, 1)
         ]
         velocity = [sp.expand(sp.expand(b - a) / h) for a, b in zip(*ends, strict=True)]
         total = sp.Integer(0)
@@ -107,7 +125,10 @@ class ModifiedEquations:
         for _ in range(k + 1):  # each turn gives one more power of h
             rest = [e.xreplace(dict(zip(x.a, a, strict=True))) for e in operator]
             step = solve(M.xreplace(zero), sp.Matrix(rest))
-            a = [self.equations.tidy(self.truncated(old - new, k)) for old, new in zip(a, step, strict=True)]
+            a = [
+                self.equations.tidy(self.truncated(old - new, k))
+                for old, new in zip(a, step, strict=True)
+            ]
         return a
 
     def reduce(self, expr, a, k):
@@ -123,7 +144,9 @@ class ModifiedEquations:
                 last = values[-len(x.q) :]
                 onto = dict(zip(x.a, a, strict=True))
                 values += [self.truncated(self.rate(e).xreplace(onto), k) for e in last]
-            known |= dict(zip(level, values[(index - 2) * len(x.q) : (index - 1) * len(x.q)], strict=True))
+            known |= dict(
+                zip(level, values[(index - 2) * len(x.q) : (index - 1) * len(x.q)], strict=True)
+            )
         return expr.xreplace(known)
 
     @property
@@ -143,7 +166,9 @@ class ModifiedEquations:
             wrong = [sp.diff(L, u).xreplace(at) - p for u, p in zip(x.v, x.p, strict=True)]
             step = solve(M.xreplace(at), sp.Matrix(wrong))
             v = [self.truncated(old - new, self.order) for old, new in zip(v, step, strict=True)]
-        H = sp.Add(*(p * u for p, u in zip(x.p, v, strict=True))) - L.xreplace(dict(zip(x.v, v, strict=True)))
+        H = sp.Add(*(p * u for p, u in zip(x.p, v, strict=True))) - L.xreplace(
+            dict(zip(x.v, v, strict=True))
+        )
         return [e.tidy(self.coefficient(H, k), x.p) for k in range(self.order + 1)]
 
     @property
@@ -160,9 +185,15 @@ class ModifiedEquations:
 
 def modified(equations, method, order):
     if method.nodes is None:
-        raise ValueError(f"{method} has no fixed formula to expand; analysis.modified_hamiltonian gives numbers for it.")
+        raise ValueError(
+            f"{method} has no fixed formula to expand; analysis.modified_hamiltonian gives numbers"
+            " for it."
+        )
     if equations.system.force is not None or equations.system.constraint is not None:
-        raise ValueError(f"{equations.system.name} has a force or a constraint: its discrete flow is not that of a Hamiltonian.")
+        raise ValueError(
+            f"{equations.system.name} has a force or a constraint: its discrete flow is not that of"
+            " a Hamiltonian."
+        )
     if isinstance(order, bool) or not isinstance(order, int) or order < 0:
         raise ValueError(f"order must be a whole number; got {order!r}.")
     return ModifiedEquations(equations, method, order)

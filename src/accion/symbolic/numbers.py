@@ -9,7 +9,9 @@ LARGEST_DENOMINATOR = 10_000
 
 
 def exact(x):
-    """The SymPy number that `x` stands for: 0.5 is 1/2, 9.81 is 981/100, 1.5707963267948966 is pi/2; other floats stay floats."""
+    """The SymPy number that `x` stands for: 0.5 is 1/2, 9.81 is 981/100, 1.5707963267948966 is
+    pi/2; other floats stay floats.
+    """
     if isinstance(x, sp.Basic):
         return x
     value = x.item() if hasattr(x, "item") else x

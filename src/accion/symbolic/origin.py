@@ -18,7 +18,11 @@ class Unknown:
 
 def located(value, eqn):
     """`value`; what is unknown without a line gets that of the call it was in."""
-    return replace(value, where=place(eqn)) if isinstance(value, Unknown) and value.where is None else value
+    return (
+        replace(value, where=place(eqn))
+        if isinstance(value, Unknown) and value.where is None
+        else value
+    )
 
 
 def is_of_jax(closed):
@@ -28,7 +32,9 @@ def is_of_jax(closed):
 
 
 def is_used_by_jax(eqn, name):
-    """Whether the function `name` of JAX, which an operation stands for, was called by another one of JAX."""
+    """Whether the function `name` of JAX, which an operation stands for, was called by another one
+    of JAX.
+    """
     frames = list(eqn.source_info.traceback.frames) if eqn.source_info.traceback is not None else []
     callers = [frames[i + 1] for i, frame in enumerate(frames[:-1]) if frame.function_name == name]
     return bool(callers) and callers[0].file_name.startswith(LIBRARIES[0])

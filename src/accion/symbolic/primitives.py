@@ -17,7 +17,9 @@ def select(which, *cases):
         return cases[int(which)]
     if which.is_Piecewise and all(value.is_Integer for value, _ in which.args):
         return sp.Piecewise(*((cases[int(value)], condition) for value, condition in which.args))
-    return sp.Piecewise(*((case, sp.Eq(which, i)) for i, case in enumerate(cases[:-1])), (cases[-1], True))
+    return sp.Piecewise(
+        *((case, sp.Eq(which, i)) for i, case in enumerate(cases[:-1])), (cases[-1], True)
+    )
 
 
 def is_condition(x):
@@ -36,7 +38,10 @@ def first_largest(row):
     """The index of the first largest entry; of conditions, of the first that is true."""
     if is_condition(row[0]):
         return sp.Piecewise(*((sp.Integer(i), x) for i, x in enumerate(row)), (sp.Integer(0), True))
-    return sp.Piecewise(*((sp.Integer(i), sp.And(*(x >= y for y in row))) for i, x in enumerate(row[:-1])), (sp.Integer(len(row) - 1), True))
+    return sp.Piecewise(
+        *((sp.Integer(i), sp.And(*(x >= y for y in row))) for i, x in enumerate(row[:-1])),
+        (sp.Integer(len(row) - 1), True),
+    )
 
 
 def remainder(x, y):

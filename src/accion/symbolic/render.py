@@ -15,24 +15,45 @@ WIDTH = 150
 
 def pretty(expr):
     """Unicode text with dots for the derivatives by time."""
-    greek = {s: sp.Symbol("_".join(str(greek_unicode.get(part, part)) for part in s.name.split("_"))) for s in expr.atoms(sp.Symbol)}
-    expr = expr.xreplace({s: g for s, g in greek.items() if any(part in greek_unicode for part in s.name.split("_")[1:])})
-    return VectorPrettyPrinter({"use_unicode": True, "wrap_line": True, "num_columns": WIDTH}).doprint(expr)
+    greek = {
+        s: sp.Symbol("_".join(str(greek_unicode.get(part, part)) for part in s.name.split("_")))
+        for s in expr.atoms(sp.Symbol)
+    }
+    expr = expr.xreplace(
+        {
+            s: g
+            for s, g in greek.items()
+            if any(part in greek_unicode for part in s.name.split("_")[1:])
+        }
+    )
+    return VectorPrettyPrinter(
+        {"use_unicode": True, "wrap_line": True, "num_columns": WIDTH}
+    ).doprint(expr)
 
 
 def tex(expr):
-    """LaTeX with dots for the derivatives by time; names of several letters stand upright, so that ma is not m a."""
+    """LaTeX with dots for the derivatives by time; names of several letters stand upright, so that
+    ma is not m a.
+    """
     names = {symbol: upright(symbol.name) for symbol in expr.atoms(sp.Symbol)}
-    return vlatex(expr, mul_symbol=r" \, ", symbol_names={symbol: name for symbol, name in names.items() if name})
+    return vlatex(
+        expr,
+        mul_symbol=r" \, ",
+        symbol_names={symbol: name for symbol, name in names.items() if name},
+    )
 
 
 def upright(name):
-    """The LaTeX of a name of several letters, None for one letter and for Greek, which SymPy knows."""
+    """The LaTeX of a name of several letters, None for one letter and for Greek, which SymPy
+    knows.
+    """
     parts: Any = split_super_sub(name)
     base, above, below = parts
     if len(base) < 2 or above or base in tex_greek_dictionary or translate(base) != base:
         return None
-    return rf"\mathrm{{{base}}}" + (rf"_{{{' '.join(str(translate(part)) for part in below)}}}" if below else "")
+    return rf"\mathrm{{{base}}}" + (
+        rf"_{{{' '.join(str(translate(part)) for part in below)}}}" if below else ""
+    )
 
 
 @dataclass(frozen=True)
@@ -44,7 +65,10 @@ class Sheet:
     complete: bool
 
     def latex(self):
-        rows = [rf"&\text{{{title}}} \\ " + r" \\ ".join(f"&{line}" for line in map(aligned, equations)) for title, equations in self.groups]
+        rows = [
+            rf"&\text{{{title}}} \\ " + r" \\ ".join(f"&{line}" for line in map(aligned, equations))
+            for title, equations in self.groups
+        ]
         return r"\begin{aligned} " + r" \\ ".join(rows) + r" \end{aligned}"
 
     def text(self):
@@ -54,7 +78,13 @@ class Sheet:
             for equation in equations:
                 lines += ["    " + line for line in pretty(equation).splitlines()]
         if not self.complete:
-            lines += ["", "(The time for simplification ran out: some of these are longer than they need be; try symbolic(system, seconds=60).)"]
+            lines += [
+                "",
+                (
+                    "(The time for simplification ran out: some of these are longer than they need"
+                    " be; try symbolic(system, seconds=60).)"
+                ),
+            ]
         return "\n".join(lines)
 
 
@@ -83,7 +113,12 @@ class Readable(ABC):
 
 def drawable(equation):
     """LaTeX in the part of it that matplotlib can draw."""
-    return tex(equation).replace(r"\left(", "(").replace(r"\right)", ")").replace(r"\operatorname", r"\mathrm")
+    return (
+        tex(equation)
+        .replace(r"\left(", "(")
+        .replace(r"\right)", ")")
+        .replace(r"\operatorname", r"\mathrm")
+    )
 
 
 def aligned(equation):

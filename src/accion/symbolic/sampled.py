@@ -16,7 +16,8 @@ from accion.symbolic.variables import array
 
 @dataclass(frozen=True)
 class DiscreteEquations(Readable):
-    """The discrete Lagrangian of a step from (t_k, q_k) to (t_k + h, q_k+1) and what follows from it (001 eq 2.4; 002 eq 11).
+    """The discrete Lagrangian of a step from (t_k, q_k) to (t_k + h, q_k+1) and what follows from
+    it (001 eq 2.4; 002 eq 11).
 
     D2 Ld(q_k-1, q_k) + Fd^+(q_k-1, q_k) + D1 Ld(q_k, q_k+1) + Fd^-(q_k, q_k+1) + h A^T lam_k = 0
     """
@@ -31,8 +32,13 @@ class DiscreteEquations(Readable):
     @cached_property
     def inner(self):
         """Real symbols for t_k, h, q_k-1, q_k, q_k+1, lam_k."""
-        real = lambda names: tuple(sp.Symbol(name, real=True) for name in names)  # noqa: E731
-        before, here, after = (real([f"{name}_{k}" for name in self.words]) for k in ("k-1", "k", "k+1"))
+
+        def real(names):
+            return tuple(sp.Symbol(name, real=True) for name in names)
+
+        before, here, after = (
+            real([f"{name}_{k}" for name in self.words]) for k in ("k-1", "k", "k+1")
+        )
         lam = real([f"{name}_k" for name in self.equations_of.variables.lam_words])
         return sp.Symbol("t_k", real=True), sp.Symbol("h", positive=True), before, here, after, lam
 
@@ -50,7 +56,15 @@ class DiscreteEquations(Readable):
             moved = system.with_params(variables.params_from(numbers))
             return f(moved, t, h, moved.space.retract(moved.space.identity(), q0), q1 - q0, *rest)
 
-        return translate(at, t, h, array(here), array(after), array(tuple(variables.numbers)), *map(array, arguments))
+        return translate(
+            at,
+            t,
+            h,
+            array(here),
+            array(after),
+            array(tuple(variables.numbers)),
+            *map(array, arguments),
+        )
 
     def tidy(self, expr, variables=()):
         return self.equations_of.tidy(expr, variables, search=False)
@@ -63,7 +77,10 @@ class DiscreteEquations(Readable):
     @cached_property
     def inner_Ld(self):
         zero = np.zeros(len(self.words))
-        return self.read(lambda s, t, h, q0, x, *lam: action(s, self.method, t, h, q0, x, zero, zero, *lam), *self.inner_lam).item()
+        return self.read(
+            lambda s, t, h, q0, x, *lam: action(s, self.method, t, h, q0, x, zero, zero, *lam),
+            *self.inner_lam,
+        ).item()
 
     @cached_property
     def inner_forces(self):
@@ -76,7 +93,9 @@ class DiscreteEquations(Readable):
     def earlier(self, expr):
         """The same of the step before."""
         t, h, before, here, after, lam = self.inner
-        back = {t: t - h} | dict(zip(here, before, strict=True)) | dict(zip(after, here, strict=True))
+        back = (
+            {t: t - h} | dict(zip(here, before, strict=True)) | dict(zip(after, here, strict=True))
+        )
         back |= {s: sp.Symbol(s.name.removesuffix("_k") + "_k-1", real=True) for s in lam}
         return sp.sympify(expr).xreplace(back)
 
@@ -103,7 +122,9 @@ class DiscreteEquations(Readable):
 
     @cached_property
     def inner_reaction(self):
-        """h A(t_k, q_k)^T lam_k; an A that depends on v takes the mean of the velocities before and after, as the step does."""
+        """h A(t_k, q_k)^T lam_k; an A that depends on v takes the mean of the velocities before and
+        after, as the step does.
+        """
         of, (t, h, before, here, after, lam) = self.equations_of, self.inner
         x = of.variables
         v = [(b - a) / (2 * h) for a, b in zip(before, after, strict=True)]
@@ -118,7 +139,12 @@ class DiscreteEquations(Readable):
         for i, x in enumerate(here):
             end = derivative(self.inner_Ld, after[i]) + plus[i]
             start = derivative(self.inner_Ld, x) + minus[i]
-            rows.append(self.tidy(self.earlier(end) + start + self.inner_reaction[i], (*before, *here, *after, *lam)))
+            rows.append(
+                self.tidy(
+                    self.earlier(end) + start + self.inner_reaction[i],
+                    (*before, *here, *after, *lam),
+                )
+            )
         return tuple(rows)
 
     @cached_property
@@ -144,17 +170,36 @@ class DiscreteEquations(Readable):
         """q_k+1 as functions of q_k-1 and q_k, where the equations are linear in it."""
         *_, after, _ = self.inner
         if self.equations_of.system.constraint is not None:
-            raise ValueError("a constrained step is not solved in closed form: its equations are `equations` and `constraints`.")
+            raise ValueError(
+                "a constrained step is not solved in closed form: its equations are `equations` and"
+                " `constraints`."
+            )
         rows = sp.Matrix(self.inner_equations)
         K = sp.Matrix(len(after), len(after), lambda i, j: self.tidy(derivative(rows[i], after[j])))
         if K.has(*after):
-            raise ValueError(f"{self.method} on {self.equations_of.system.name} is implicit: its equations are not linear in q_k+1.")
+            raise ValueError(
+                f"{self.method} on {self.equations_of.system.name} is implicit: its equations are"
+                " not linear in q_k+1."
+            )
         rest = rows.xreplace(dict.fromkeys(after, sp.Integer(0)))
-        return dict(zip((self.show(x) for x in after), (self.show(self.tidy(x)) for x in K.LUsolve(-rest)), strict=True))
+        return dict(
+            zip(
+                (self.show(x) for x in after),
+                (self.show(self.tidy(x)) for x in K.LUsolve(-rest)),
+                strict=True,
+            )
+        )
 
     @property
     def sheet(self):
-        groups = [("discrete Lagrangian", [sp.Eq(sp.Symbol("L_d"), self.Ld, evaluate=False)]), ("discrete equations", list(self.equations))]
+        groups = [
+            ("discrete Lagrangian", [sp.Eq(sp.Symbol("L_d"), self.Ld, evaluate=False)]),
+            ("discrete equations", list(self.equations)),
+        ]
         if self.constraints:
             groups.append(("discrete constraints", list(self.constraints)))
-        return Sheet(f"{self.equations_of.system.name}, {self.method}", tuple(groups), self.equations_of.complete)
+        return Sheet(
+            f"{self.equations_of.system.name}, {self.method}",
+            tuple(groups),
+            self.equations_of.complete,
+        )

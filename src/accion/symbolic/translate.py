@@ -1,4 +1,6 @@
-"""From a JAX function to SymPy: its operations (the jaxpr), carried out on arrays of expressions."""
+"""From a JAX function to SymPy: its operations (the jaxpr), carried out on arrays of
+expressions.
+"""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -16,13 +18,15 @@ from accion.symbolic.origin import Unknown, is_of_jax, is_used_by_jax, located, 
 from accion.symbolic.primitives import CUMULATIVE, ELEMENTWISE, REDUCTIONS, as_number, is_condition
 
 LONGEST_LOOP = 10_000
-LARGEST = 50_000  # operations in an expression; a loop that uses its state twice doubles it in each turn
+# operations in an expression; a loop that uses its state twice doubles it in each turn
+LARGEST = 50_000
 
 
 def translate(f, *arguments):
     """What `f` returns, as a NumPy array of SymPy expressions, or a pytree of them.
 
-    `arguments` are arrays (or pytrees) of expressions; `f` is any function that JAX can trace at arrays of those shapes.
+    `arguments` are arrays (or pytrees) of expressions; `f` is any function that JAX can trace at
+    arrays of those shapes.
     """
     leaves, tree = jax.tree.flatten(arguments)
     leaves = [np.asarray(leaf, dtype=object) for leaf in leaves]
@@ -32,7 +36,10 @@ def translate(f, *arguments):
     for value in values:
         if isinstance(value, Unknown):
             where = f" ({value.where})" if value.where else ""
-            raise Untranslatable(f"the operation `{value.primitive}`{where} cannot be written as an expression: {value.reason}.")
+            raise Untranslatable(
+                f"the operation `{value.primitive}`{where} cannot be written as an expression:"
+                f" {value.reason}."
+            )
     return jax.tree.unflatten(jax.tree.structure(out), values)
 
 
@@ -49,7 +56,9 @@ def numbers(array) -> Any:
 
 def evaluate(closed, arguments):
     """The outputs of a (closed) jaxpr."""
-    jaxpr, consts = (closed.jaxpr, closed.consts) if isinstance(closed, ClosedJaxpr) else (closed, [])
+    jaxpr, consts = (
+        (closed.jaxpr, closed.consts) if isinstance(closed, ClosedJaxpr) else (closed, [])
+    )
     known: dict[Any, Any] = dict(zip(jaxpr.constvars, map(numbers, consts), strict=True))
     known.update(zip(jaxpr.invars, arguments, strict=True))
 
@@ -73,7 +82,9 @@ def limited(value, eqn):
     if isinstance(value, Unknown):
         return located(value, eqn)
     if any(size(x) > LARGEST for x in value.flat):
-        return Unknown(eqn.primitive.name, place(eqn), f"it would have more than {LARGEST} operations")
+        return Unknown(
+            eqn.primitive.name, place(eqn), f"it would have more than {LARGEST} operations"
+        )
     return value
 
 
@@ -81,11 +92,20 @@ def apply(eqn, arguments):
     """The outputs of one operation."""
     name = eqn.primitive.name
     rule = RULES.get(name)
-    inner = next((eqn.params[key] for key in ("jaxpr", "call_jaxpr", "fun_jaxpr") if key in eqn.params), None)
-    if name in TRANSPARENT or (rule is None and inner is not None and name not in ("scan", "while")):
+    inner = next(
+        (eqn.params[key] for key in ("jaxpr", "call_jaxpr", "fun_jaxpr") if key in eqn.params), None
+    )
+    if name in TRANSPARENT or (
+        rule is None and inner is not None and name not in ("scan", "while")
+    ):
         known = not any(isinstance(argument, Unknown) for argument in arguments)
         # Its derivatives go by the same name, with other numbers of arguments and results.
-        if known and is_of_jax(inner) and (eqn.params.get("name"), len(arguments)) in NAMED and len(eqn.outvars) == 1:
+        if (
+            known
+            and is_of_jax(inner)
+            and (eqn.params.get("name"), len(arguments)) in NAMED
+            and len(eqn.outvars) == 1
+        ):
             return [NAMED[eqn.params["name"], len(arguments)](*arguments)]
         return evaluate(inner, arguments)
     if name not in LENIENT:
@@ -123,13 +143,17 @@ def decided(condition):
 
 
 def moved(eqn, *arguments, indices=()):
-    """An operation that only moves entries about, done once on their numbers to see where they go; `indices` are arguments by value."""
+    """An operation that only moves entries about, done once on their numbers to see where they go;
+    `indices` are arguments by value.
+    """
     pool, stand_ins = [], []
     for i, argument in enumerate(arguments):
         if i in indices:
             stand_ins.append(plain(argument).astype(np.dtype(eqn.invars[i].aval.dtype)))
             continue
-        stand_ins.append(np.arange(len(pool), len(pool) + argument.size, dtype=np.int64).reshape(argument.shape))
+        stand_ins.append(
+            np.arange(len(pool), len(pool) + argument.size, dtype=np.int64).reshape(argument.shape)
+        )
         pool.extend(argument.flat)
     out = eqn.primitive.bind(*map(jax.numpy.asarray, stand_ins), **eqn.params)
     outs = out if eqn.primitive.multiple_results else [out]
@@ -180,7 +204,9 @@ def broadcast_in_dim(eqn, operand, *_):
 
 
 def slice_(eqn, operand):
-    starts, limits, strides = (eqn.params[key] for key in ("start_indices", "limit_indices", "strides"))
+    starts, limits, strides = (
+        eqn.params[key] for key in ("start_indices", "limit_indices", "strides")
+    )
     return [operand[tuple(map(slice, starts, limits, strides or [1] * operand.ndim))]]
 
 
@@ -203,7 +229,9 @@ def reduction(f):
     def rule(eqn, x):
         axes = eqn.params["axes"]
         rest = [i for i in range(x.ndim) if i not in axes]
-        rows = x.transpose([*rest, *axes]).reshape(int(np.prod([x.shape[i] for i in rest], dtype=int)), -1)
+        rows = x.transpose([*rest, *axes]).reshape(
+            int(np.prod([x.shape[i] for i in rest], dtype=int)), -1
+        )
         out = np.empty(len(rows), dtype=object)
         for i, row in enumerate(rows):
             out[i] = f(row)
@@ -238,13 +266,25 @@ def convert(eqn, x):
     if np.issubdtype(kind, np.bool_):
         return [elementwise(lambda a: a if is_condition(a) else sp.Ne(a, 0), x)]
     if np.issubdtype(kind, np.integer):
-        return [elementwise(lambda a: sp.sign(a) * sp.floor(sp.Abs(a)) if not a.is_integer else a, elementwise(as_number, x))]
+        return [
+            elementwise(
+                lambda a: sp.sign(a) * sp.floor(sp.Abs(a)) if not a.is_integer else a,
+                elementwise(as_number, x),
+            )
+        ]
     raise Undecided(f"numbers of type {kind} are not real")
 
 
 def iota(eqn, *_):
     shape, axis = eqn.params["shape"], eqn.params["dimension"]
-    return [numbers(np.broadcast_to(np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))]), shape))]
+    return [
+        numbers(
+            np.broadcast_to(
+                np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))]),
+                shape,
+            )
+        )
+    ]
 
 
 def linear_solve(eqn, *arguments):
@@ -260,27 +300,35 @@ def linear_solve(eqn, *arguments):
 
     def image(column):
         parts = np.split(column, np.cumsum([int(np.prod(s)) for s in shapes])[:-1])
-        outs = evaluate(matvec, [*consts, *(part.reshape(s) for part, s in zip(parts, shapes, strict=True))])
+        outs = evaluate(
+            matvec, [*consts, *(part.reshape(s) for part, s in zip(parts, shapes, strict=True))]
+        )
         return np.concatenate([out.reshape(-1) for out in outs])
 
     identity = numbers(np.eye(n, dtype=int))
     A = sp.Matrix(n, n, lambda i, j: 0)
     for j in range(n):
         A[:, j] = sp.Matrix(image(identity[j]))
-    x = np.array(solve(A, sp.Matrix(np.concatenate([x.reshape(-1) for x in b]))), dtype=object).reshape(-1)
+    x = np.array(
+        solve(A, sp.Matrix(np.concatenate([x.reshape(-1) for x in b]))), dtype=object
+    ).reshape(-1)
     parts = np.split(x, np.cumsum([int(np.prod(s)) for s in shapes])[:-1])
     return [part.reshape(s) for part, s in zip(parts, shapes, strict=True)]
 
 
 def scan(eqn, *arguments):
     p = eqn.params
-    consts, carry, xs = np.split(np.arange(len(arguments)), [p["num_consts"], p["num_consts"] + p["num_carry"]])
+    consts, carry, xs = np.split(
+        np.arange(len(arguments)), [p["num_consts"], p["num_consts"] + p["num_carry"]]
+    )
     fixed, state = [arguments[i] for i in consts], [arguments[i] for i in carry]
     if p["length"] > LONGEST_LOOP:
         raise Undecided(f"a loop of {p['length']} turns is too long to write out")
     rows = []
     for k in range(p["length"])[:: -1 if p["reverse"] else 1]:
-        outs = evaluate(p["jaxpr"], [*fixed, *state, *(np.asarray(arguments[i][k], dtype=object) for i in xs)])
+        outs = evaluate(
+            p["jaxpr"], [*fixed, *state, *(np.asarray(arguments[i][k], dtype=object) for i in xs)]
+        )
         state, ys = outs[: len(carry)], outs[len(carry) :]
         rows.append(ys)
     rows = rows[:: -1 if p["reverse"] else 1]
@@ -315,11 +363,17 @@ def cond(eqn, which, *arguments):
 
 def choose(which, cases):
     bad = next((case for case in cases if isinstance(case, Unknown)), None)
-    return bad if bad is not None else elementwise(ELEMENTWISE["select_n"], np.broadcast_to(which, cases[0].shape), *cases)
+    return (
+        bad
+        if bad is not None
+        else elementwise(ELEMENTWISE["select_n"], np.broadcast_to(which, cases[0].shape), *cases)
+    )
 
 
 def stop_gradient(eqn, x):
-    """Nothing in JAX's own functions, which use it where the derivative is the same; a user's own means another derivative."""
+    """Nothing in JAX's own functions, which use it where the derivative is the same; a user's own
+    means another derivative.
+    """
     if any(a.free_symbols for a in x.flat) and not is_used_by_jax(eqn, "stop_gradient"):
         raise Undecided("its derivative would not be that of its value")
     return [x]
@@ -327,12 +381,29 @@ def stop_gradient(eqn, x):
 
 def platform_index(eqn):
     platforms = eqn.params["platforms"]
-    return [numbers(np.asarray(next(i for i, names in enumerate(platforms) if names is None or "cpu" in names)))]
+    return [
+        numbers(
+            np.asarray(
+                next(i for i, names in enumerate(platforms) if names is None or "cpu" in names)
+            )
+        )
+    ]
 
 
-TRANSPARENT = {"jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr", "remat", "checkpoint"}
+TRANSPARENT = {
+    "jit",
+    "pjit",
+    "closed_call",
+    "core_call",
+    "custom_jvp_call",
+    "custom_vjp_call",
+    "custom_vjp_call_jaxpr",
+    "remat",
+    "checkpoint",
+}
 LENIENT = {"custom_linear_solve"}  # looks at what it needs only
-# Functions of jax.numpy, with the number of their arguments, that are simpler than what they are made of.
+# Functions of jax.numpy, with the number of their arguments, that are simpler than what they are
+# made of.
 NAMED = {
     ("hypot", 2): lambda x, y: elementwise(lambda a, b: sp.sqrt(a**2 + b**2), x, y),
     ("det", 1): lambda A: each(determinant, A),

@@ -4,14 +4,18 @@ import inspect
 
 
 def check_function(name, f, arguments, optional=False):
-    """Raise ValueError unless `f` is a function that can be called with the `arguments`, a text such as "t, q, v, params".
+    """Raise ValueError unless `f` is a function that can be called with the `arguments`, a text
+    such as "t, q, v, params".
 
     A function whose signature Python does not know is left to its first call.
     """
     if f is None and optional:
         return
     if not callable(f):
-        raise ValueError(f"{name} must be a function {name}({arguments}){' or None' if optional else ''}; got {f!r}.")
+        raise ValueError(
+            f"{name} must be a function {name}({arguments}){' or None' if optional else ''}; got"
+            f" {f!r}."
+        )
     try:
         signature = inspect.signature(f)
     except (TypeError, ValueError):
@@ -22,6 +26,6 @@ def check_function(name, f, arguments, optional=False):
     except TypeError as error:
         count = f"{len(wanted)} argument{'s' if len(wanted) > 1 else ''}"
         raise ValueError(
-            f"{name} takes {count}, {name}({arguments}); the function that was given takes {signature} ({error}). Write it as a function "
-            f"of ({arguments})."
+            f"{name} takes {count}, {name}({arguments}); the function that was given takes"
+            f" {signature} ({error}). Write it as a function of ({arguments})."
         ) from error

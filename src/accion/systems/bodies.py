@@ -12,7 +12,10 @@ from accion.spaces import Space
 from accion.systems.arity import check_function
 from accion.systems.motion import check_numbers, floating, motion, read
 
-POSES = "(x, y, angle), shape (3,), in the plane; a homogeneous matrix, shape (4, 4), or a pair (R, r), shapes (3, 3) and (3,), in space"
+POSES = (
+    "(x, y, angle), shape (3,), in the plane; a homogeneous matrix, shape (4, 4), or a pair (R, r),"
+    " shapes (3, 3) and (3,), in space"
+)
 
 
 @jax.tree_util.register_dataclass
@@ -27,16 +30,28 @@ class RigidBody:
 
     def __call__(self, t, q, v, params):
         if self.space is None and (isinstance(q, tuple) or jnp.shape(q) != jnp.shape(v)):
-            raise ValueError("a rigid body whose q is not a vector like v needs to know where q lives: give rigid_body the system's `space`.")
+            raise ValueError(
+                "a rigid body whose q is not a vector like v needs to know where q lives: give"
+                " rigid_body the system's `space`."
+            )
         where, rate = motion(self.located, self.space, t, q, v, params)
         mass = read("mass of a rigid body", self.mass, params, [()], "a number")
         if isinstance(where, tuple):
-            words = "the moments about the body's axes, shape (3,), or a matrix of shape (3, 3), for a body in space"
+            words = (
+                "the moments about the body's axes, shape (3,), or a matrix of shape (3, 3), for a"
+                " body in space"
+            )
             I = read("inertia of a rigid body", self.inertia, params, [(3,), (3, 3)], words)
             w, u = body_rate(where[0], rate[0]), rate[1]
             spin = w @ (I @ w if I.ndim == 2 else I * w)
         else:
-            I = read("inertia of a rigid body", self.inertia, params, [()], "a number, about the centre of mass, for a body in the plane")
+            I = read(
+                "inertia of a rigid body",
+                self.inertia,
+                params,
+                [()],
+                "a number, about the centre of mass, for a body in the plane",
+            )
             u, spin = rate[:2], I * rate[2] ** 2
         return 0.5 * mass * (u @ u) + 0.5 * spin
 
@@ -47,7 +62,9 @@ class RigidBody:
             R, r = floating(pose[0]), floating(pose[1])
             if R.shape == (3, 3) and r.shape == (3,):
                 return R, r
-            raise ValueError(f"pose must return {POSES}; it returned a pair of shapes {R.shape} and {r.shape}.")
+            raise ValueError(
+                f"pose must return {POSES}; it returned a pair of shapes {R.shape} and {r.shape}."
+            )
         pose = floating(pose)
         if pose.shape == (4, 4):
             return pose[:3, :3], pose[:3, 3]
@@ -57,30 +74,44 @@ class RigidBody:
 
 
 def body_rate(R, dR):
-    """The angular velocity w in the body's axes: R^T dR/dt = skew(w), of which the skew part is taken."""
+    """The angular velocity w in the body's axes: R^T dR/dt = skew(w), of which the skew part is
+    taken.
+    """
     W = R.T @ dR
     return 0.5 * jnp.array([W[2, 1] - W[1, 2], W[0, 2] - W[2, 0], W[1, 0] - W[0, 1]])
 
 
 def rigid_body(mass, inertia, pose, *, space=None):
-    """The kinetic energy T(t, q, v, params) of a rigid body, a function to be used in a Lagrangian or given to `particles(bodies=[...])`:
+    """The kinetic energy T(t, q, v, params) of a rigid body, a function to be used in a Lagrangian
+    or given to `particles(bodies=[...])`:
 
         T = 1/2 m |dr/dt|^2 + 1/2 w.I w,      r the centre of mass, w the angular velocity in the axes of the body
 
-    `pose(t, q, params)` says where the body is. In the plane: (x, y, angle), shape (3,); `inertia` is the moment about the centre of mass. In
-    space: a homogeneous matrix, shape (4, 4), or a pair (R, r) of a rotation (3, 3) from body to space and the centre (3,); `inertia` is (3, 3),
-    or (3,) along its principal axes. `mass` and `inertia` are numbers or functions of params; a body that turns about a fixed centre of mass may
-    have mass 0. `space` is that of the system and is needed only where q is not a vector; `particles` supplies it.
+    `pose(t, q, params)` says where the body is. In the plane: (x, y, angle), shape (3,); `inertia`
+    is the moment about the centre of mass. In space: a homogeneous matrix, shape (4, 4), or a pair
+    (R, r) of a rotation (3, 3) from body to space and the centre (3,); `inertia` is (3, 3), or (3,)
+    along its principal axes. `mass` and `inertia` are numbers or functions of params; a body that
+    turns about a fixed centre of mass may have mass 0. `space` is that of the system and is needed
+    only where q is not a vector; `particles` supplies it.
 
     Reference: 003 section 2, the paragraph before Ex 2.1.
     """
     if not callable(pose):
-        raise ValueError(f"pose must be a function pose(t, q, params) that returns {POSES}; got {pose!r}.")
+        raise ValueError(
+            f"pose must be a function pose(t, q, params) that returns {POSES}; got {pose!r}."
+        )
     check_function("pose", pose, "t, q, params")
     if space is not None and not isinstance(space, Space):
-        raise ValueError(f"space must be a Space, such as Product(Euclidean(2), Torus(1)), or None; got {space!r}.")
+        raise ValueError(
+            "space must be a Space, such as Product(Euclidean(2), Torus(1)), or None; got"
+            f" {space!r}."
+        )
     mass = check_numbers("mass of a rigid body", mass, "a number")
-    inertia = check_numbers("inertia of a rigid body", inertia, "a number (in the plane), or a vector of 3 or a matrix (3, 3) (in space)")
+    inertia = check_numbers(
+        "inertia of a rigid body",
+        inertia,
+        "a number (in the plane), or a vector of 3 or a matrix (3, 3) (in space)",
+    )
     check_shapes(mass, inertia)
     return RigidBody(mass, inertia, pose, space)
 
@@ -91,6 +122,16 @@ def check_shapes(mass, inertia):
     if callable(inertia):
         return
     if inertia.shape not in ((), (3,), (3, 3)):
-        raise ValueError(f"inertia of a rigid body must be a number (plane), or of shape (3,) or (3, 3) (space); got shape {inertia.shape}.")
-    if inertia.ndim == 2 and not isinstance(inertia, Tracer) and not jnp.allclose(inertia, inertia.T, rtol=1e-12, atol=0):
-        raise ValueError("an inertia matrix must be symmetric; only its symmetric part acts in 1/2 w.I w: pass (I + I.T)/2.")
+        raise ValueError(
+            "inertia of a rigid body must be a number (plane), or of shape (3,) or (3, 3) (space);"
+            f" got shape {inertia.shape}."
+        )
+    if (
+        inertia.ndim == 2
+        and not isinstance(inertia, Tracer)
+        and not jnp.allclose(inertia, inertia.T, rtol=1e-12, atol=0)
+    ):
+        raise ValueError(
+            "an inertia matrix must be symmetric; only its symmetric part acts in 1/2 w.I w: pass"
+            " (I + I.T)/2."
+        )

@@ -14,7 +14,10 @@ import jax.numpy as jnp
 
 
 class Constraint(ABC):
-    """m equations that a motion satisfies, and the force that makes it. `name` is what a `System` calls them."""
+    """m equations that a motion satisfies, and the force that makes it.
+
+    `name` is what a `System` calls them.
+    """
 
     name: ClassVar[str]
 
@@ -56,12 +59,17 @@ class Holonomic(Constraint):
 
     def hidden(self, system, t, q, v):
         zero = jnp.zeros(system.space.dim)
-        along = lambda t, e: self.value(system, t, system.space.displace(q, e), v)  # noqa: E731
+
+        def along(t, e):
+            return self.value(system, t, system.space.displace(q, e), v)
+
         return jax.jvp(along, (jnp.asarray(t, float), zero), (jnp.ones(()), v))[1]
 
     def reaction(self, system, t, q, v, lam):
         zero = jnp.zeros(system.space.dim)
-        return jax.vjp(lambda e: self.value(system, t, system.space.displace(q, e), v), zero)[1](lam)[0]
+        return jax.vjp(lambda e: self.value(system, t, system.space.displace(q, e), v), zero)[1](
+            lam
+        )[0]
 
     def closure(self, system, samples, t1, q1):
         return self.value(system, t1, q1, None)
@@ -72,7 +80,9 @@ class Holonomic(Constraint):
 
 @dataclass(frozen=True)
 class Nonholonomic(Constraint):
-    """kappa(t, q, v) = 0 with virtual displacements A(t, q) dq = 0 (001 Def 2.23-2.31); without `A`, Chetaev's A = dkappa/dv."""
+    """kappa(t, q, v) = 0 with virtual displacements A(t, q) dq = 0 (001 Def 2.23-2.31); without
+    `A`, Chetaev's A = dkappa/dv.
+    """
 
     name: ClassVar[str] = "nonholonomic"
     kappa: Callable[..., Any]
@@ -98,7 +108,9 @@ class Nonholonomic(Constraint):
 
 @dataclass(frozen=True)
 class Vakonomic(Constraint):
-    """Phi(t, q, v) = 0 in the variational sense (004 Prop 4.1.2): the free motion of L + lam.Phi, with lam one more unknown."""
+    """Phi(t, q, v) = 0 in the variational sense (004 Prop 4.1.2): the free motion of L + lam.Phi,
+    with lam one more unknown.
+    """
 
     name: ClassVar[str] = "vakonomic"
     Phi: Callable[..., Any]
@@ -121,7 +133,9 @@ class Vakonomic(Constraint):
 
 @dataclass(frozen=True)
 class Together(Constraint):
-    """Several constraints, their multipliers joined into one vector; `sizes` says how many each has."""
+    """Several constraints, their multipliers joined into one vector; `sizes` says how many each
+    has.
+    """
 
     parts: tuple[Constraint, ...]
     sizes: tuple[int, ...]
@@ -137,10 +151,16 @@ class Together(Constraint):
         return jnp.concatenate([part.hidden(system, t, q, v) for part in self.parts])
 
     def reaction(self, system, t, q, v, lam):
-        return sum(part.reaction(system, t, q, v, piece) for part, piece in zip(self.parts, self.pieces(lam), strict=True))
+        return sum(
+            part.reaction(system, t, q, v, piece)
+            for part, piece in zip(self.parts, self.pieces(lam), strict=True)
+        )
 
     def closure(self, system, samples, t1, q1):
         return jnp.concatenate([part.closure(system, samples, t1, q1) for part in self.parts])
 
     def lagrangian(self, system, t, q, v, lam):
-        return sum(part.lagrangian(system, t, q, v, piece) for part, piece in zip(self.parts, self.pieces(lam), strict=True))
+        return sum(
+            part.lagrangian(system, t, q, v, piece)
+            for part, piece in zip(self.parts, self.pieces(lam), strict=True)
+        )

@@ -18,8 +18,12 @@ class Rayleigh:
 
 
 def rayleigh(dissipation):
-    """The friction force F = -dPhi/dv of a dissipation function Phi(t, q, v, params) -> scalar (003 eq 22-25)."""
+    """The friction force F = -dPhi/dv of a dissipation function Phi(t, q, v, params) -> scalar (003
+    eq 22-25).
+    """
     if not callable(dissipation):
-        raise ValueError(f"rayleigh needs a dissipation function Phi(t, q, v, params); got {dissipation!r}.")
+        raise ValueError(
+            f"rayleigh needs a dissipation function Phi(t, q, v, params); got {dissipation!r}."
+        )
     check_function("dissipation", dissipation, "t, q, v, params")
     return Rayleigh(dissipation)

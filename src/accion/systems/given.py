@@ -19,9 +19,10 @@ class DiscreteThermalSystem(Entropic):
 
         D1 Ld(k, k+1) + D2 Ld(k-1, k) + Fd^-(k, k+1) + Fd^+(k-1, k) = 0                rho_d(k, k+1) = 0
 
-    All functions are of (t, h, q0, q1, S0, S1, params), the step from (q0, S0) at time t to (q1, S1): `lagrangian` returns Ld, a scalar;
-    `kinematic` returns rho_d, one number for each entropy; `friction` and `external` return the pair (Fd^-, Fd^+) of covectors. It is
-    simulated without a method: `simulate(system, None, q0=..., q1=..., S0=..., h=..., steps=...)`.
+    All functions are of (t, h, q0, q1, S0, S1, params), the step from (q0, S0) at time t to (q1,
+    S1): `lagrangian` returns Ld, a scalar; `kinematic` returns rho_d, one number for each entropy;
+    `friction` and `external` return the pair (Fd^-, Fd^+) of covectors. It is simulated without a
+    method: `simulate(system, None, q0=..., q1=..., S0=..., h=..., steps=...)`.
     """
 
     lagrangian: Callable[..., Any]
@@ -50,7 +51,10 @@ class DiscreteThermalSystem(Entropic):
         return f(t, h, q0, q1, S0, S1, self.params)
 
     def velocity(self, *_):
-        raise ValueError(f"{self.name} is given in discrete time: it has no velocities and no energy, only q, p and S.")
+        raise ValueError(
+            f"{self.name} is given in discrete time: it has no velocities and no energy, only q, p"
+            " and S."
+        )
 
     energy = velocity
     temperature = velocity
@@ -65,13 +69,26 @@ class DiscreteThermalSystem(Entropic):
         def read(system, field):
             return system.evaluate(getattr(system, field), jnp.zeros(()), jnp.ones(()), z, z)
 
-        check_returns("lagrangian", evaluate("lagrangian", lambda s: read(s, "lagrangian"), self), (), "a scalar")
+        check_returns(
+            "lagrangian",
+            evaluate("lagrangian", lambda s: read(s, "lagrangian"), self),
+            (),
+            "a scalar",
+        )
         shape = () if scalar else (m,)
-        check_returns("kinematic", evaluate("kinematic", lambda s: read(s, "kinematic"), self), shape, f"a number for each entropy, shape {shape}")
+        check_returns(
+            "kinematic",
+            evaluate("kinematic", lambda s: read(s, "kinematic"), self),
+            shape,
+            f"a number for each entropy, shape {shape}",
+        )
         for field in ("friction", "external"):
             if getattr(self, field) is not None:
                 pair = evaluate(field, lambda s, field=field: read(s, field), self)
                 if not isinstance(pair, tuple | list) or len(pair) != 2:
-                    raise ValueError(f"{field} must return the pair (Fd^-, Fd^+); it returned {type(pair).__name__}.")
+                    raise ValueError(
+                        f"{field} must return the pair (Fd^-, Fd^+); it returned"
+                        f" {type(pair).__name__}."
+                    )
                 for part in pair:
                     check_returns(field, part, (n,), f"two covectors of shape ({n},)")

@@ -1,4 +1,6 @@
-"""Systems whose Lagrangian depends on accelerations and higher derivatives: L(t, q, q', ..., q^(r))."""
+"""Systems whose Lagrangian depends on accelerations and higher derivatives: L(t, q, q', ...,
+q^(r)).
+"""
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
@@ -22,15 +24,19 @@ CHECKED = set()  # systems whose functions were seen to return what they should
 @jax.tree_util.register_pytree_node_class
 @dataclass(frozen=True)
 class HigherOrderSystem:
-    """A system of order r: its Lagrangian is a function of t, q and the derivatives q', ..., q^(r) (004 chapter 5). Its motion satisfies
+    """A system of order r: its Lagrangian is a function of t, q and the derivatives q', ..., q^(r)
+    (004 chapter 5). Its motion satisfies
 
         sum_l (-1)^l d^l/dt^l dL/dq^(l) = 0,        of order 2r in q
 
-    `lagrangian(t, q, v, a, ..., params)` returns a scalar and takes `order` derivatives, each of shape (space.dim,). On a group v is the velocity of
-    the body, and a, ... are its derivatives. `vakonomic(t, q, v, a, ..., params)` returns m equations Phi = 0 on the same derivatives: the motion is
-    then the free one of L + lam.Phi (004 section 5.2). `params`, `coordinates` and `name` are as those of a `System`.
+    `lagrangian(t, q, v, a, ..., params)` returns a scalar and takes `order` derivatives, each of
+    shape (space.dim,). On a group v is the velocity of the body, and a, ... are its derivatives.
+    `vakonomic(t, q, v, a, ..., params)` returns m equations Phi = 0 on the same derivatives: the
+    motion is then the free one of L + lam.Phi (004 section 5.2). `params`, `coordinates` and `name`
+    are as those of a `System`.
 
-    In its methods the derivatives are the rows of one array, `jets` = (q', q'', ...), and so are multipliers and theirs, `lams` = (lam, lam', ...).
+    In its methods the derivatives are the rows of one array, `jets` = (q', q'', ...), and so are
+    multipliers and theirs, `lams` = (lam, lam', ...).
     """
 
     lagrangian: Callable[..., Any]
@@ -44,15 +50,33 @@ class HigherOrderSystem:
 
     def __post_init__(self):
         if not isinstance(self.space, Space):
-            raise ValueError(f"space must be a Space, such as Euclidean(2) or SO3(); got {self.space!r}.")
-        if isinstance(self.order, bool) or not isinstance(self.order, int | np.integer) or self.order < 1:
-            raise ValueError(f"order must be a whole number, 1 or more: that of the highest derivative in the Lagrangian; got {self.order!r}.")
+            raise ValueError(
+                f"space must be a Space, such as Euclidean(2) or SO3(); got {self.space!r}."
+            )
+        if (
+            isinstance(self.order, bool)
+            or not isinstance(self.order, int | np.integer)
+            or self.order < 1
+        ):
+            raise ValueError(
+                "order must be a whole number, 1 or more: that of the highest derivative in the"
+                f" Lagrangian; got {self.order!r}."
+            )
         object.__setattr__(self, "order", int(self.order))
         for field in FUNCTIONS:
-            check_function(field, getattr(self, field), self.arguments, optional=field != "lagrangian")
-        coordinates = self.space.coordinates() if self.coordinates is None else tuple(self.coordinates)
-        if len(coordinates) != self.space.dim or not all(isinstance(name, str) for name in coordinates):
-            raise ValueError(f"coordinates must be {self.space.dim} names, one for each degree of freedom; got {self.coordinates!r}.")
+            check_function(
+                field, getattr(self, field), self.arguments, optional=field != "lagrangian"
+            )
+        coordinates = (
+            self.space.coordinates() if self.coordinates is None else tuple(self.coordinates)
+        )
+        if len(coordinates) != self.space.dim or not all(
+            isinstance(name, str) for name in coordinates
+        ):
+            raise ValueError(
+                f"coordinates must be {self.space.dim} names, one for each degree of freedom; got"
+                f" {self.coordinates!r}."
+            )
         object.__setattr__(self, "coordinates", coordinates)
         object.__setattr__(self, "name", self.name or "system")
 
@@ -66,7 +90,14 @@ class HigherOrderSystem:
         params, *functions = join(numbers, frame)
         self = object.__new__(cls)
         # Not through the constructor: while JAX transforms a system its numbers may be anything.
-        self.__dict__.update(zip(FUNCTIONS, functions, strict=True), params=params, space=space, order=order, coordinates=coordinates, name=name)
+        self.__dict__.update(
+            zip(FUNCTIONS, functions, strict=True),
+            params=params,
+            space=space,
+            order=order,
+            coordinates=coordinates,
+            name=name,
+        )
         return self
 
     @property
@@ -118,8 +149,13 @@ class HigherOrderSystem:
         return jnp.zeros(()), self.space.identity(), jnp.zeros((self.order, self.space.dim))
 
     def check(self):
-        """Raise ValueError unless the functions return what they should; nothing is computed, and a system is looked at once."""
-        key = (jax.tree.structure(self), tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in jax.tree.leaves(self)))
+        """Raise ValueError unless the functions return what they should; nothing is computed, and a
+        system is looked at once.
+        """
+        key = (
+            jax.tree.structure(self),
+            tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in jax.tree.leaves(self)),
+        )
         if key in CHECKED:
             return
         if self.vakonomic is not None:
@@ -127,7 +163,10 @@ class HigherOrderSystem:
         out = evaluate("lagrangian", HigherOrderSystem.L, self, *self.somewhere())
         check_returns("lagrangian", out, (), f"a scalar; its arguments are ({self.arguments})")
         if self.multipliers > self.space.dim:
-            raise ValueError(f"{self.name} has more constraints than coordinates: {self.multipliers} and {self.space.dim}.")
+            raise ValueError(
+                f"{self.name} has more constraints than coordinates: {self.multipliers} and"
+                f" {self.space.dim}."
+            )
         CHECKED.add(key)
 
     # ------------------------------------------------------------ the functions, at a point
@@ -135,24 +174,41 @@ class HigherOrderSystem:
     def L(self, t, q, jets, lam=None):
         """The Lagrangian; with `lam`, L + lam.Phi."""
         value = self.lagrangian(t, q, *(jets[i] for i in range(self.order)), self.params)
-        return value if lam is None or self.vakonomic is None else value + jnp.sum(lam * self.Phi(t, q, jets))
+        return (
+            value
+            if lam is None or self.vakonomic is None
+            else value + jnp.sum(lam * self.Phi(t, q, jets))
+        )
 
     def Phi(self, t, q, jets):
         """The constraint, shape (m,)."""
         f: Any = self.vakonomic
-        return jnp.zeros(0) if f is None else f(t, q, *(jets[i] for i in range(self.order)), self.params)
+        return (
+            jnp.zeros(0)
+            if f is None
+            else f(t, q, *(jets[i] for i in range(self.order)), self.params)
+        )
 
     def slopes(self, t, q, jets, lams):
-        """The derivatives of L + lam.Phi by q (on a group by displacements of the body), q', q'', ..., one row for each."""
-        L = lambda e, jets: self.L(t, self.space.displace(q, e), jets, lams[0])  # noqa: E731
+        """The derivatives of L + lam.Phi by q (on a group by displacements of the body), q', q'',
+        ..., one row for each.
+        """
+
+        def L(e, jets):
+            return self.L(t, self.space.displace(q, e), jets, lams[0])
+
         by_q, by_jets = jax.grad(L, (0, 1))(jnp.zeros(self.space.dim), jets)
         return jnp.concatenate([by_q[None], by_jets])
 
     def rate(self, f):
-        """d/dt of `f(t, q, jets, lams)` along a motion, a function of the same; each row of jets and lams changes by the next one, the last not."""
+        """d/dt of `f(t, q, jets, lams)` along a motion, a function of the same; each row of jets
+        and lams changes by the next one, the last not.
+        """
 
         def along(t, q, jets, lams):
-            moved = lambda t, e, jets, lams: f(t, self.space.displace(q, e), jets, lams)  # noqa: E731
+            def moved(t, e, jets, lams):
+                return f(t, self.space.displace(q, e), jets, lams)
+
             point = (jnp.asarray(t, float), jnp.zeros(self.space.dim), jets, lams)
             return jax.jvp(moved, point, (jnp.ones(()), jets[0], shifted(jets), shifted(lams)))[1]
 
@@ -161,10 +217,13 @@ class HigherOrderSystem:
     def hessian(self, t, q, jets, lam=None):
         """d2L/dq^(r)dq^(r), with `lam` of L + lam.Phi, shape (dim, dim)."""
         below = jets[: self.order - 1]
-        return jax.hessian(lambda top: self.L(t, q, jnp.concatenate([below, top[None]]), lam))(jets[self.order - 1])
+        return jax.hessian(lambda top: self.L(t, q, jnp.concatenate([below, top[None]]), lam))(
+            jets[self.order - 1]
+        )
 
     def regularity(self, t, q, jets, lam=None):
-        """The matrix that must not be singular: d2L/dq^(r)dq^(r) or, with a constraint, the bordered
+        """The matrix that must not be singular: d2L/dq^(r)dq^(r) or, with a constraint, the
+        bordered
 
             [[d2(L + lam.Phi)/dq^(r)2, dPhi/dq^(r)^T], [dPhi/dq^(r), 0]]
 
@@ -177,11 +236,13 @@ class HigherOrderSystem:
         return jnp.block([[H, C.T], [C, jnp.zeros((len(C), len(C)))]])
 
     def momenta(self, t, q, jets, lams=None):
-        """The Jacobi-Ostrogradsky momenta p_0, ..., p_{r-1}, shape (r, dim), from `jets` = (q', ..., q^(2r-1)), shape (2r - 1, dim).
+        """The Jacobi-Ostrogradsky momenta p_0, ..., p_{r-1}, shape (r, dim), from `jets` = (q',
+        ..., q^(2r-1)), shape (2r - 1, dim).
 
             p_s = sum_k (-1)^k d^k/dt^k dL/dq^(s+1+k),    that is p_{r-1} = dL/dq^(r),  p_s = dL/dq^(s+1) - d/dt p_{s+1}
 
-        With a constraint they are those of L + lam.Phi, and `lams` = (lam, ..., lam^(r-1)), shape (r, m).
+        With a constraint they are those of L + lam.Phi, and `lams` = (lam, ..., lam^(r-1)), shape
+        (r, m).
         """
         r = self.order
         lams = jnp.zeros((r, self.multipliers)) if lams is None else lams
@@ -192,7 +253,9 @@ class HigherOrderSystem:
         return p
 
     def energy(self, t, q, jets, lams=None):
-        """E = sum_s p_s.q^(s+1) - L, conserved where L does not depend on time; `jets` and `lams` as for `momenta`."""
+        """E = sum_s p_s.q^(s+1) - L, conserved where L does not depend on time; `jets` and `lams`
+        as for `momenta`.
+        """
         return self.energy_of(t, q, jets, self.momenta(t, q, jets, lams))
 
     def energy_of(self, t, q, jets, p):
@@ -204,7 +267,9 @@ class HigherOrderSystem:
         return jnp.sum(p * self.prolongation(X, q, jets)[: self.order])
 
     def momentum_map_rate(self, X, t, q, jets, lam):
-        """Its rate along a motion, sum_s d(L + lam.Phi)/dq^(s).X_s: zero where X is a symmetry, whatever the derivatives are."""
+        """Its rate along a motion, sum_s d(L + lam.Phi)/dq^(s).X_s: zero where X is a symmetry,
+        whatever the derivatives are.
+        """
         return jnp.sum(self.slopes(t, q, jets, lam[None]) * self.prolongation(X, q, jets))
 
     def prolongation(self, X, q, jets):
@@ -212,30 +277,43 @@ class HigherOrderSystem:
 
         X_0 = X, X_1 = dX/dt + [v, X] is how it changes v, and X_{s+1} = dX_s/dt for the others.
         """
-        field = lambda t, q, jets, lams: X(q)  # noqa: E731
+
+        def field(t, q, jets, lams):
+            return X(q)
+
         found = [X(q)]
         for s in range(1, self.order + 1):
             before = self.rate(field)
-            turned = lambda t, q, jets, lams, f=before: f(t, q, jets, lams) + self.space.ad(jets[0], X(q))  # noqa: E731
+
+            def turned(t, q, jets, lams, f=before):
+                return f(t, q, jets, lams) + self.space.ad(jets[0], X(q))
+
             field = turned if s == 1 else before
             found.append(field(0.0, q, jets, jnp.zeros((1, 0))))
         return jnp.stack(found)
 
     def momentum_rates(self, t, q, jets, p, lam):
-        """dp_s/dt along a motion, shape (r, dim): dL/dq + ad*_v p_0 for p_0, dL/dq^(s) - p_{s-1} for the others."""
+        """dp_s/dt along a motion, shape (r, dim): dL/dq + ad*_v p_0 for p_0, dL/dq^(s) - p_{s-1}
+        for the others.
+        """
         slopes = self.slopes(t, q, jets, lam[None])[: self.order]
         return slopes + jnp.concatenate([self.space.coad(jets[0], p[0])[None], -p[:-1]])
 
     def highest(self, t, q, jets, lams=None):
-        """(q^(2r), lam^(r)) of the motion through (q, q', ..., q^(2r-1)) with multipliers (lam, ..., lam^(r-1)).
+        """(q^(2r), lam^(r)) of the motion through (q, q', ..., q^(2r-1)) with multipliers (lam,
+        ..., lam^(r-1)).
 
         From d/dt p_0 = dL/dq + ad*_v p_0, linear in both, and d^r/dt^r Phi = 0.
         """
         r, n, m = self.order, self.space.dim, self.multipliers
         lam = jnp.zeros((r, m)) if lams is None else lams
         p0 = self.momenta(t, q, jets, lam)[0]
-        # With q^(2r) = 0 and lam^(r) = 0 at first: what is left of the equations, which are linear in them.
-        jets, lam = jnp.concatenate([jets, jnp.zeros((1, n))]), jnp.concatenate([lam, jnp.zeros((1, m))])
+        # With q^(2r) = 0 and lam^(r) = 0 at first: what is left of the equations, which are linear
+        # in them.
+        jets, lam = (
+            jnp.concatenate([jets, jnp.zeros((1, n))]),
+            jnp.concatenate([lam, jnp.zeros((1, m))]),
+        )
         rest = -self.slopes(t, q, jets, lam)[0] - self.space.coad(jets[0], p0)
         f = self.slopes
         for k in range(r):
@@ -249,8 +327,13 @@ class HigherOrderSystem:
         return found[:n], found[n:]
 
     def constraint_rates(self, t, q, jets, count):
-        """Phi and its first `count` derivatives along a motion, shape (count + 1, m); `jets` has `order + count` rows or more."""
-        f = lambda t, q, jets, lams: self.Phi(t, q, jets)  # noqa: E731
+        """Phi and its first `count` derivatives along a motion, shape (count + 1, m); `jets` has
+        `order + count` rows or more.
+        """
+
+        def f(t, q, jets, lams):
+            return self.Phi(t, q, jets)
+
         rows = []
         for _ in range(count + 1):
             rows.append(f(t, q, jets, jnp.zeros((1, 0))))
@@ -259,14 +342,20 @@ class HigherOrderSystem:
 
     def check_regular(self, K):
         """Raise ValueError where the matrix of `regularity` is not finite, or singular."""
-        words = f"d2L/dq^({self.order})2" + ("" if self.vakonomic is None else f", bordered by dPhi/dq^({self.order}),")
+        words = f"d2L/dq^({self.order})2" + (
+            "" if self.vakonomic is None else f", bordered by dPhi/dq^({self.order}),"
+        )
         if not np.all(np.isfinite(K)):
-            raise ValueError(f"the Lagrangian of {self.name} is not finite at the initial data: {words} = {np.asarray(K).tolist()}.")
+            raise ValueError(
+                f"the Lagrangian of {self.name} is not finite at the initial data: {words} ="
+                f" {np.asarray(K).tolist()}."
+            )
         rank, _ = relative_rank(K, self.space.dim)
         if rank < len(K):
             raise ValueError(
-                f"the Lagrangian of {self.name} is singular: {words} has rank {rank} of {len(K)} at the initial data, so no motion follows "
-                f"from it. Let L depend on every component of q^({self.order}), or lower `order`."
+                f"the Lagrangian of {self.name} is singular: {words} has rank {rank} of {len(K)} at"
+                " the initial data, so no motion follows from it. Let L depend on every component"
+                f" of q^({self.order}), or lower `order`."
             )
 
 

@@ -1,8 +1,10 @@
 """Constant indices that are out of range.
 
-NumPy raises an error for q[2] where q has two entries. JAX cannot while it traces: it takes the nearest entry, or writes nothing, and another system
-is simulated. So what was traced is read: indices that are numbers are carried through the operations that JAX puts around them (negative ones
-count from the end), and compared with the array that they go into. Indices that are computed from t, q, v or params are not known here.
+NumPy raises an error for q[2] where q has two entries. JAX cannot while it traces: it takes the
+nearest entry, or writes nothing, and another system is simulated. So what was traced is read:
+indices that are numbers are carried through the operations that JAX puts around them (negative ones
+count from the end), and compared with the array that they go into. Indices that are computed from
+t, q, v or params are not known here.
 """
 
 import linecache
@@ -20,16 +22,22 @@ LINES = 20  # of a statement
 
 
 def check_indices(name, closed):
-    """Raise ValueError where the traced function `closed`, which the user knows as `name`, has a constant index that is out of range."""
+    """Raise ValueError where the traced function `closed`, which the user knows as `name`, has a
+    constant index that is out of range.
+    """
     walk(name, closed.jaxpr, closed.consts, [None] * len(closed.jaxpr.invars), None)
 
 
 def walk(name, jaxpr, consts, arguments, call):
-    """The results of a jaxpr that are known whole numbers, None for the others; `arguments` likewise, `call` is the operation that it belongs to."""
+    """The results of a jaxpr that are known whole numbers, None for the others; `arguments`
+    likewise, `call` is the operation that it belongs to.
+    """
     known = {}
 
     def write(variables, values):
-        known.update((v, np.asarray(a)) for v, a in zip(variables, values, strict=True) if is_index(a))
+        known.update(
+            (v, np.asarray(a)) for v, a in zip(variables, values, strict=True) if is_index(a)
+        )
 
     def read(atom):
         if isinstance(atom, Literal):
@@ -48,7 +56,11 @@ def walk(name, jaxpr, consts, arguments, call):
 
 def is_index(a):
     """Whether it is known, and consists of whole numbers or switches."""
-    if a is None or isinstance(a, Tracer) or (not hasattr(a, "dtype") and not isinstance(a, bool | int)):
+    if (
+        a is None
+        or isinstance(a, Tracer)
+        or (not hasattr(a, "dtype") and not isinstance(a, bool | int))
+    ):
         return False
     # Keys of random numbers have a type of their own, which NumPy does not know.
     kind = getattr(getattr(a, "dtype", None), "kind", "i")
@@ -59,7 +71,9 @@ def is_index(a):
 
 
 def results(name, eqn, values, call) -> list[Any]:
-    """What an operation gives: known where NumPy gets it from known numbers, or where the function that it calls does."""
+    """What an operation gives: known where NumPy gets it from known numbers, or where the function
+    that it calls does.
+    """
     inner = [found for value in eqn.params.values() for found in jaxprs(value)]
     if inner:
         return through(name, eqn, values, call, inner)
@@ -72,11 +86,18 @@ def results(name, eqn, values, call) -> list[Any]:
 def jaxprs(value):
     if isinstance(value, ClosedJaxpr | Jaxpr):
         return [value]
-    return [found for part in value for found in jaxprs(part)] if isinstance(value, tuple | list) else []
+    return (
+        [found for part in value for found in jaxprs(part)]
+        if isinstance(value, tuple | list)
+        else []
+    )
 
 
 def through(name, eqn, values, call, inner) -> list[Any]:
-    """The same of an operation that holds functions: a call, a branch, a loop. What changes from turn to turn of a loop is not known."""
+    """The same of an operation that holds functions: a call, a branch, a loop.
+
+    What changes from turn to turn of a loop is not known.
+    """
     outs: list[Any] = [None] * len(eqn.outvars)
     for each in inner:
         jaxpr, consts = (each.jaxpr, each.consts) if isinstance(each, ClosedJaxpr) else (each, [])
@@ -94,7 +115,16 @@ def through(name, eqn, values, call, inner) -> list[Any]:
     return outs
 
 
-CALLS = ("pjit", "jit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "remat", "checkpoint")
+CALLS = (
+    "pjit",
+    "jit",
+    "closed_call",
+    "core_call",
+    "custom_jvp_call",
+    "custom_vjp_call",
+    "remat",
+    "checkpoint",
+)
 
 
 def broadcast(params, a, *_):
@@ -106,12 +136,19 @@ def broadcast(params, a, *_):
 
 def counted(params):
     shape, axis = params["shape"], params["dimension"]
-    return np.broadcast_to(np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))]), shape)
+    return np.broadcast_to(
+        np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))]), shape
+    )
 
 
 def sliced(params, a):
     strides = params["strides"] or (1,) * np.ndim(a)
-    return a[tuple(slice(*ends) for ends in zip(params["start_indices"], params["limit_indices"], strides, strict=True))]
+    return a[
+        tuple(
+            slice(*ends)
+            for ends in zip(params["start_indices"], params["limit_indices"], strides, strict=True)
+        )
+    ]
 
 
 # What JAX does to an index before it is used.
@@ -142,11 +179,13 @@ FOLDED = {
 }
 
 
-# ---------------------------------------------------------------- indices and the arrays they go into
+# ---------------- indices and the arrays they go into
 
 
 def compare(name, eqn, values, call):
-    """Raise ValueError where a known index of this operation is out of range, and the user did not say what is to happen then."""
+    """Raise ValueError where a known index of this operation is out of range, and the user did not
+    say what is to happen then.
+    """
     for index, length, room in entries(eqn, values):
         wrong = (index < 0) | (index > length - room)
         if np.any(wrong) and not is_meant(eqn, call):
@@ -154,7 +193,9 @@ def compare(name, eqn, values, call):
 
 
 def entries(eqn, values):
-    """(index, length of the axis that it goes into, entries taken from there) for each axis with an index that is known."""
+    """(index, length of the axis that it goes into, entries taken from there) for each axis with an
+    index that is known.
+    """
     kind = eqn.primitive.name
     shape = eqn.invars[0].aval.shape if eqn.invars else ()
     if kind in ("dynamic_slice", "dynamic_update_slice"):
@@ -164,7 +205,14 @@ def entries(eqn, values):
         starts = values[first : first + len(shape)]
     elif kind == "gather" or kind.startswith("scatter"):
         numbers = eqn.params["dimension_numbers"]
-        axes = [int(a) for a in (numbers.start_index_map if kind == "gather" else numbers.scatter_dims_to_operand_dims)]
+        axes = [
+            int(a)
+            for a in (
+                numbers.start_index_map
+                if kind == "gather"
+                else numbers.scatter_dims_to_operand_dims
+            )
+        ]
         sizes = eqn.params["slice_sizes"] if kind == "gather" else scatter_sizes(eqn, shape)
         starts = [None if values[1] is None else values[1][..., i] for i in range(len(axes))]
     else:
@@ -185,14 +233,17 @@ def scatter_sizes(eqn, shape):
 def is_meant(eqn, call):
     """Whether what happens out of range was asked for, by `mode`.
 
-    A plain index reads without a mode (`dynamic_slice`, which `vmap` makes a gather that collapses no axis; with an array of indices, a gather that
-    promises). To leave out is what `at[...].set` and `take` do of themselves, so there it is the user's line that tells.
+    A plain index reads without a mode (`dynamic_slice`, which `vmap` makes a gather that collapses
+    no axis; with an array of indices, a gather that promises). To leave out is what `at[...].set`
+    and `take` do of themselves, so there it is the user's line that tells.
     """
     if eqn.primitive.name in ("dynamic_slice", "dynamic_update_slice"):
         return False
     mode = eqn.params["mode"]
     if mode == GatherScatterMode.CLIP:
-        return eqn.primitive.name != "gather" or bool(eqn.params["dimension_numbers"].collapsed_slice_dims)
+        return eqn.primitive.name != "gather" or bool(
+            eqn.params["dimension_numbers"].collapsed_slice_dims
+        )
     if mode != GatherScatterMode.FILL_OR_DROP:
         return False
     text = line(call)
@@ -204,7 +255,9 @@ def is_meant(eqn, call):
 
 
 def line(call):
-    """The user's line, with those after it that its brackets reach to; "" where there is no file to read."""
+    """The user's line, with those after it that its brackets reach to; "" where there is no file to
+    read.
+    """
     frame, text = user_frame(call), ""
     if frame is None:
         return text
@@ -219,8 +272,10 @@ def words(name, index, length, room, call):
     given = index if index >= 0 else index - length
     where, text = place(call), line(call)
     return (
-        f"{name} has the index {given}{f' for {room} entries' if room > 1 else ''}, out of range on an axis of length {length}"
-        f"{f': {where}' if where else ''}{f', `{text}`' if text else ''}. JAX would take another entry without a word, and another system would be "
-        "simulated. If that is meant, say what is to happen: jnp.take(a, i, mode='clip'), a.at[i].get(mode='fill', fill_value=0.0), "
-        "a.at[i].set(x, mode='drop')."
+        f"{name} has the index {given}{f' for {room} entries' if room > 1 else ''}, out of range on"
+        " an axis of length"
+        f" {length}{f': {where}' if where else ''}{f', `{text}`' if text else ''}. JAX would take"
+        " another entry without a word, and another system would be simulated. If that is meant,"
+        " say what is to happen: jnp.take(a, i, mode='clip'), a.at[i].get(mode='fill',"
+        " fill_value=0.0), a.at[i].set(x, mode='drop')."
     )

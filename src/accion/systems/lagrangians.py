@@ -9,7 +9,9 @@ import jax.numpy as jnp
 
 
 class Inertia(NamedTuple):
-    """A constant mass M, kept as a number, a vector (its diagonal) or a matrix, with its inverse: no n x n system to solve."""
+    """A constant mass M, kept as a number, a vector (its diagonal) or a matrix, with its inverse:
+    no n x n system to solve.
+    """
 
     mass: Any
     inverse: Any

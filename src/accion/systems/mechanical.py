@@ -1,4 +1,6 @@
-"""Systems of the form mass, potential, magnetic term: the ones whose explicit methods stay explicit."""
+"""Systems of the form mass, potential, magnetic term: the ones whose explicit methods stay
+explicit.
+"""
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,17 +18,23 @@ FUNCTIONS = {"potential": "t, q, params", "weight": "t, params", "magnetic": "q,
 def mechanical(mass, potential, space_or_n, *, params=None, weight=None, magnetic=None, **options):
     """The system L = weight(t) (1/2 v.M v + A(q).v - V(t, q)), with constant mass.
 
-    `mass` is a number, a vector of shape (n,) (the diagonal of M), a matrix of shape (n, n), or a function of params that returns one. A direction
-    may be without mass if a constraint ties it to one that has.
-    `potential(t, q, params)` is V, or None; `weight(t, params)` a scalar, such as e^{-kappa t} (002 eq 17); `magnetic(q, params)` is A, shape (n,);
-    `options` are those of `System`: force, constraints, coordinates, name. The space must be flat (`Euclidean`, `Torus` or a `Product`
-    of them); a number n means `Euclidean(n)`. On a `Product`, q is a tuple and A a flat vector.
+    `mass` is a number, a vector of shape (n,) (the diagonal of M), a matrix of shape (n, n), or a
+    function of params that returns one. A direction may be without mass if a constraint ties it to
+    one that has. `potential(t, q, params)` is V, or None; `weight(t, params)` a scalar, such as
+    e^{-kappa t} (002 eq 17); `magnetic(q, params)` is A, shape (n,); `options` are those of
+    `System`: force, constraints, coordinates, name. The space must be flat (`Euclidean`, `Torus` or
+    a `Product` of them); a number n means `Euclidean(n)`. On a `Product`, q is a tuple and A a flat
+    vector.
 
-    Without a magnetic term and without a force that depends on v, `LeftRectangle`, `RightRectangle` and `Trapezoid` step explicitly.
+    Without a magnetic term and without a force that depends on v, `LeftRectangle`, `RightRectangle`
+    and `Trapezoid` step explicitly.
     """
     space = space_or_n if isinstance(space_or_n, Space) else Euclidean(space_or_n)
     if not space.flat:
-        raise ValueError(f"mechanical needs a flat space (Euclidean, Torus or a Product of them); got {space}. Write the Lagrangian for System.")
+        raise ValueError(
+            f"mechanical needs a flat space (Euclidean, Torus or a Product of them); got {space}."
+            " Write the Lagrangian for System."
+        )
     held = any(options.get(kind) is not None for kind in ("holonomic", "nonholonomic", "vakonomic"))
     if callable(mass):
         check_function("mass", mass, "params")
@@ -39,21 +47,35 @@ def mechanical(mass, potential, space_or_n, *, params=None, weight=None, magneti
 
 
 def check_mass(mass, n, held=False):
-    """`mass` as an array, regular unless the system is `held` by constraints, which may tie what is without mass to what is not."""
+    """`mass` as an array, regular unless the system is `held` by constraints, which may tie what is
+    without mass to what is not.
+    """
     try:
         M = jnp.asarray(mass, dtype=float)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"mass must be a number, a vector or a matrix of numbers, or a function of params; got {mass!r}.") from error
+        raise ValueError(
+            "mass must be a number, a vector or a matrix of numbers, or a function of params; got"
+            f" {mass!r}."
+        ) from error
     if M.shape not in ((), (n,), (n, n)):
-        raise ValueError(f"mass must be a number, a vector of shape ({n},) or a matrix of shape ({n}, {n}); got shape {M.shape}.")
+        raise ValueError(
+            f"mass must be a number, a vector of shape ({n},) or a matrix of shape ({n}, {n}); got"
+            f" shape {M.shape}."
+        )
     if isinstance(M, Tracer):
         return M
     if not np.all(np.isfinite(M)):
         raise ValueError(f"mass must be finite; got {np.asarray(M)}.")
     if M.ndim == 2 and not np.allclose(M, M.T, rtol=1e-12, atol=0):
-        raise ValueError("a mass matrix must be symmetric; only its symmetric part acts in 1/2 v.M v: pass (M + M.T)/2.")
+        raise ValueError(
+            "a mass matrix must be symmetric; only its symmetric part acts in 1/2 v.M v: pass (M +"
+            " M.T)/2."
+        )
     singular = relative_rank(M)[0] < n if M.ndim == 2 else bool(np.any(M == 0))
     if singular and not held:
         where = f" (component {int(np.argmin(np.abs(M)))})" if M.ndim == 1 else ""
-        raise ValueError(f"mass is singular{where}: a direction without mass has no acceleration. Leave it out, or give it a mass.")
+        raise ValueError(
+            f"mass is singular{where}: a direction without mass has no acceleration. Leave it out,"
+            " or give it a mass."
+        )
     return M

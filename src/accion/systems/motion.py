@@ -7,30 +7,40 @@ from jax.core import Tracer
 
 
 def displaced(f, space, q, params):
-    """The function (t, eta) -> f(t, retract(q, eta), params): `f` in local coordinates, so that derivatives exist on every space."""
+    """The function (t, eta) -> f(t, retract(q, eta), params): `f` in local coordinates, so that
+    derivatives exist on every space.
+    """
     return lambda t, eta: f(t, q + eta if space is None else space.retract(q, eta), params)
 
 
 def motion(f, space, t, q, v, params):
-    """(f, df/dt + df/dq v), a function of (t, q, params) and its rate along the motion (003 eq 2); `space` None means a vector q."""
+    """(f, df/dt + df/dq v), a function of (t, q, params) and its rate along the motion (003 eq 2);
+    `space` None means a vector q.
+    """
     t = jnp.asarray(t, float)
     return jax.jvp(displaced(f, space, q, params), (t, jnp.zeros_like(v)), (jnp.ones_like(t), v))
 
 
 def floating(x):
-    """`x` as an array of floating point numbers; complex ones and those of 32 bits stay, for `System.check` to find."""
+    """`x` as an array of floating point numbers; complex ones and those of 32 bits stay, for
+    `System.check` to find.
+    """
     x = jnp.asarray(x)
     return x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(float)
 
 
 def check_numbers(name, value, words):
-    """`value` as float64 array if it consists of finite numbers; a function of params is left as it is."""
+    """`value` as float64 array if it consists of finite numbers; a function of params is left as it
+    is.
+    """
     if callable(value):
         return value
     try:
         numbers = jnp.asarray(value, dtype=float)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be {words}, or a function of params; got {value!r}.") from error
+        raise ValueError(
+            f"{name} must be {words}, or a function of params; got {value!r}."
+        ) from error
     if not isinstance(numbers, Tracer) and not np.all(np.isfinite(numbers)):
         raise ValueError(f"{name} must be finite; got {np.asarray(numbers)}.")
     return numbers

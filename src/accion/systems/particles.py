@@ -1,4 +1,6 @@
-"""Systems as one builds them on paper: where the particles and bodies are, what they weigh, what acts on them."""
+"""Systems as one builds them on paper: where the particles and bodies are, what they weigh, what
+acts on them.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -39,7 +41,13 @@ class ParticleLagrangian:
         if self.positions is not None:
             _, u = motion(points(self.positions), self.space, t, q, v, params)
             count = len(u)
-            m = read("masses", self.masses, params, [(), (count,)], f"a number or a vector of shape ({count},), one for each particle")
+            m = read(
+                "masses",
+                self.masses,
+                params,
+                [(), (count,)],
+                f"a number or a vector of shape ({count},), one for each particle",
+            )
             L += 0.5 * jnp.sum(m * jnp.sum(u**2, axis=1))
         if self.potential is not None:
             L -= scalar("potential", self.potential(t, q, params))
@@ -51,7 +59,10 @@ class ParticleLagrangian:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class ParticleForce:
-    """Q_j = sum_i F_i . dr_i/dq_j (003 eq 7), with a generalised force beside it where there is one."""
+    """Q_j = sum_i F_i .
+
+    dr_i/dq_j (003 eq 7), with a generalised force beside it where there is one.
+    """
 
     positions: Callable[..., Any]
     forces: Callable[..., Any]
@@ -63,14 +74,20 @@ class ParticleForce:
         r, u = motion(place, self.space, t, q, v, params)
         F = floating(self.forces(t, r, u, params))
         if F.shape != r.shape:
-            raise ValueError(f"forces must return one force for each particle, shape {r.shape}; it returned shape {F.shape}.")
+            raise ValueError(
+                f"forces must return one force for each particle, shape {r.shape}; it returned"
+                f" shape {F.shape}."
+            )
         zero = jnp.zeros(self.space.dim)
         (Q,) = jax.vjp(lambda eta: displaced(place, self.space, q, params)(t, eta), zero)[1](F)
         if self.force is None:
             return Q
         beside = jnp.asarray(self.force(t, q, v, params))
         if beside.shape != Q.shape:
-            raise ValueError(f"force must return a covector of shape {Q.shape}; it returned shape {beside.shape}.")
+            raise ValueError(
+                f"force must return a covector of shape {Q.shape}; it returned shape"
+                f" {beside.shape}."
+            )
         return Q + beside
 
 
@@ -81,7 +98,10 @@ def points(positions):
         r = floating(positions(t, q, params))
         if r.ndim != 2:
             hint = " One particle needs brackets: [[x, y]]." if r.ndim == 1 else ""
-            raise ValueError(f"positions must return one point for each particle, shape (N, d); it returned shape {r.shape}.{hint}")
+            raise ValueError(
+                "positions must return one point for each particle, shape (N, d); it returned"
+                f" shape {r.shape}.{hint}"
+            )
         return r
 
     return checked
@@ -93,17 +113,31 @@ def scalar(name, value):
     return value
 
 
-def particles(positions, masses, potential, n, *, params=None, forces=None, velocity_potential=None, bodies=(), **options):
+def particles(
+    positions,
+    masses,
+    potential,
+    n,
+    *,
+    params=None,
+    forces=None,
+    velocity_potential=None,
+    bodies=(),
+    **options,
+):
     """The system of particles at r_i(t, q), and rigid bodies, with
 
         L = sum_i 1/2 m_i |dr_i/dt|^2 + sum_b T_b - V(t, q) - U(t, q, v),      Q_j = sum_i F_i . dr_i/dq_j
 
-    `positions(t, q, params)` returns the points, shape (N, d); `masses` is a number, a vector of shape (N,), or a function of params that returns
-    one (a particle of mass 0 is a point where a force acts). `potential(t, q, params)` is V, or None: loads and moments that depend on time
-    belong there, V = -f(t).r(q) - m(t).theta(q). `velocity_potential(t, q, v, params)` is U. `forces(t, r, u, params)` are the forces on the
-    particles at positions r with velocities u, all of shape (N, d). `bodies` are made by `rigid_body`; with them, positions and masses may be
-    None. `n` is the number of coordinates or a space. `options` are those of `System`: force (a generalised one, such as `rayleigh`, which adds to
-    that of `forces`), constraints, coordinates, name.
+    `positions(t, q, params)` returns the points, shape (N, d); `masses` is a number, a vector of
+    shape (N,), or a function of params that returns one (a particle of mass 0 is a point where a
+    force acts). `potential(t, q, params)` is V, or None: loads and moments that depend on time
+    belong there, V = -f(t).r(q) - m(t).theta(q). `velocity_potential(t, q, v, params)` is U.
+    `forces(t, r, u, params)` are the forces on the particles at positions r with velocities u, all
+    of shape (N, d). `bodies` are made by `rigid_body`; with them, positions and masses may be None.
+    `n` is the number of coordinates or a space. `options` are those of `System`: force (a
+    generalised one, such as `rayleigh`, which adds to that of `forces`), constraints, coordinates,
+    name.
 
     References: 003 eq 1, 2, 7, 10, 16-21, and 22-25 for `rayleigh`.
     """
@@ -117,9 +151,14 @@ def particles(positions, masses, potential, n, *, params=None, forces=None, velo
     if positions is None and not bodies:
         raise ValueError("there is nothing that moves: give positions and masses, or bodies.")
     if (positions is None) != (masses is None):
-        raise ValueError("positions and masses go together: give both, or, where there are only bodies, neither.")
+        raise ValueError(
+            "positions and masses go together: give both, or, where there are only bodies, neither."
+        )
     if positions is None and forces is not None:
-        raise ValueError("forces act on particles: give positions, with masses 0 where the forces act on points of bodies.")
+        raise ValueError(
+            "forces act on particles: give positions, with masses 0 where the forces act on points"
+            " of bodies."
+        )
     bodies = tuple(replace(body, space=space) for body in bodies)
     masses = None if masses is None else check_masses(masses)
     lagrangian = ParticleLagrangian(positions, masses, potential, velocity_potential, bodies, space)
@@ -131,5 +170,7 @@ def particles(positions, masses, potential, n, *, params=None, forces=None, velo
 def check_masses(masses):
     masses = check_numbers("masses", masses, "a number or a vector, one for each particle")
     if not callable(masses) and masses.ndim > 1:
-        raise ValueError(f"masses must be a number or a vector, one for each particle; got shape {masses.shape}.")
+        raise ValueError(
+            f"masses must be a number or a vector, one for each particle; got shape {masses.shape}."
+        )
     return masses

@@ -1,12 +1,15 @@
-"""Whether a system is regular: the rank of d2L/dv2, bordered by its constraints, whatever the units.
+"""Whether a system is regular: the rank of d2L/dv2, bordered by its constraints, whatever the
+units.
 
     K = [[d2L/dv2, A^T],
          [C,       0  ]]
 
-with C the derivative of what the constraints say of velocities, and A^T lam their force (for a vakonomic system L + lam.Phi in place of L, and
-A = C = dPhi/dv, the test 4.11 of 004). Without constraints it is d2L/dv2. Velocities, and with them accelerations and multipliers, follow from
-momenta just where K is regular: a coordinate may be without mass if a constraint ties it to one that has, and a mass matrix that is
-regular is not enough where it vanishes along the motions that a constraint allows.
+with C the derivative of what the constraints say of velocities, and A^T lam their force (for a
+vakonomic system L + lam.Phi in place of L, and A = C = dPhi/dv, the test 4.11 of 004). Without
+constraints it is d2L/dv2. Velocities, and with them accelerations and multipliers, follow from
+momenta just where K is regular: a coordinate may be without mass if a constraint ties it to one
+that has, and a mass matrix that is regular is not enough where it vanishes along the motions that a
+constraint allows.
 """  # fmt: skip
 
 import numpy as np
@@ -18,10 +21,11 @@ SWEEPS = 30  # of scaling: each halves the distance to 1 of the logarithms of ro
 
 
 def equilibrated(K, n):
-    """(scaled K, column scales): each row and column of a matrix, or of a stack of them, with largest entry 1, so that units do not matter.
+    """(scaled K, column scales): each row and column of a matrix, or of a stack of them, with
+    largest entry 1, so that units do not matter.
 
-    The first n rows and columns are those of d2L/dv2. Each coordinate is measured by its own inertia first; what is rounding beside those is no
-    inertia, and is not to be scaled up to one.
+    The first n rows and columns are those of d2L/dv2. Each coordinate is measured by its own
+    inertia first; what is rounding beside those is no inertia, and is not to be scaled up to one.
     """
     K = np.array(K, dtype=float)
     with np.errstate(all="ignore"):  # one that is not finite stays so, and is told by whoever asked
@@ -68,27 +72,43 @@ def condition(K, n=None):
 
 def direction_words(system, direction):
     """A direction of velocities in the names of coordinates."""
-    return " + ".join(f"{c:.3g} d{name}" for c, name in zip(direction, system.names, strict=False) if abs(c) > 1e-8)
+    return " + ".join(
+        f"{c:.3g} d{name}"
+        for c, name in zip(direction, system.names, strict=False)
+        if abs(c) > 1e-8
+    )
 
 
 def regular_or_raise(system, K, where="at the initial data"):
-    """Raise ValueError where K, the bordered d2L/dv2 of a system, is not finite, or singular, naming the direction without inertia."""
+    """Raise ValueError where K, the bordered d2L/dv2 of a system, is not finite, or singular,
+    naming the direction without inertia.
+    """
     n = system.space.dim
     if not np.all(np.isfinite(K)):
-        raise ValueError(f"the Lagrangian of {system.name} is not finite {where}: d2L/dv2 = {np.asarray(K)[:n, :n].tolist()}.")
+        raise ValueError(
+            f"the Lagrangian of {system.name} is not finite {where}: d2L/dv2 ="
+            f" {np.asarray(K)[:n, :n].tolist()}."
+        )
     rank, direction = relative_rank(K, n)
     if rank == len(K):
         return
     words = direction_words(system, direction[:n])
     if len(K) == n:
         raise ValueError(
-            f"the Lagrangian of {system.name} is singular: d2L/dv2 has rank {rank} of {n} {where}. The velocity direction {words} has no inertia, "
-            "so no acceleration follows from L. Give it a mass, or leave it out."
+            f"the Lagrangian of {system.name} is singular: d2L/dv2 has rank {rank} of {n} {where}."
+            f" The velocity direction {words} has no inertia, so no acceleration follows from L."
+            " Give it a mass, or leave it out."
         )
-    what = f"{system.name} is not regular under its constraints: the matrix [[d2L/dv2, A^T], [A, 0]] has rank {rank} of {len(K)} {where}."
+    what = (
+        f"{system.name} is not regular under its constraints: the matrix [[d2L/dv2, A^T], [A, 0]]"
+        f" has rank {rank} of {len(K)} {where}."
+    )
     if not words:
-        raise ValueError(f"{what} The constraints depend on each other: leave out what the others say already.")
+        raise ValueError(
+            f"{what} The constraints depend on each other: leave out what the others say already."
+        )
     raise ValueError(
-        f"{what} The velocity direction {words}, which the constraints allow, has no inertia among those that they allow, so that accelerations and "
-        "multipliers do not follow. Give it a mass, or leave it out; analysis.constraint_algorithm says more of a vakonomic system."
+        f"{what} The velocity direction {words}, which the constraints allow, has no inertia among"
+        " those that they allow, so that accelerations and multipliers do not follow. Give it a"
+        " mass, or leave it out; analysis.constraint_algorithm says more of a vakonomic system."
     )

@@ -31,17 +31,20 @@ FUNCTIONS = {
 @jax.tree_util.register_pytree_node_class
 @dataclass(frozen=True)
 class System:
-    """A system with Lagrangian L(t, q, v) and, where given, a force F(t, q, v) and constraints with multipliers lam:
+    """A system with Lagrangian L(t, q, v) and, where given, a force F(t, q, v) and constraints with
+    multipliers lam:
 
         d/dt dL/dv - dL/dq = F + A^T lam
 
-    `lagrangian(t, q, v, params)` returns a scalar, `force(t, q, v, params)` a covector of shape (space.dim,). `params` is any pytree;
-    its numbers are arguments of compiled code, so changing them compiles nothing and derivatives with respect to them exist.
-    `coordinates` names the degrees of freedom for printing and plotting, with their units: ("alpha [rad]", "x [m]").
+    `lagrangian(t, q, v, params)` returns a scalar, `force(t, q, v, params)` a covector of shape
+    (space.dim,). `params` is any pytree; its numbers are arguments of compiled code, so changing
+    them compiles nothing and derivatives with respect to them exist. `coordinates` names the
+    degrees of freedom for printing and plotting, with their units: ("alpha [rad]", "x [m]").
 
-    Constraints, each m equations: `holonomic(t, q, params)`, A = dphi/dq; `nonholonomic(t, q, v, params)`, A = dkappa/dv, or what
-    `variational(t, q, params)` returns, shape (m, dim), where virtual displacements are to satisfy other equations than velocities;
-    `vakonomic(t, q, v, params)`, the free motion of L + lam.Phi. The first two may be combined.
+    Constraints, each m equations: `holonomic(t, q, params)`, A = dphi/dq; `nonholonomic(t, q, v,
+    params)`, A = dkappa/dv, or what `variational(t, q, params)` returns, shape (m, dim), where
+    virtual displacements are to satisfy other equations than velocities; `vakonomic(t, q, v,
+    params)`, the free motion of L + lam.Phi. The first two may be combined.
 
     References: 001 Thm 2.14 and 2.27; 002 eq (1) for L that depends on time; 004 Prop 4.1.2.
     """
@@ -60,16 +63,33 @@ class System:
 
     def __post_init__(self):
         if not isinstance(self.space, Space):
-            raise ValueError(f"space must be a Space, such as Euclidean(2) or Torus(1); got {self.space!r}.")
+            raise ValueError(
+                f"space must be a Space, such as Euclidean(2) or Torus(1); got {self.space!r}."
+            )
         for field, arguments in FUNCTIONS.items():
             check_function(field, getattr(self, field), arguments, optional=field != "lagrangian")
-        if self.vakonomic is not None and (self.holonomic is not None or self.nonholonomic is not None):
-            raise ValueError("a vakonomic constraint cannot be combined with the other kinds: put all equations into `vakonomic`.")
+        if self.vakonomic is not None and (
+            self.holonomic is not None or self.nonholonomic is not None
+        ):
+            raise ValueError(
+                "a vakonomic constraint cannot be combined with the other kinds: put all equations"
+                " into `vakonomic`."
+            )
         if self.variational is not None and self.nonholonomic is None:
-            raise ValueError("`variational` goes with `nonholonomic`: it says which virtual displacements that constraint allows.")
-        coordinates = self.space.coordinates() if self.coordinates is None else tuple(self.coordinates)
-        if len(coordinates) != self.space.dim or not all(isinstance(name, str) for name in coordinates):
-            raise ValueError(f"coordinates must be {self.space.dim} names, one for each degree of freedom; got {self.coordinates!r}.")
+            raise ValueError(
+                "`variational` goes with `nonholonomic`: it says which virtual displacements that"
+                " constraint allows."
+            )
+        coordinates = (
+            self.space.coordinates() if self.coordinates is None else tuple(self.coordinates)
+        )
+        if len(coordinates) != self.space.dim or not all(
+            isinstance(name, str) for name in coordinates
+        ):
+            raise ValueError(
+                f"coordinates must be {self.space.dim} names, one for each degree of freedom; got"
+                f" {self.coordinates!r}."
+            )
         object.__setattr__(self, "coordinates", coordinates)
         object.__setattr__(self, "name", self.name or "system")
 
@@ -83,7 +103,13 @@ class System:
         params, *functions = join(numbers, frame)
         self = object.__new__(cls)
         # Not through the constructor: while JAX transforms a system its numbers may be anything.
-        self.__dict__.update(zip(FUNCTIONS, functions, strict=True), params=params, space=space, coordinates=coordinates, name=name)
+        self.__dict__.update(
+            zip(FUNCTIONS, functions, strict=True),
+            params=params,
+            space=space,
+            coordinates=coordinates,
+            name=name,
+        )
         return self
 
     def with_params(self, params):
@@ -115,7 +141,11 @@ class System:
 
     def hessian(self, t, q, v):
         """d2L/dv2; None for a `mechanical` system, which knows its mass."""
-        return None if isinstance(self.lagrangian, MechanicalLagrangian) else jax.hessian(self.L, 2)(t, q, v)
+        return (
+            None
+            if isinstance(self.lagrangian, MechanicalLagrangian)
+            else jax.hessian(self.L, 2)(t, q, v)
+        )
 
     @property
     def constraint(self) -> Any:
@@ -149,7 +179,11 @@ class System:
         """The Lagrangian; with `lam`, that of the vakonomic problem, L + lam.Phi."""
         value = self.lagrangian(t, q, v, self.params)
         constraint = self.constraint
-        return value if lam is None or constraint is None else value + constraint.lagrangian(self, t, q, v, lam)
+        return (
+            value
+            if lam is None or constraint is None
+            else value + constraint.lagrangian(self, t, q, v, lam)
+        )
 
     def F(self, t, q, v):
         """The force, shape (dim,); zero where there is none."""
@@ -164,38 +198,67 @@ class System:
         return self.momentum(t, q, v, lam) @ v - self.L(t, q, v, lam)
 
     def velocity(self, t, q, p, guess, lam=None):
-        """The inverse Legendre transform: v with dL/dv(t, q, v) = p, from a guess. NaN where none was found."""
+        """The inverse Legendre transform: v with dL/dv(t, q, v) = p, from a guess.
+
+        NaN where none was found.
+        """
         if isinstance(self.lagrangian, MechanicalLagrangian) and self.vakonomic is None:
             return self.lagrangian.velocity(t, q, p, self.params)
-        v, _, converged = newton.root(legendre_residual, legendre_units, 0, guess, (self, t, q, p, lam))
+        v, _, converged = newton.root(
+            legendre_residual, legendre_units, 0, guess, (self, t, q, p, lam)
+        )
         return jnp.where(converged, v, jnp.nan)
 
     def check(self):
-        """Raise ValueError unless the functions return what they should; nothing is computed, and a system is looked at once."""
-        key = (jax.tree.structure(self), tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in jax.tree.leaves(self)))
+        """Raise ValueError unless the functions return what they should; nothing is computed, and a
+        system is looked at once.
+        """
+        key = (
+            jax.tree.structure(self),
+            tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in jax.tree.leaves(self)),
+        )
         if key in CHECKED:
             return
         arguments = (jnp.zeros(()), self.space.identity(), jnp.zeros(self.space.dim))
-        check_returns("lagrangian", evaluate("lagrangian", System.L, self, *arguments), (), "a scalar, such as jnp.sum(v**2) or v[0]**2")
+        check_returns(
+            "lagrangian",
+            evaluate("lagrangian", System.L, self, *arguments),
+            (),
+            "a scalar, such as jnp.sum(v**2) or v[0]**2",
+        )
         if self.force is not None:
             n = self.space.dim
-            check_returns("force", evaluate("force", System.F, self, *arguments), (n,), f"a covector of shape ({n},)")
+            check_returns(
+                "force",
+                evaluate("force", System.F, self, *arguments),
+                (n,),
+                f"a covector of shape ({n},)",
+            )
         for field in ("holonomic", "nonholonomic", "vakonomic"):
             if getattr(self, field) is not None:
                 evaluate(field, Equations(field), self, *arguments)
         m = self.multipliers
         if m > self.space.dim:
-            raise ValueError(f"{self.name} has more constraints than coordinates: {m} and {self.space.dim}.")
+            raise ValueError(
+                f"{self.name} has more constraints than coordinates: {m} and {self.space.dim}."
+            )
         if self.variational is not None:
             matrix: Any = self.variational
             kappa: Any = self.nonholonomic
             rows, n = self.count(Nonholonomic(kappa, None)), self.space.dim
-            A = evaluate("variational", lambda system, t, q: matrix(t, q, system.params), self, *arguments[:2])
+            A = evaluate(
+                "variational",
+                lambda system, t, q: matrix(t, q, system.params),
+                self,
+                *arguments[:2],
+            )
             check_returns("variational", A, (rows, n), f"a matrix of shape ({rows}, {n})")
         CHECKED.add(key)
 
     def check_regular(self, K):
-        """Raise ValueError where K, d2L/dv2 bordered by the constraints, is singular, naming the direction without inertia."""
+        """Raise ValueError where K, d2L/dv2 bordered by the constraints, is singular, naming the
+        direction without inertia.
+        """
         regular_or_raise(self, K)
 
 
@@ -211,7 +274,9 @@ class Equations:
 
 
 def constraint_kinds(system):
-    """The kinds of constraint that a system has, each with the number of its equations, in the order of the multipliers."""
+    """The kinds of constraint that a system has, each with the number of its equations, in the
+    order of the multipliers.
+    """
     constraint = system.constraint
     parts = constraint.parts if isinstance(constraint, Together) else (constraint,)
     return [(type(part).__name__.lower(), system.count(part)) for part in parts]
@@ -233,7 +298,9 @@ def legendre_residual(v, args):
 
 
 def legendre_units(v, H, args):
-    """The size of a velocity that matters: that of the momenta, which may cancel, over the inertia."""
+    """The size of a velocity that matters: that of the momenta, which may cancel, over the
+    inertia.
+    """
     system, t, q, p, lam = args
     n = len(p)
     apart = jnp.abs(p) + jnp.abs(system.momentum(t, q, jnp.zeros(n), lam))
@@ -241,24 +308,31 @@ def legendre_units(v, H, args):
 
 
 TAKES = (
-    "(t, q, v, params) (holonomic and variational: (t, q, params); of a ThermalSystem: (t, q, v, S, params); of a HigherOrderSystem: "
-    "(t, q, v, a, ..., params), as many derivatives as its `order`)"
+    "(t, q, v, params) (holonomic and variational: (t, q, params); of a ThermalSystem: (t, q, v, S,"
+    " params); of a HigherOrderSystem: (t, q, v, a, ..., params), as many derivatives as its"
+    " `order`)"
 )
 
 
 def evaluate(name, f, *arguments, takes=TAKES, again=False):
-    """What `f` returns, in shape and type; an error in the user's function is raised as one that says what to look for, and what it `takes`.
+    """What `f` returns, in shape and type; an error in the user's function is raised as one that
+    says what to look for, and what it `takes`.
 
-    Constant indices are looked at too, unless it is known that they are not out of range, `again`: JAX remembers the shapes alone.
+    Constant indices are looked at too, unless it is known that they are not out of range, `again`:
+    JAX remembers the shapes alone.
     """
     try:
-        traced, out = (None, jax.eval_shape(f, *arguments)) if again else jax.make_jaxpr(f, return_shape=True)(*arguments)
+        traced, out = (
+            (None, jax.eval_shape(f, *arguments))
+            if again
+            else jax.make_jaxpr(f, return_shape=True)(*arguments)
+        )
     except Exception as error:
         first = (str(error).splitlines() or [""])[0]
         raise ValueError(
-            f"{name} could not be evaluated ({type(error).__name__}: {first}). Its arguments are {takes}; "
-            "it must use jax.numpy, not numpy or math, and jnp.where, not `if`, on "
-            "them; a number of params that counts or indexes must be kept out of params."
+            f"{name} could not be evaluated ({type(error).__name__}: {first}). Its arguments are"
+            f" {takes}; it must use jax.numpy, not numpy or math, and jnp.where, not `if`, on them;"
+            " a number of params that counts or indexes must be kept out of params."
         ) from error
     if traced is not None:
         check_indices(name, traced)
@@ -267,10 +341,15 @@ def evaluate(name, f, *arguments, takes=TAKES, again=False):
 
 def check_returns(name, out, shape, words):
     """`out` if it has the `shape` (None: any vector) and is real."""
-    if not hasattr(out, "shape") or (out.shape != shape if shape is not None else len(out.shape) != 1 or out.shape[0] < 1):
+    if not hasattr(out, "shape") or (
+        out.shape != shape if shape is not None else len(out.shape) != 1 or out.shape[0] < 1
+    ):
         raise ValueError(f"{name} must return {words}; it returned {describe(out)}.")
     if out.dtype != jnp.float64:
-        raise ValueError(f"{name} must return real numbers of 64 bits; it returned {out.dtype}. Are there params of another type?")
+        raise ValueError(
+            f"{name} must return real numbers of 64 bits; it returned {out.dtype}. Are there params"
+            " of another type?"
+        )
     return out
 
 

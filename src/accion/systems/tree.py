@@ -1,4 +1,6 @@
-"""A pytree divided into its numbers, which compiled code takes as arguments, and the rest, which is compiled in."""
+"""A pytree divided into its numbers, which compiled code takes as arguments, and the rest, which is
+compiled in.
+"""
 
 import jax
 

@@ -24,11 +24,11 @@ from rich.console import Console
 from rich.table import Table
 
 import accion as ac
+from accion.checks import Start
 from accion.gallery import ENTRIES
-from accion.inputs import Start
-from accion.schemes import scheme_of
-from accion.simulate import begin
-from accion.step import stepper
+from accion.solve.simulation import begin
+from accion.stepping.schemes import scheme_of
+from accion.stepping.variational import stepper
 
 H, STEPS, CHUNK = 0.01, 200, 2000
 EACH = 100_000  # members for each worker

@@ -50,7 +50,7 @@ def main():
         ours()
         jax.clear_caches()
         # Two functions, so that each is compiled for itself.
-        with patch("accion.step.written_out", lambda f: f):
+        with patch("accion.stepping.variational.written_out", lambda f: f):
             plain = run(space, lambda *z, L=L: L(*z))
             plain()
         ours()

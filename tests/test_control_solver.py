@@ -11,13 +11,13 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import minimize
 
 import accion as ac
+from accion.assembly.band import Band
+from accion.assembly.program import Family, Program
 from accion.control import direct, ipopt, program as programs, sqp, vakonomic
-from accion.control.band import Band
 from accion.control.flow import extrapolated, flow
 from accion.control.guess import guess_of
 from accion.control.optimize import first_unknowns
 from accion.control.pontryagin import Hamiltonian
-from accion.control.program import Family, Program
 from tests import textbook_control as book
 from tests.conftest import central_difference
 

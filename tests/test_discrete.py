@@ -7,8 +7,8 @@ import pytest
 import sympy as sp
 
 import accion as ac
+from accion.checks import check_method
 from accion.gallery import double_pendulum
-from accion.inputs import check_method
 from accion.methods import Adjoint
 from tests.conftest import central_difference
 

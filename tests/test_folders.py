@@ -14,7 +14,7 @@ import pytest
 
 import accion as ac
 from accion import campaign
-from accion.folders import recover, replacing
+from accion.results.folders import recover, replacing
 
 SYSTEM = ac.System(lambda t, q, v, k: 0.5 * v @ v - 0.5 * k * q @ q, ac.Euclidean(1), 2.0)
 PLAN = campaign.grid({"q0[0]": [0.1, 0.2]}, v0=[0.0])
@@ -92,7 +92,7 @@ def test_an_interrupt_anywhere_loses_nothing(name, calls, after, tmp_path, monke
 KILLED = """
 import os, signal, shutil, sys
 from pathlib import Path
-from accion.folders import replacing
+from accion.results.folders import replacing
 path, at = Path(sys.argv[1]), int(sys.argv[2])
 steps = 0
 def counted(work):

@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 
 import accion as ac
-from accion import pullback, windows
+from accion.discretise import pullback, window as windows
 from accion.methods import GeneralizedAlpha
 from tests import textbook_higher as book
 

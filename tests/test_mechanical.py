@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import accion as ac
-from accion.step import is_explicit
+from accion.stepping.variational import is_explicit
 
 EXPLICIT = [ac.LeftRectangle(), ac.RightRectangle(), ac.Trapezoid(), ac.Alpha(0.0), ac.Alpha(1.0)]
 M = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 3.0]])
@@ -118,7 +118,7 @@ def test_explicit_steps_need_no_matrix(method):
     tracemalloc.stop()
     assert bool(traj.success)
     assert peak < 50e6
-    from accion.step import Variational, stepper
+    from accion.stepping.variational import Variational, stepper
 
     scheme = Variational(system, method)
     step = stepper(scheme)

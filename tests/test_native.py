@@ -12,7 +12,7 @@ import accion as ac
 from accion.engines import auto, native
 from accion.engines.errors import Unsupported
 from accion.methods import GeneralizedAlpha
-from accion.newton import solve
+from accion.numerics.newton import solve
 from tests.conftest import PENDULUM
 
 A = np.array([[1.3, -0.4, 2.5], [0.2, 3.1, -1.7], [-2.2, 0.9, 0.6]])

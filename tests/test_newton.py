@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from accion import newton
+from accion.numerics import newton
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 9, 20, 40])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import accion as ac
-from accion.products import LARGEST, written_out
+from accion.numerics.products import LARGEST, written_out
 
 CASES = {
     "vectors": ("i,i->", (3,), (3,)),

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import accion as ac
-from accion.energy import is_kept
 from accion.gallery import double_pendulum
+from accion.stepping.watch import is_kept
 from tests.conftest import leaves_close
 
 SYSTEM = double_pendulum.system

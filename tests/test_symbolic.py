@@ -15,8 +15,8 @@ import pytest
 import sympy as sp
 
 import accion as ac
-from accion.nodes import project_at
-from accion.symbolic.tidy import Tidy, deadline
+from accion.instant.constrained import project_at
+from accion.symbols.tidy import Tidy, deadline
 
 t = sp.Symbol("t")
 

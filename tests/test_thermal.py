@@ -588,7 +588,7 @@ def test_derivatives_against_differences(method):
 
 
 def test_nothing_is_compiled_when_only_numbers_change():
-    from accion.simulate import ONE
+    from accion.solve.simulation import ONE
 
     run = {"h": 0.05, "steps": 3}
     ac.simulate(driven, ac.Midpoint(), **START, **run)

@@ -97,7 +97,7 @@ def test_what_reads_out_is_compiled_once_for_all_lengths(traj):
     """Velocities at 4, 51 and 301 times by one compiled function; the memory that it is given is
     bounded by the size of a row.
     """
-    from accion.trajectory import at_once, counted, rows
+    from accion.results.trajectory import at_once, counted, rows
 
     def speed(system, t, q, p):
         return jnp.sum(p**2), t
@@ -200,7 +200,7 @@ def test_an_ensemble_is_loaded_with_the_system_that_it_took(many, tmp_path):
 
 
 def test_a_method_comes_back(tmp_path):
-    from accion.storage import stored_method
+    from accion.results.storage import stored_method
 
     alpha = methods.GeneralizedAlpha
     ac.simulate(

@@ -18,10 +18,8 @@ from accion import (
     formation as formation,
     thermo as thermo,
 )
-from accion.boundary import connect as connect
-from accion.continuous import accelerations as accelerations, reference as reference
 from accion.control import ControlProblem as ControlProblem, optimize as optimize
-from accion.discrete import discrete as discrete
+from accion.discretise.views import discrete as discrete
 from accion.errors import (
     ConnectFailed as ConnectFailed,
     OptimizeFailed as OptimizeFailed,
@@ -30,6 +28,8 @@ from accion.errors import (
     StepFailed as StepFailed,
     StepTooLarge as StepTooLarge,
 )
+from accion.instant.constrained import project as project
+from accion.instant.continuous import accelerations as accelerations, reference as reference
 from accion.methods import (
     Alpha as Alpha,
     EnergyConsistent as EnergyConsistent,
@@ -39,8 +39,9 @@ from accion.methods import (
     RightRectangle as RightRectangle,
     Trapezoid as Trapezoid,
 )
-from accion.nodes import project as project
-from accion.simulate import ensemble as ensemble, simulate as simulate
+from accion.results.trajectory import Trajectory as Trajectory, load as load
+from accion.solve.simulation import ensemble as ensemble, simulate as simulate
+from accion.solve.two_point import connect as connect
 from accion.spaces import (
     SE2 as SE2,
     SE3 as SE3,
@@ -51,7 +52,7 @@ from accion.spaces import (
     Product as Product,
     Torus as Torus,
 )
-from accion.symbolic import (
+from accion.symbols import (
     Untranslatable as Untranslatable,
     from_sympy as from_sympy,
     symbolic as symbolic,
@@ -66,6 +67,5 @@ from accion.systems import (
     rayleigh as rayleigh,
     rigid_body as rigid_body,
 )
-from accion.trajectory import Trajectory as Trajectory, load as load
 
 __version__ = version("accion")

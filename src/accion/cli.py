@@ -147,7 +147,7 @@ def equations(
     """
     from accion.gallery import find
     from accion.gallery.base import equations_of
-    from accion.symbolic import symbolic
+    from accion.symbols import symbolic
 
     try:
         eqs = symbolic(equations_of(find(name)))
@@ -320,8 +320,8 @@ def attraction(
     region of attraction (002 section 6.4).
     """
     from accion import formation
-    from accion.folders import replacing
     from accion.plot import save_figure
+    from accion.results.folders import replacing
 
     try:
         if shape not in SHAPES:

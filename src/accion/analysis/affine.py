@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.analysis.noether import Symmetry
-from accion.discrete import discrete
-from accion.nodes import project_at
+from accion.discretise.views import discrete
+from accion.instant.constrained import project_at
 
 GAUSS = np.polynomial.legendre.leggauss(16)
 PARTS = 2**14  # of an integral, at most

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.continuous import accelerations
 from accion.engines.auto import native
+from accion.instant.continuous import accelerations
 
 
 def rk4_step(system, t, h, q, v):

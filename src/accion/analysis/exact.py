@@ -10,11 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion import newton
 from accion.analysis.order import step_sizes
-from accion.continuous import reference
-from accion.discrete import discrete
-from accion.inputs import check_mechanical
+from accion.checks import check_mechanical
+from accion.discretise.views import discrete
+from accion.instant.continuous import reference
+from accion.numerics import newton
 
 DEGREES = (6, 10, 16, 24, 32)
 TOLERANCE = 3e-13

@@ -19,11 +19,11 @@ import numpy as np
 from scipy.interpolate import make_interp_spline
 
 from accion.analysis.order import step_sizes
-from accion.discrete import discrete
-from accion.inputs import check_mechanical
+from accion.checks import check_mechanical
+from accion.discretise.views import discrete
 from accion.methods import Adjoint
-from accion.simulate import simulate
-from accion.trajectory import rows
+from accion.results.trajectory import rows
+from accion.solve.simulation import simulate
 
 
 @cache

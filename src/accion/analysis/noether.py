@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.discrete import discrete
-from accion.inputs import check_field
+from accion.checks import check_field
+from accion.discretise.views import discrete
 from accion.spaces import Group
 
 ROUNDOFF = 1e-12  # what counts as no motion, relative to the size of a configuration

@@ -6,8 +6,8 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from accion.continuous import reference
-from accion.simulate import simulate
+from accion.instant.continuous import reference
+from accion.solve.simulation import simulate
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion import nodes
-from accion.discrete import discrete
+from accion.discretise.views import discrete
 from accion.engines.auto import small_map
-from accion.simulate import simulate
-from accion.step import balance, increments
+from accion.instant import constrained
+from accion.solve.simulation import simulate
+from accion.stepping.variational import balance, increments
 from accion.systems import MechanicalLagrangian, System
 from accion.systems.rank import condition, direction_words, relative_rank
 
@@ -141,12 +141,12 @@ def random_points(system, rng, samples):
     lam = rng.normal(size=(2, samples, system.multipliers))
 
     def at(t, q, v, lam):
-        _, v = nodes.project_at(system, t, q, v)
-        return nodes.bordered(system, t, q, v, lam if system.vakonomic is not None else None)
+        _, v = constrained.project_at(system, t, q, v)
+        return constrained.bordered(system, t, q, v, lam if system.vakonomic is not None else None)
 
     def both(_, point):
         t, x, v, w, lam, mu = point
-        q, _ = nodes.project_at(system, t, space.retract(space.identity(), x), v)
+        q, _ = constrained.project_at(system, t, space.retract(space.identity(), x), v)
         return at(t, q, v, lam), at(t, q, w, mu)
 
     return [np.asarray(K) for K in small_map(both)((), (t, x, v, w, *lam))]

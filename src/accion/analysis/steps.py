@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.analysis.symplectic import begin
+from accion.checks import check_mechanical
 from accion.engines.auto import small_jit, small_map
-from accion.inputs import check_mechanical
 
 ASCENTS = 60
 

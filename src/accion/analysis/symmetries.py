@@ -23,9 +23,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.analysis.affine import AffineSymmetry, ClosedForm, Integrated
-from accion.discrete import discrete
-from accion.inputs import check_mechanical
-from accion.nodes import matrix, nearest, project_at
+from accion.checks import check_mechanical
+from accion.discretise.views import discrete
+from accion.instant.constrained import matrix, nearest, project_at
 
 SMALL = 1e-9  # a singular value of equations whose terms are of size one, that counts as zero
 FITS = 1e-8  # so does a residual of them

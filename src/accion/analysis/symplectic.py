@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.discrete import discrete
+from accion.checks import Start, check_mechanical, check_start, check_times
+from accion.discretise.views import discrete
 from accion.engines.auto import small_jit, small_map
-from accion.inputs import Start, check_mechanical, check_start, check_times
 
 
 def canonical(space, p):

@@ -34,7 +34,7 @@ from typing import Any, NoReturn
 import jax
 import numpy as np
 
-from accion import inputs
+from accion import checks
 from accion.campaign import plans, reductions, running
 from accion.campaign.lines import line_of, words_of
 from accion.campaign.members import base_of
@@ -137,9 +137,9 @@ def read(path, find, parse_method):
         source.get(("steps",), int, default.get("steps", ...)),
     )
     t0, chunk = source.get(("t0",), float, 0.0), source.get(("chunk",), int, None)
-    source.attempt(("h",), inputs.check_times, t0, h, 1, 1)
-    source.attempt(("steps",), inputs.check_times, 0.0, 1.0, steps, 1)
-    source.attempt(("method",), inputs.check_system, system, method)
+    source.attempt(("h",), checks.check_times, t0, h, 1, 1)
+    source.attempt(("steps",), checks.check_times, 0.0, 1.0, steps, 1)
+    source.attempt(("method",), checks.check_system, system, method)
     plan = plan_of(source, rest)
     check_columns(source, system, plan)
     arguments = {
@@ -179,7 +179,7 @@ def check_columns(source, system, plan):
         named = [name for name in plan.rows(0, 1) if repr(name) in str(error)]
         source.wrong(("plan", inside, *named[:1]), str(error), error)
     else:
-        source.attempt(("start",), inputs.check_given, system, inputs.Start(**{"q0": None} | base))
+        source.attempt(("start",), checks.check_given, system, checks.Start(**{"q0": None} | base))
 
 
 def plan_of(source, rest):

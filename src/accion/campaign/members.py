@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion import inputs
+from accion import checks
 from accion.campaign.plans import path_words
-from accion.inputs import Start
+from accion.checks import Start
 from accion.systems import HigherOrderSystem
 from accion.systems.tree import is_number
 
@@ -139,17 +139,17 @@ def member(system, method, base, targets, row):
         trees[goal.root] = jax.tree.unflatten(treedef, leaves)
     params = trees.pop("params")
     start = Start(**{"q0": None} | trees)
-    system = inputs.check_system(
+    system = checks.check_system(
         system if params is None else system.with_params(params), method, None, start.S0
     )
-    return system, inputs.check_start(system, start)
+    return system, checks.check_start(system, start)
 
 
 def placed(whole, at, value):
     """`whole` with `value` at the index `at`; all of it is `value` where there is no index."""
     if not at:
         return value
-    if inputs.is_traced((whole, value)):
+    if checks.is_traced((whole, value)):
         return jnp.asarray(whole, dtype=float).at[at].set(value)
     whole = np.array(whole, dtype=float)
     whole[at] = value

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from accion.inputs import whole
+from accion.checks import whole
 
 ROOTS = ("q0", "v0", "p0", "q1", "S0", "lam0", "params")
 LONG = 32  # numbers, beyond which a definition keeps a digest of them

@@ -10,14 +10,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion import inputs, newton
+from accion import checks
 from accion.campaign import starts
 from accion.campaign.members import base_of, member
 from accion.campaign.plans import Plan, digest
 from accion.campaign.reductions import fold, moment
-from accion.schemes import scheme_of
-from accion.simulate import begin
-from accion.step import stepper
+from accion.numerics import newton
+from accion.solve.simulation import begin
+from accion.stepping.schemes import scheme_of
+from accion.stepping.variational import stepper
 
 FAILURES = (
     "none",
@@ -232,10 +233,10 @@ def job_of(system, method, plan, h, steps, t0, reductions, chunk):
             "the third argument must be a plan: table(...), grid(...) or sample(...); got"
             f" {plan!r}."
         )
-    system = inputs.check_system(system, method)
-    t0, h = inputs.check_times(t0, h, steps, 1)
+    system = checks.check_system(system, method)
+    t0, h = checks.check_times(t0, h, steps, 1)
     # A chunk costs tens of ms to write, however many it holds; fewer than 64 would leave threads
     # idle at the end and lose more when interrupted.
     chunk = min(plan.size, max(256, min(8192, -(-plan.size // 64)))) if chunk is None else chunk
-    chunk = inputs.whole(chunk, "chunk, how many members are run and stored at once,")
-    return Job(system, method, plan, t0, h, inputs.whole(steps, "steps"), reductions, chunk)
+    chunk = checks.whole(chunk, "chunk, how many members are run and stored at once,")
+    return Job(system, method, plan, t0, h, checks.whole(steps, "steps"), reductions, chunk)

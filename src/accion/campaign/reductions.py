@@ -10,7 +10,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from accion import higher, nodes
+from accion.instant import constrained
+from accion.stepping import higher
 from accion.systems import HigherOrderSystem, ThermalSystem
 
 
@@ -30,7 +31,7 @@ class Moment:
     @cached_property
     def node(self):
         """(v, p, lam) on the constraint."""
-        return nodes.node(self.system, self.t, self.q, self.momenta, self.guess)
+        return constrained.node(self.system, self.t, self.q, self.momenta, self.guess)
 
     @property
     def p(self):

@@ -11,8 +11,8 @@ from accion.campaign.program import FAILURES, NOT_RUN, Program, cores, job_of
 from accion.campaign.reductions import check_reductions, final
 from accion.campaign.store import Store, in_memory
 from accion.errors import StepFailed
-from accion.folders import recover
 from accion.progress import progress_bar
+from accion.results.folders import recover
 
 
 def run(

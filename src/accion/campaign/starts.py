@@ -4,10 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.checks import check_first
+from accion.instant.starts import check_first
+from accion.stepping.thermal import check_hypotheses
 from accion.systems import MechanicalLagrangian, System
 from accion.systems.rank import equilibrated
-from accion.thermal import check_hypotheses
 
 
 def look(system, start, state, known, thermal):

@@ -10,8 +10,8 @@ import numpy as np
 
 from accion.campaign.plans import digest
 from accion.campaign.program import FAILURES, NOT_RUN, blanked
-from accion.folders import check_ending, recover, replacing
-from accion.storage import params_text
+from accion.results.folders import check_ending, recover, replacing
+from accion.results.storage import params_text
 
 FORMAT = 1  # of the store, raised when an older accion could not go on with it
 PACKAGES = ("accion", "jax", "jaxlib", "numpy", "scipy")

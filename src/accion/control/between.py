@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.assembly.program import Family
 from accion.control.direct import parts
-from accion.control.program import Family
-from accion.trajectory import rows
+from accion.results.trajectory import rows
 
 LOOKS = 16  # at each step, besides its start
 ROUNDS = 20  # of added points

@@ -8,15 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from accion import nodes
+from accion.assembly.program import ALL, VALUES
 from accion.control import vakonomic
 from accion.control.between import Point
 from accion.control.direct import Step
-from accion.control.program import ALL, VALUES
 from accion.control.solution import Solution
-from accion.higher import from_nodes
-from accion.pullback import variation
-from accion.trajectory import Trajectory, rows
+from accion.discretise.pullback import variation
+from accion.instant import constrained
+from accion.results.trajectory import Trajectory, rows
+from accion.stepping.higher import from_nodes
 
 
 class Refined(NamedTuple):
@@ -171,7 +171,7 @@ def trajectory_of(s, details, p):
     guess = np.concatenate([x[:1], x])
     lam = None
     if system.constraint is not None:
-        guess, p, _ = rows(nodes.node, False, system, t, q, p, guess)
+        guess, p, _ = rows(constrained.node, False, system, t, q, p, guess)
         lam = np.array(details.found.x[details.layout.lam])
         # At the start the force acts for half a step; at the end the unknown is the impulse itself.
         lam[0] *= 2

@@ -17,11 +17,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.assembly.program import Chart, Family, Program
+from accion.assembly.rows import Rows
 from accion.control.layout import base_of, layout_of
 from accion.control.problem import Push
-from accion.control.program import Chart, Family, Program
-from accion.control.rows import Rows
-from accion.pullback import variation
+from accion.discretise.pullback import variation
 from accion.systems.constraints import Holonomic
 
 

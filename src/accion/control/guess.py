@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.nodes import project_at
-from accion.trajectory import Trajectory
+from accion.instant.constrained import project_at
+from accion.results.trajectory import Trajectory
 
 
 class Guess(NamedTuple):

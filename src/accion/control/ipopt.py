@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from accion.control.sqp import Found, Point, stationarity
+from accion.assembly.sqp import Found, Point, stationarity
 
 INFINITY = 2e19  # what IPOPT takes for it
 WORDS = {

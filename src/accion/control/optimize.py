@@ -5,8 +5,9 @@ from functools import partial
 import numpy as np
 from rich.console import Console
 
-from accion import inputs
-from accion.control import between, direct, ipopt, sqp, vakonomic
+from accion import checks
+from accion.assembly import sqp
+from accion.control import between, direct, ipopt, vakonomic
 from accion.control.collect import Refined, solution_of
 from accion.control.guess import guess_of, shaken
 from accion.control.layout import displacements
@@ -58,7 +59,7 @@ def optimize(
     throw=False the failed solution is returned.
     """
     check(problem, method, formulation, solver)
-    steps, starts = inputs.whole(steps, "steps", 4), inputs.whole(starts, "starts")
+    steps, starts = checks.whole(steps, "steps", 4), checks.whole(starts, "starts")
     check_numbers(tolerance, spread, max_iterations, seed, options)
     first = guess_of(problem, guess, steps)
     rng = np.random.default_rng(seed)
@@ -79,7 +80,7 @@ def optimize(
 def check(problem, method, formulation, solver):
     if not isinstance(problem, ControlProblem):
         raise ValueError(f"optimize needs a ControlProblem; got {problem!r}.")
-    inputs.check_method(problem.system, method)
+    checks.check_method(problem.system, method)
     if isinstance(method, GeneralizedAlpha):
         raise ValueError("GeneralizedAlpha is not variational; try Midpoint().")
     for name, value, known in (
@@ -92,11 +93,11 @@ def check(problem, method, formulation, solver):
 
 def check_numbers(tolerance, spread, max_iterations, seed, options):
     for name, value in (("tolerance", tolerance), ("spread", spread)):
-        if not inputs.is_finite_number(value) or value <= 0:
+        if not checks.is_finite_number(value) or value <= 0:
             raise ValueError(f"{name} must be a positive number; got {value!r}.")
     if max_iterations is not None:
-        inputs.whole(max_iterations, "max_iterations")
-    inputs.whole(seed, "seed", 0)
+        checks.whole(max_iterations, "max_iterations")
+    checks.whole(seed, "seed", 0)
     if options is not None and not isinstance(options, dict):
         raise ValueError(
             'options must be a dictionary of IPOPT\'s own, such as {"mu_strategy": "adaptive"};'
@@ -266,7 +267,7 @@ def refine(solution, *, tolerance=1e-4, max_steps=10_000, progress=False):
     """
     if not isinstance(solution, Solution):
         raise ValueError(f"refine needs a Solution, as optimize returns it; got {solution!r}.")
-    if not inputs.is_finite_number(tolerance) or tolerance <= 0:
+    if not checks.is_finite_number(tolerance) or tolerance <= 0:
         raise ValueError(f"tolerance must be a positive number; got {tolerance!r}.")
     order = solution.method.order or 1
     steps, costs, correction = [solution.steps], [solution.cost], float("inf")

@@ -22,16 +22,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion import newton
+from accion.assembly.program import Chart, Family, Program
+from accion.assembly.rows import Rows
+from accion.assembly.sqp import feasible
 from accion.control.direct import parts
 from accion.control.flow import flow
 from accion.control.layout import base_of, displacements
 from accion.control.problem import Push
-from accion.control.program import Chart, Family, Program
-from accion.control.rows import Rows
-from accion.control.sqp import feasible
 from accion.errors import OptimizeFailed
-from accion.nodes import index_one
+from accion.instant.constrained import index_one
+from accion.numerics import newton
 
 PIECES = 4  # of an interval of multiple shooting
 INTERVALS = 64  # at least

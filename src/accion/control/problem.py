@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion import inputs
-from accion.checks import check_rank
+from accion import checks
+from accion.instant.constrained import matrix
+from accion.instant.starts import check_rank
 from accion.methods import Midpoint
-from accion.nodes import matrix
 from accion.spaces import Euclidean, Product, Torus
 from accion.systems import System
 from accion.systems.system import check_returns, describe, evaluate
@@ -99,7 +99,7 @@ class ControlProblem:
             return object.__setattr__(self, name, value)
 
         check_mechanics(self)
-        set_("system", inputs.check_system(self.system, Midpoint()))
+        set_("system", checks.check_system(self.system, Midpoint()))
         set_("B", actuation_of(self))
         set_("count", count_controls(self))
         set_("controls", names_of(self))
@@ -128,14 +128,14 @@ class ControlProblem:
 
 
 def check_mechanics(problem):
-    inputs.check_mechanical(problem.system, "ControlProblem")
+    checks.check_mechanical(problem.system, "ControlProblem")
     if problem.system.vakonomic is not None:
         raise ValueError(
             "a vakonomic system has no forces to control it by: give its constraint as holonomic or"
             " nonholonomic."
         )
     problem.system.check()
-    if not inputs.is_finite_number(problem.t0):
+    if not checks.is_finite_number(problem.t0):
         raise ValueError(f"t0 must be a number, the time of the start; got {problem.t0!r}.")
     if not callable(problem.cost):
         raise ValueError(f"cost must be a function cost(t, q, v, u, params); got {problem.cost!r}.")
@@ -235,7 +235,7 @@ def durations_of(problem):
     if (
         given is None
         or len(pair) != 2
-        or not all(inputs.is_finite_number(d) for d in pair)
+        or not all(checks.is_finite_number(d) for d in pair)
         or not 0 < pair[0] <= pair[1]
     ):
         raise ValueError(

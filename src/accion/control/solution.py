@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion import storage
 from accion.control import pontryagin
 from accion.control.between import Motion
 from accion.control.flow import flow
@@ -17,7 +16,8 @@ from accion.control.guess import resampled
 from accion.control.picture import picture
 from accion.control.problem import ControlProblem, Push
 from accion.errors import ReplayMisses
-from accion.nodes import index_one
+from accion.instant.constrained import index_one
+from accion.results import storage
 
 REPLAY_PIECES = 4  # of a step
 REPLAYED = 64  # steps at a time
@@ -394,7 +394,7 @@ def load(path, problem):
     """The solution of `problem` that `Solution.save` wrote."""
     import xarray as xr
 
-    from accion.trajectory import load as load_trajectory
+    from accion.results.trajectory import load as load_trajectory
 
     if not isinstance(problem, ControlProblem):
         raise ValueError(

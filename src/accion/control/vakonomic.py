@@ -20,12 +20,12 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.linalg import null_space
 
+from accion.assembly.program import VALUES, Family
+from accion.assembly.rows import Rows
 from accion.control.direct import Transcription, assemble, limited, parts
 from accion.control.layout import base_of, layout_of
 from accion.control.problem import Selected
-from accion.control.program import VALUES, Family
-from accion.control.rows import Rows
-from accion.pullback import variation
+from accion.discretise.pullback import variation
 
 
 @dataclass(frozen=True)

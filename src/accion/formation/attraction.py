@@ -14,14 +14,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.checks import check_times
 from accion.formation.endings import number_shapes
 from accion.formation.potentials import quartic
-from accion.inputs import check_times
 from accion.methods import Trapezoid
 from accion.progress import progress_bar
-from accion.schemes import scheme_of
 from accion.spaces import Euclidean
-from accion.step import stepper
+from accion.stepping.schemes import scheme_of
+from accion.stepping.variational import stepper
 
 CONGRUENT, ANOTHER, NOT_CONVERGED, DIVERGED = range(4)
 OUTCOMES = ("congruent", "another shape", "not converged", "diverged")

@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 
+from accion.checks import whole
 from accion.formation.attraction import ANOTHER, Rule, compute
 from accion.formation.formation import Formation
-from accion.inputs import whole
 
 
 def refine(ds, formation=None, *, factor=2, method=None, workers=None, progress=False):

@@ -12,7 +12,7 @@ from accion.gallery.base import Entry, compare
 from accion.methods import Midpoint
 from accion.plot import new_figure
 from accion.plot.figures import COLORS, step_axis
-from accion.simulate import simulate
+from accion.solve.simulation import simulate
 from accion.spaces import Euclidean
 from accion.systems import System
 

@@ -9,10 +9,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from accion.continuous import accelerations
 from accion.control import ControlProblem, optimize
+from accion.instant.continuous import accelerations
 from accion.methods import Method
-from accion.simulate import simulate
+from accion.solve.simulation import simulate
 from accion.systems import HigherOrderSystem, System, ThermalSystem
 
 

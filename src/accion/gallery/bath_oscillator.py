@@ -13,11 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion import thermo
-from accion.continuous import reference
 from accion.gallery.base import Entry, compare
+from accion.instant.continuous import reference
 from accion.methods import EnergyConsistent, Midpoint
 from accion.plot import new_figure
-from accion.simulate import simulate
+from accion.solve.simulation import simulate
 from accion.spaces import Euclidean
 from accion.systems import ThermalSystem
 

@@ -6,12 +6,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.analysis import order
-from accion.continuous import reference
 from accion.gallery import free_top
 from accion.gallery.base import Entry, compare, data
+from accion.instant.continuous import reference
 from accion.methods import Midpoint
 from accion.plot import new_figure
-from accion.simulate import simulate
+from accion.solve.simulation import simulate
 from accion.spaces import SO3
 from accion.systems import System
 

@@ -7,11 +7,11 @@
 import jax.numpy as jnp
 import numpy as np
 
-from accion.continuous import accelerations, reference
 from accion.gallery.base import Entry, compare, data, same_accelerations
+from accion.instant.continuous import accelerations, reference
 from accion.methods import Midpoint
 from accion.plot import new_figure
-from accion.simulate import simulate
+from accion.solve.simulation import simulate
 from accion.spaces import Euclidean
 from accion.systems import System, particles, rigid_body
 

@@ -9,11 +9,11 @@ from scipy.interpolate import CubicSpline
 from scipy.special import ellipj, ellipk, ellipkinc
 
 from accion.analysis import order
-from accion.continuous import reference
 from accion.gallery.base import Entry, compare
+from accion.instant.continuous import reference
 from accion.methods import Midpoint
 from accion.plot import new_figure
-from accion.simulate import simulate
+from accion.solve.simulation import simulate
 from accion.spaces import SO3
 from accion.systems import System
 

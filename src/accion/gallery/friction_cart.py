@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import lambertw
 
-from accion.continuous import reference
 from accion.gallery.base import Entry, compare, data
+from accion.instant.continuous import reference
 from accion.methods import EnergyConsistent, LeftRectangle, Midpoint
 from accion.plot import new_figure, step_axis
-from accion.simulate import simulate
+from accion.solve.simulation import simulate
 from accion.spaces import Euclidean
 from accion.systems import ThermalSystem
 from accion.thermo import Solid

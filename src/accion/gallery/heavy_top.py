@@ -7,11 +7,11 @@ from functools import cache
 import numpy as np
 from scipy.special import ellipj, ellipk
 
-from accion.continuous import reference
 from accion.gallery.base import Entry, compare, data
+from accion.instant.continuous import reference
 from accion.methods import Midpoint
 from accion.plot import new_figure, step_axis
-from accion.simulate import simulate
+from accion.solve.simulation import simulate
 from accion.spaces import SO3
 from accion.systems import System
 

@@ -7,13 +7,13 @@ from functools import cache
 import jax
 import numpy as np
 
-from accion.continuous import accelerations
 from accion.gallery import heavy_top
 from accion.gallery.base import Entry, compare
 from accion.gallery.heavy_top import GRAVITY, R0, W0, J, M, X, centre, numbers
+from accion.instant.continuous import accelerations
 from accion.methods import Midpoint
 from accion.plot import new_figure
-from accion.simulate import simulate
+from accion.solve.simulation import simulate
 from accion.spaces import SE3
 from accion.systems import System
 

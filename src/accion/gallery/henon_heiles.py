@@ -11,12 +11,12 @@ import numpy as np
 from scipy.special import ellipj
 
 from accion.analysis import order, rk4, symmetries
-from accion.continuous import reference
 from accion.gallery.base import Entry, compare
+from accion.instant.continuous import reference
 from accion.methods import Midpoint, Trapezoid
 from accion.plot import new_figure
 from accion.plot.figures import COLORS
-from accion.simulate import ensemble, simulate
+from accion.solve.simulation import ensemble, simulate
 from accion.spaces import Euclidean
 from accion.systems import mechanical
 

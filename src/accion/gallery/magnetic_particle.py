@@ -3,11 +3,11 @@
 import jax.numpy as jnp
 import numpy as np
 
-from accion.continuous import reference
 from accion.gallery.base import Entry, compare, data
+from accion.instant.continuous import reference
 from accion.methods import Trapezoid
 from accion.plot import new_figure, step_axis
-from accion.simulate import simulate
+from accion.solve.simulation import simulate
 from accion.spaces import Euclidean
 from accion.systems import mechanical
 

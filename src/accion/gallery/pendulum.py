@@ -8,13 +8,13 @@ import numpy as np
 from scipy.special import ellipj, ellipk
 
 from accion.analysis import ladder, modified_hamiltonian, order
-from accion.continuous import reference
 from accion.gallery.base import Entry, compare
+from accion.instant.continuous import reference
 from accion.methods import Midpoint, Trapezoid
 from accion.plot import new_figure, step_axis
-from accion.simulate import simulate
+from accion.solve.simulation import simulate
 from accion.spaces import Torus
-from accion.symbolic import symbolic
+from accion.symbols import symbolic
 from accion.systems import System
 
 Q0, V0, H = 1.0, 0.0, 0.1

@@ -12,11 +12,11 @@ import numpy as np
 from scipy.optimize import brentq
 
 from accion import thermo
-from accion.continuous import accelerations, reference
 from accion.gallery.base import Entry, compare, data
+from accion.instant.continuous import accelerations, reference
 from accion.methods import LeftRectangle, Midpoint
 from accion.plot import new_figure
-from accion.simulate import simulate
+from accion.solve.simulation import simulate
 from accion.spaces import Euclidean
 from accion.systems import System, ThermalSystem
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from accion.continuous import reference
 from accion.formation import Formation, euler, shapes
 from accion.gallery.base import Entry, compare, data
+from accion.instant.continuous import reference
 from accion.methods import Trapezoid
 from accion.plot import new_figure
 from accion.plot.figures import COLORS
-from accion.simulate import simulate
+from accion.solve.simulation import simulate
 
 KAPPA, H, N, SIDE = 13.0, 0.005, 400, 2.0
 LONG = 20.0  # s; 2 s, as stated, do not suffice

@@ -9,11 +9,11 @@ from scipy.interpolate import make_interp_spline
 from scipy.spatial.transform import Rotation
 from scipy.special import ellipk
 
-from accion.continuous import reference
 from accion.gallery.base import Entry, compare
+from accion.instant.continuous import reference
 from accion.methods import Midpoint
 from accion.plot import new_figure
-from accion.simulate import simulate
+from accion.solve.simulation import simulate
 from accion.spaces import SO3, Euclidean, Product
 from accion.systems import System
 

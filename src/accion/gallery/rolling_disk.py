@@ -5,12 +5,12 @@ corrected.
 import jax.numpy as jnp
 import numpy as np
 
-from accion.continuous import reference
-from accion.discrete import discrete
+from accion.discretise.views import discrete
 from accion.gallery.base import Entry, compare, data
+from accion.instant.continuous import reference
 from accion.methods import Midpoint
 from accion.plot import new_figure
-from accion.simulate import simulate
+from accion.solve.simulation import simulate
 from accion.spaces import Euclidean
 from accion.systems import System
 

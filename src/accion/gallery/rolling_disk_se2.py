@@ -8,14 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.continuous import accelerations, reference
 from accion.gallery import rolling_disk
 from accion.gallery.base import Entry, compare, data
 from accion.gallery.rolling_disk import PHI0, SPIN, TURN, H
+from accion.instant.continuous import accelerations, reference
 from accion.methods import Midpoint
 from accion.plot import new_figure
 from accion.plot.figures import step_axis
-from accion.simulate import simulate
+from accion.solve.simulation import simulate
 from accion.spaces import SE2, Product, Torus
 from accion.systems import System
 

@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.analysis import order
-from accion.continuous import reference
 from accion.gallery.base import Entry, compare, same_accelerations
+from accion.instant.continuous import reference
 from accion.methods import Midpoint, Trapezoid
 from accion.plot import new_figure
-from accion.simulate import simulate
+from accion.solve.simulation import simulate
 from accion.spaces import Euclidean
 from accion.systems import System, particles
 

@@ -11,11 +11,11 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 from scipy.special import ellipk
 
-from accion.continuous import accelerations, reference
 from accion.gallery.base import Entry, compare
+from accion.instant.continuous import accelerations, reference
 from accion.methods import Midpoint
 from accion.plot import new_figure
-from accion.simulate import simulate
+from accion.solve.simulation import simulate
 from accion.spaces import SO3
 from accion.systems import System
 

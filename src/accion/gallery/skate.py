@@ -5,13 +5,13 @@ pendulum, where they agree.
 import jax.numpy as jnp
 import numpy as np
 
-from accion.boundary import connect
-from accion.continuous import reference
 from accion.gallery import rolling_disk
 from accion.gallery.base import Entry, compare
+from accion.instant.continuous import reference
 from accion.methods import Midpoint, Trapezoid
 from accion.plot import new_figure
-from accion.simulate import simulate
+from accion.solve.simulation import simulate
+from accion.solve.two_point import connect
 from accion.spaces import Euclidean
 from accion.systems import System
 

@@ -8,13 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.boundary import connect
-from accion.continuous import reference
-from accion.discrete import discrete
+from accion.discretise.views import discrete
 from accion.gallery.base import Entry, compare
+from accion.instant.continuous import reference
 from accion.methods import Midpoint, Trapezoid
 from accion.plot import new_figure, step_axis
-from accion.simulate import simulate
+from accion.solve.simulation import simulate
+from accion.solve.two_point import connect
 from accion.spaces import SO3, Euclidean
 from accion.systems import HigherOrderSystem
 

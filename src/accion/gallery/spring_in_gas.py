@@ -9,12 +9,12 @@ from functools import cache
 import jax.numpy as jnp
 import numpy as np
 
-from accion.continuous import reference
 from accion.gallery import damped_spring
 from accion.gallery.base import Entry, compare, data
+from accion.instant.continuous import reference
 from accion.methods import LeftRectangle, Midpoint
 from accion.plot import new_figure, step_axis
-from accion.simulate import simulate
+from accion.solve.simulation import simulate
 from accion.spaces import Euclidean
 from accion.systems import ThermalSystem
 

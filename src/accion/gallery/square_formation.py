@@ -6,13 +6,13 @@ from functools import cache
 
 import numpy as np
 
-from accion.continuous import reference
 from accion.formation import Formation, euler, rigidity_matrix, shapes
 from accion.gallery.base import Entry, compare
+from accion.instant.continuous import reference
 from accion.methods import Trapezoid
 from accion.plot import new_figure
 from accion.plot.figures import COLORS
-from accion.simulate import simulate
+from accion.solve.simulation import simulate
 
 KAPPA, SIDE, DURATION = 13.0, 5.0, 3.0
 STEPS = (0.06, 0.03, 0.015, 0.0075)

@@ -9,7 +9,7 @@ from accion.formation import Formation, rigidity_matrix
 from accion.gallery.base import Entry, compare
 from accion.methods import Trapezoid
 from accion.plot import new_figure
-from accion.simulate import simulate
+from accion.solve.simulation import simulate
 
 N, RADIUS, REACH, KAPPA, SCATTER = 100, 4.0, 3.0, 2.0, 0.4
 H, STEPS, EVERY = 0.01, 2000, 10

@@ -6,11 +6,11 @@ m q1'' + m g = lambda,    m q2'' + m g = -lambda,    q1 - q2 = l:      lambda = 
 import jax.numpy as jnp
 import numpy as np
 
-from accion.continuous import reference
 from accion.gallery.base import Entry, compare, data, same_accelerations
+from accion.instant.continuous import reference
 from accion.methods import Midpoint
 from accion.plot import new_figure
-from accion.simulate import simulate
+from accion.solve.simulation import simulate
 from accion.spaces import Euclidean
 from accion.systems import System, particles
 

@@ -13,8 +13,8 @@ from accion.analysis import audit
 from accion.engines.auto import programs
 from accion.gallery.base import Check, Entry, equations_of
 from accion.plot import save_figure
-from accion.symbolic import symbolic
-from accion.symbolic.render import drawable
+from accion.symbols import symbolic
+from accion.symbols.render import drawable
 
 CARD_STEPS = 1000  # at most
 

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from accion.spaces import turns
+from accion.spaces import rotations
 from accion.spaces.base import Space
-from accion.spaces.turns import apply, product
+from accion.spaces.rotations import apply, product
 
 ON_GROUP = 1e-9  # how far from the group a matrix may be that a user passes
 
@@ -144,9 +144,9 @@ class Group(Space):
 
 
 def check_retraction(retraction):
-    if retraction not in turns.RETRACTIONS:
+    if retraction not in rotations.RETRACTIONS:
         raise ValueError(
-            f"there is no retraction {retraction!r}. Try one of: {', '.join(turns.RETRACTIONS)}."
+            f"there is no retraction {retraction!r}. Try one of: {', '.join(rotations.RETRACTIONS)}."
         )
 
 
@@ -182,7 +182,7 @@ class Rigid(Group):
 
     @property
     def tau_of(self):
-        return turns.RETRACTIONS[self.retraction]
+        return rotations.RETRACTIONS[self.retraction]
 
     def split(self, x):
         return x[: self.angles], x[self.angles :]
@@ -197,22 +197,26 @@ class Rigid(Group):
 
     def hat(self, xi):
         omega, v = self.split(xi)
-        return self.assemble(turns.hat(omega), v)
+        return self.assemble(rotations.hat(omega), v)
 
     def vee(self, A):
         n = self.axes
-        return jnp.concatenate([turns.vee(A[:n, :n]), A[:n, n]]) if self.moves else turns.vee(A)
+        return (
+            jnp.concatenate([rotations.vee(A[:n, :n]), A[:n, n]])
+            if self.moves
+            else rotations.vee(A)
+        )
 
     def tau_minus_one(self, x):
         omega, v = self.split(x)
         return self.assemble(
-            turns.to_matrix(self.tau_of.turn(omega)),
+            rotations.to_matrix(self.tau_of.turn(omega)),
             self.tau_of.translation(omega, v) if self.moves else v,
         )
 
     def tau_inverse(self, g):
         n = self.axes
-        omega = self.tau_of.vector(turns.from_matrix(g[:n, :n]))
+        omega = self.tau_of.vector(rotations.from_matrix(g[:n, :n]))
         return (
             jnp.concatenate([omega, self.tau_of.inverse_translation(omega, g[:n, n])])
             if self.moves
@@ -229,9 +233,9 @@ class Rigid(Group):
 
     def ad(self, xi, eta):
         (w, v), (w1, v1) = self.split(xi), self.split(eta)
-        turned = turns.cross(w, w1)
+        turned = rotations.cross(w, w1)
         return (
-            jnp.concatenate([turned, turns.cross(w, v1) - turns.cross(w1, v)])
+            jnp.concatenate([turned, rotations.cross(w, v1) - rotations.cross(w1, v)])
             if self.moves
             else turned
         )
@@ -283,10 +287,10 @@ class Rigid(Group):
         the time h. The retraction makes a turn of 2 arctan(|omega|/2) of it, however large it is.
         """
         omega = x[: self.angles]
-        return x if self.retraction == "exp" else (1 + turns.dot(omega, omega) / 4) * x
+        return x if self.retraction == "exp" else (1 + rotations.dot(omega, omega) / 4) * x
 
     def within(self, x):
-        return turns.dot(x[: self.angles], x[: self.angles]) < self.tau_of.reach**2
+        return rotations.dot(x[: self.angles], x[: self.angles]) < self.tau_of.reach**2
 
     @property
     def chart(self):

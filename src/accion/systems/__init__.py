@@ -2,8 +2,8 @@
 
 from accion.systems.bodies import rigid_body as rigid_body
 from accion.systems.constraints import Vakonomic as Vakonomic
+from accion.systems.discrete import DiscreteThermalSystem as DiscreteThermalSystem
 from accion.systems.forces import rayleigh as rayleigh
-from accion.systems.given import DiscreteThermalSystem as DiscreteThermalSystem
 from accion.systems.higher import HigherOrderSystem as HigherOrderSystem
 from accion.systems.lagrangians import MechanicalLagrangian as MechanicalLagrangian
 from accion.systems.mechanical import mechanical as mechanical

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion import newton
+from accion.numerics import newton
 from accion.spaces import Space
 from accion.systems.arity import check_function
 from accion.systems.rank import relative_rank

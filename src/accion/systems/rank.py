@@ -14,7 +14,7 @@ constraint allows.
 
 import numpy as np
 
-from accion import newton
+from accion.numerics import newton
 
 TINY_RANK = 1e-300
 SWEEPS = 30  # of scaling: each halves the distance to 1 of the logarithms of rows and columns

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from accion import newton
+from accion.numerics import newton
 from accion.spaces import Space
 from accion.systems.arity import check_function
 from accion.systems.constraints import Constraint, Holonomic, Nonholonomic, Together, Vakonomic

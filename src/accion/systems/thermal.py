@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion import newton
+from accion.numerics import newton
 from accion.spaces import Euclidean, Product, Space
 from accion.systems.arity import check_function
 from accion.systems.rank import regular_or_raise

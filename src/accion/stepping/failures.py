@@ -1,0 +1,137 @@
+"""What is said of a step that was not solved."""
+
+import math
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion.engines.auto import callable_of
+from accion.errors import StepFailed
+from accion.instant import constrained
+from accion.numerics import newton
+from accion.stepping.schemes import scheme_of
+from accion.systems import ThermalSystem
+
+
+def failure(again, system, method, first, t0, h, steps, trajectory, engine):
+    """The error that says which step was not solved, how far it was from it, and what to try.
+
+    `again(system, first, k)` is the state of a run after k steps.
+    """
+    who = ""
+    completed = trajectory.steps_completed
+    if trajectory.is_ensemble:
+        bad = completed < steps
+        i = int(jnp.argmax(bad))
+        who = f"member {i} ({int(jnp.sum(bad))} of {len(bad)} failed): "
+        system, first, completed = jax.tree.map(lambda a: a[i], (system, first, completed))
+    k = int(completed)
+    state = again(system, first, k)
+    t = float(t0 + k * h)
+    where = f"{who}step {k} of {steps} (t = {t:.6g}, h = {float(h):.3g})"
+    scheme = scheme_of(system, method)
+    (x, _, converged), left = callable_of(
+        ("attempt", method), partial(attempt, method), system, state, t, h, engine=engine
+    )(system, state, t, h)
+    residual = float(np.max(np.abs(left)))
+    beyond = constrained.beyond_numbers(system, t, state.q, state.x[: system.space.dim] / h)
+    if beyond:
+        return StepFailed(
+            f"{where} was not solved: {beyond}.",
+            step=k,
+            t=t,
+            residual=residual,
+            trajectory=trajectory,
+        )
+    chart = outside(scheme, x, state, h)
+    if chart is not None:
+        what = chart
+    elif bool(converged):
+        what = scheme.obstacle(x, state, t, h)
+    elif math.isfinite(residual):
+        what = (
+            f"Newton's method did not converge in {newton.ITERATIONS} iterations; the momentum"
+            f" balance is off by {residual:.3g}, where |p| ="
+            f" {float(jnp.max(jnp.abs(state.p))):.3g}{least_squares(scheme, state, t, h, engine)}"
+        )
+    else:
+        what = (
+            "the derivatives of the Lagrangian or the force are not finite on the way to a"
+            " solution, or D12 Ld is singular there"
+        )
+        what += least_squares(scheme, state, t, h, engine)
+    if isinstance(system, ThermalSystem):
+        what += (
+            "; before it, T ="
+            f" {np.asarray(system.temperature(t, state.q, state.x[: system.space.dim] / h)).tolist()}"
+        )
+    advice = (
+        f"Try a smaller h (such as {float(h) / 4:.3g}), look at the last good state"
+        " (error.trajectory), or pass throw=False to go on with NaN."
+    )
+    return StepFailed(
+        f"{where} was not solved: {what}. {advice}",
+        step=k,
+        t=t,
+        residual=residual,
+        trajectory=trajectory,
+    )
+
+
+def attempt(method, system, state, t, h):
+    """One step: where it leads, whether it was solved, and what is left of its equations."""
+    scheme = scheme_of(system, method)
+    root = scheme.solve(state, t, h)
+    return root, scheme.residual(root.x, state, t, h)
+
+
+def outside(scheme, unknowns, state, h):
+    """How far a step leads out of the chart of the retraction, in words, None where it does not; of
+    one that has no value, its guess.
+    """
+    moved = scheme.moved(unknowns if np.all(np.isfinite(unknowns)) else state.guess, state, h)
+    return scheme.system.step_space.beyond(moved) if np.all(np.isfinite(moved)) else None
+
+
+def least_squares(scheme, state, t, h, engine):
+    """What least squares finds where Newton's method found nothing: whether the equations of the
+    step have a solution at all, in words.
+    """
+    from scipy import optimize
+
+    def remaining(system, unknowns, state):
+        return scheme_of(system, scheme.method).residual(unknowns, state, t, h)
+
+    examples = (scheme.system, state.guess, state)
+    value = callable_of(
+        ("remaining", scheme.method, t, float(h)), remaining, *examples, engine=engine
+    )
+    slope = callable_of(
+        ("slopes", scheme.method, t, float(h)),
+        jax.jacfwd(remaining, argnums=1),
+        *examples,
+        engine=engine,
+    )
+    residual, slopes = (lambda x, f=f: f(scheme.system, x, state) for f in (value, slope))
+    first, J = np.asarray(residual(state.guess)), np.asarray(slopes(state.guess))
+    if not (np.all(np.isfinite(first)) and np.all(np.isfinite(J))):
+        return ""
+    row = 1 / (np.max(np.abs(J), axis=1) + newton.TINY)
+    options: Any = {
+        "jac": lambda x: row[:, None] * slopes(x),
+        "xtol": 1e-15,
+        "ftol": 1e-15,
+        "gtol": 1e-15,
+        "max_nfev": 200,
+    }
+    found = optimize.least_squares(lambda x: row * residual(x), state.guess, **options)
+    left, at = float(np.max(np.abs(residual(found.x)))), np.array2string(found.x, precision=4)
+    if left > 1e-6 * float(np.max(np.abs(first))):
+        return (
+            ". No solution exists nearby: by least squares the equations are still off by"
+            f" {left:.3g}, at the increment {at}"
+        )
+    return f". There is a solution at the increment {at}, far from where the motion was going"

@@ -1,0 +1,169 @@
+"""Whether a step is too large for the motion, seen by the energy of a run that should keep it.
+
+An autonomous system without forces keeps E = p.v - L, and what it exchanges between kinetic and
+potential energy is at most its largest kinetic energy, which neither the unit nor a constant in the
+potential changes. So a run is warned of where, at its saved times,
+
+    max E - min E  >=  3/4 max T,        T = 1/2 |p.v|        (docs/theory.md, "When a step is too large")
+
+Velocities and energies are not known in a step, and take as long to compile as it does. So they are
+computed only where the increments x_k of the steps are not smooth in time:
+
+    max |p.(x_k - 2 x_{k-1} + x_{k-2})|  >=  3/10 max |p.(x_k - x_{k-1})|
+
+For an oscillation of frequency w the quotient is about 2 h w where h w is small, and not below 0.4
+where h w > 0.3; for a motion of constant acceleration it is 0. Where every step is saved it is
+computed after the run; else it is carried along, two products in a step; explicit steps are so
+short that these would be felt, but their systems have velocities in closed form, so that energies
+cost little, and are computed always.
+"""
+
+import warnings
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from accion.errors import StepTooLarge
+from accion.methods import GeneralizedAlpha
+from accion.stepping.variational import depends, is_explicit
+from accion.systems import System
+
+# of the first differences of the increments: where the second ones are larger, steps are not small
+# for the motion
+COARSE = 0.3
+PART = 0.75  # of the largest kinetic energy
+ROUNDING = 1e-9  # of the energy: a smaller change of it is not looked at
+
+
+class Changes(NamedTuple):
+    """The largest first and second difference of the increments of a run, paired with the
+    momenta.
+    """
+
+    first: Any
+    second: Any
+
+
+NOTHING = Changes(np.zeros(()), np.zeros(()))
+
+
+def carried(state, method, system, save_every):
+    """The state before the first step, without changes that need not be carried along."""
+    return (
+        state._replace(changes=())
+        if save_every == 1 or not state.changes or is_explicit(system, method)
+        else state
+    )
+
+
+def with_step(before, state, n):
+    """The state after a step, with the largest changes so far where they are carried along."""
+    if before.changes == ():
+        return state
+    # The guess of a step is the last increment and its change once more.
+    last, change = before.guess[:n] - before.x, state.x - before.x
+    # Before the first step x is h v0, of an instant and not of a step.
+    own = (
+        jnp.sum(before.p * change),
+        jnp.where(before.completed >= 2, jnp.sum(before.p * (change - last)), 0.0),
+    )
+    return state._replace(
+        changes=Changes(
+            *(
+                jnp.maximum(most, jnp.abs(one))
+                for most, one in zip(before.changes, own, strict=True)
+            )
+        )
+    )
+
+
+def is_kept(system, method):
+    """Whether the energy should be kept: no force, no vakonomic constraint, and no time in the
+    Lagrangian or in a constraint.
+
+    `GeneralizedAlpha` takes energy on purpose, and is not looked at.
+    """
+    if (
+        not isinstance(system, System)
+        or system.force is not None
+        or system.vakonomic is not None
+        or isinstance(method, GeneralizedAlpha)
+    ):
+        return False
+    q, v, t = system.space.identity(), jnp.zeros(system.space.dim), jnp.zeros(())
+    constraint = system.constraint
+    return not depends(lambda t: system.L(t, q, v), t) and (
+        constraint is None or not depends(lambda t: constraint.value(system, t, q, v), t)
+    )
+
+
+def constraints_do_no_work(system, known, x):
+    """Whether A v = 0 at the start, where v satisfies kappa(q, v) = 0: just where kappa is
+    homogeneous in v.
+
+    Of a start from q1, which satisfies the constraint only as it is sampled, nearly. Where
+    `variational` says what A is, nothing follows.
+    """
+    if system.constraint is None:
+        return True
+    A, x = np.asarray(known.matrix), np.asarray(x)
+    work, most = (
+        np.einsum("...ij,...j->...i", A, x),
+        np.einsum("...ij,...j->...i", np.abs(A), np.abs(x)),
+    )
+    return system.variational is None and bool(np.all(np.abs(work) <= 0.1 * most))
+
+
+def coarse(trajectory, changes, save_every):
+    """Whether the increments of each run are not smooth, shape (runs,)."""
+    if save_every == 1:
+        # The first row is h v0, of an instant and not of a step.
+        x, p = np.asarray(trajectory.guess)[..., 1:, :], np.asarray(trajectory.p)[..., 1:-1, :]
+        change = np.diff(x, axis=-2)
+        first = np.max(np.abs(np.sum(p * change, axis=-1)), axis=-1, initial=0.0)
+        second = np.max(
+            np.abs(np.sum(p[..., 1:, :] * np.diff(change, axis=-2), axis=-1)), axis=-1, initial=0.0
+        )
+    elif is_explicit(trajectory.system, trajectory.method):
+        first, second = (
+            np.zeros(np.shape(trajectory.success)),
+            np.ones(np.shape(trajectory.success)),
+        )
+    else:
+        first, second = changes
+    # Runs that failed are NaN, and compare as False.
+    return np.atleast_1d(
+        (np.asarray(second) >= COARSE * np.asarray(first)) & (np.asarray(second) > 0)
+    )
+
+
+def warn_of_step(trajectory, changes, save_every):
+    """Warn where the energy of a run changes by as much as the motion has to exchange; `changes`
+    are those of its increments.
+    """
+    if not np.any(coarse(trajectory, changes, save_every)):
+        return
+    runs = len(trajectory.success) if trajectory.is_ensemble else 1
+
+    def rows(a):
+        return np.asarray(a).reshape(runs, -1)
+
+    with np.errstate(all="ignore"):  # a run may be on its way to overflow
+        E, T = (
+            rows(trajectory.energy()),
+            rows(np.sum(np.asarray(trajectory.p) * np.asarray(trajectory.v), axis=-1)) / 2,
+        )
+        error, most = np.ptp(E, axis=1), np.max(np.abs(T), axis=1)
+        bad = (error >= PART * most) & (error > ROUNDING * np.max(np.abs(E), axis=1))
+    if not np.any(bad):
+        return
+    i = int(np.argmax(bad))
+    who = f"member {i} ({int(np.sum(bad))} of {runs}): " if trajectory.is_ensemble else ""
+    h = float(trajectory.h)
+    message = (
+        f"{who}the step h = {h:.3g} is too large for the motion: the energy changes by"
+        f" {error[i]:.3g} along the run, where it should be kept and where the largest kinetic"
+        f" energy is {most[i]:.3g}. Try a smaller h, such as {h / 4:.3g}."
+    )
+    warnings.warn(message, StepTooLarge, stacklevel=4)

@@ -134,7 +134,7 @@ def test_against_the_functions_that_are_run(name, equations, rng):
             system.energy(time, jnp.array(q), jnp.array(v), inner),
             rtol=1e-11,
         )
-        H = jax.jacobian(system.momentum, 2)(time, jnp.array(q), jnp.array(v), inner)
+        H = jax.jacobian(system.legendre, 2)(time, jnp.array(q), jnp.array(v), inner)
         np.testing.assert_allclose(
             numbers(eqs, eqs.mass_matrix, time, q, v, lam).reshape(H.shape),
             H,

@@ -55,7 +55,8 @@ class End(NamedTuple):
 class ControlProblem:
     """Lead `system` from `start` to `end` in the time `duration` with controls u that make
 
-        terminal(T, q, v) + int cost(t, q, v, u) dt    least,        d/dt dL/dv - dL/dq = F + B(t, q) u        (004 eq 7.1)
+        terminal(T, q, v) + int cost(t, q, v, u) dt    least,
+        d/dt dL/dv - dL/dq = F + B(t, q) u        (004 eq 7.1)
 
     cost:            cost(t, q, v, u, params) -> scalar; `terminal`: (t, q, v, params) -> scalar
     actuated:        the coordinates that u acts on, by name or number; or `actuation`: B(t, q,

@@ -64,10 +64,8 @@ def failure(again, system, method, first, t0, h, steps, trajectory, engine):
         )
         what += least_squares(scheme, state, t, h, engine)
     if isinstance(system, ThermalSystem):
-        what += (
-            "; before it, T ="
-            f" {np.asarray(system.temperature(t, state.q, state.x[: system.space.dim] / h)).tolist()}"
-        )
+        T = system.temperature(t, state.q, state.x[: system.space.dim] / h)
+        what += f"; before it, T = {np.asarray(T).tolist()}"
     advice = (
         f"Try a smaller h (such as {float(h) / 4:.3g}), look at the last good state"
         " (error.trajectory), or pass throw=False to go on with NaN."

@@ -5,10 +5,11 @@ The state at node k is q_k, ..., q_{k+r-1} with the momenta P_1, ..., P_r that b
 components of the discrete Poincare-Cartan form Theta^+ of the nodes before (004 eq 8.6). One step
 solves, for the next node (and the multipliers of the window),
 
-    P_1 + D_1 Ld(q_k, ..., q_{k+r}) = 0,        Phi sampled on the window = 0 where there is a constraint
+    P_1 + D_1 Ld(q_k, ..., q_{k+r}) = 0
+    Phi sampled on the window = 0, where there is a constraint
 
 and goes on with P_j <- P_{j+1} + D_{j+1} Ld, P_{r+1} = 0. For r = 1 it is the step of `step.py`.
-"""  # fmt: skip
+"""
 
 from dataclasses import dataclass
 from functools import lru_cache, partial

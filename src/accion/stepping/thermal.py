@@ -1,8 +1,10 @@
 """Steps of thermomechanical systems.
 
-    p_k + D1 Ld(z_k, z_{k+1}) + Fd^- = 0        rho_d(z_k, z_{k+1}) = 0        give z_{k+1} = (q_{k+1}, S_{k+1})
-    p_{k+1} = D2 Ld(z_k, z_{k+1}) + Fd^+                                      (001 eq 3.14)
-"""  # fmt: skip
+    p_k + D1 Ld(z_k, z_{k+1}) + Fd^- = 0,    rho_d(z_k, z_{k+1}) = 0
+    p_{k+1} = D2 Ld(z_k, z_{k+1}) + Fd^+                (001 eq 3.14)
+
+The first two give z_{k+1} = (q_{k+1}, S_{k+1}).
+"""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

@@ -17,7 +17,8 @@ from accion.systems.thermal import Entropic
 class DiscreteThermalSystem(Entropic):
     """A discrete thermomechanical system (001 Def 3.12), whose motion satisfies (001 Thm 3.17)
 
-        D1 Ld(k, k+1) + D2 Ld(k-1, k) + Fd^-(k, k+1) + Fd^+(k-1, k) = 0                rho_d(k, k+1) = 0
+        D1 Ld(k, k+1) + D2 Ld(k-1, k) + Fd^-(k, k+1) + Fd^+(k-1, k) = 0
+        rho_d(k, k+1) = 0
 
     All functions are of (t, h, q0, q1, S0, S1, params), the step from (q0, S0) at time t to (q1,
     S1): `lagrangian` returns Ld, a scalar; `kinematic` returns rho_d, one number for each entropy;

@@ -94,7 +94,8 @@ def shown(result, pictures):
 <p class="{word(result.passed)}">{word(result.passed)}: {result.agreeing} numbers agree with the
 reference; {escape(nearest(result))}.</p>
 <details><summary>all {len(result.checks)} numbers</summary><table>
-<tr><th>quantity</th><th>accion</th><th>reference</th><th>difference</th><th>tolerance</th><th></th></tr>
+<tr><th>quantity</th><th>accion</th><th>reference</th><th>difference</th><th>tolerance</th>
+<th></th></tr>
 {"".join(row(check) for check in result.checks)}</table></details>"""
 
 

@@ -109,8 +109,8 @@ def nearest(result):
 
 def audited(card, pictures):
     """What `audit` found, as a table and a picture."""
-    return f"""<p>What <code>audit</code> finds about this system and method, over {card.steps}
-steps of {card.h:.4g} s:</p>
+    return f"""<p>What <code>audit</code> finds about this system and method,
+over {card.steps} steps of {card.h:.4g} s:</p>
 <div class="card">{card.html}</div>
 <img class="figure" src="{pictures}{card.figure}"
 alt="errors over the step, energy and momenta over time">"""

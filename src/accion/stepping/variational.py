@@ -5,7 +5,7 @@
     p_{k+1} = D2 Ld(q_k, q_{k+1}) + Fd^+
 
 For a vakonomic system Ld is that of L + lam_k.Phi, and A is none.
-"""  # fmt: skip
+"""
 
 from abc import abstractmethod
 from dataclasses import dataclass, field

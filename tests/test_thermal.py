@@ -767,7 +767,7 @@ def run(system, **changes):
             lambda: ac.analysis.exact_discrete_lagrangian(plain()),
             "exact_discrete_lagrangian is for a System",
         ),
-        (lambda: ac.analysis.regularity(plain()), "regularity needs a System"),
+        (lambda: ac.analysis.regularity(plain()), "regularity is for a System"),
         (lambda: ac.symbolic(plain()).discrete(ac.Midpoint()), "not written in symbols"),
         (lambda: run(without_trajectory(0.0)), "the method must be None"),
         (lambda: run(without_trajectory(0.0), method=None), "starts from q0, S0 and q1"),

@@ -16,7 +16,7 @@ import sympy as sp
 
 import accion as ac
 from accion.instant.constrained import project_at
-from accion.symbols.tidy import Tidy, deadline
+from accion.symbols.simplification import Tidy, deadline
 
 t = sp.Symbol("t")
 

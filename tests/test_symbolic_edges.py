@@ -11,7 +11,7 @@ import pytest
 import sympy as sp
 
 import accion as ac
-from accion.symbols.tidy import OutOfTime, deadline
+from accion.symbols.simplification import OutOfTime, deadline
 
 t = sp.Symbol("t")
 

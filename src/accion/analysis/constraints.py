@@ -307,7 +307,7 @@ def constraint_algorithm(system, *, samples=12, seed=0, seconds=10.0):
             break
         cuts.append(cut)
         before, g = g, chain.extend(g, cut)
-    from accion.symbols.chain import printed  # SymPy takes long to import
+    from accion.symbols.constraint_levels import printed  # SymPy takes long to import
 
     equations, determinant, reason = printed(system, cuts, seconds)
     levels = tuple(

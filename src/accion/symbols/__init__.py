@@ -39,6 +39,6 @@ def from_sympy(
     nonholonomic and vakonomic (one for each equation), variational (rows). `space` is
     `Euclidean(n)` unless another one is given. Text is never evaluated.
     """
-    from accion.symbols.back import build
+    from accion.symbols.sympy_to_jax import build
 
     return build(expr, coordinates, params, velocities, t, space, name, functions)

@@ -6,15 +6,15 @@ from typing import Any
 
 import sympy as sp
 
-from accion.symbols.calculus import derivative
+from accion.symbols.derivatives import derivative
 from accion.symbols.forms import Form
 from accion.symbols.legendre import inverse
-from accion.symbols.linear import Undecided, solve
+from accion.symbols.linear_algebra import Undecided, solve
 from accion.symbols.modified import ModifiedEquations, modified
 from accion.symbols.render import Readable, Sheet
-from accion.symbols.sampled import DiscreteEquations
-from accion.symbols.tidy import Tidy
-from accion.symbols.translate import translate
+from accion.symbols.discrete_equations import DiscreteEquations
+from accion.symbols.simplification import Tidy
+from accion.symbols.jax_to_sympy import translate
 from accion.symbols.variables import TIME, Variables, array
 from accion.systems import System
 

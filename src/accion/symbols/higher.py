@@ -7,11 +7,11 @@ from typing import Any
 import sympy as sp
 
 from accion.spaces import Product
-from accion.symbols.calculus import derivative
-from accion.symbols.linear import Undecided, solve
+from accion.symbols.derivatives import derivative
+from accion.symbols.linear_algebra import Undecided, solve
 from accion.symbols.render import Readable, Sheet
-from accion.symbols.tidy import Tidy
-from accion.symbols.translate import translate
+from accion.symbols.simplification import Tidy
+from accion.symbols.jax_to_sympy import translate
 from accion.symbols.variables import TIME, Variables, array
 
 

@@ -5,8 +5,8 @@ as functions of momenta.
 import numpy as np
 import sympy as sp
 
-from accion.symbols.calculus import derivative
-from accion.symbols.linear import Undecided, solve
+from accion.symbols.derivatives import derivative
+from accion.symbols.linear_algebra import Undecided, solve
 
 
 def inverse(eqs):

@@ -14,7 +14,7 @@ from typing import Any
 
 import sympy as sp
 
-from accion.symbols.linear import solve
+from accion.symbols.linear_algebra import solve
 
 
 @dataclass(frozen=True)

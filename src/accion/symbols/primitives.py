@@ -4,7 +4,7 @@ import operator
 
 import sympy as sp
 
-from accion.symbols.linear import Undecided
+from accion.symbols.linear_algebra import Undecided
 
 
 def select(which, *cases):

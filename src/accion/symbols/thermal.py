@@ -6,11 +6,11 @@ from typing import Any
 
 import sympy as sp
 
-from accion.symbols.calculus import derivative
+from accion.symbols.derivatives import derivative
 from accion.symbols.equations import Equations, equation
-from accion.symbols.linear import solve
+from accion.symbols.linear_algebra import solve
 from accion.symbols.render import Readable, Sheet
-from accion.symbols.tidy import Tidy
+from accion.symbols.simplification import Tidy
 from accion.symbols.variables import TIME
 from accion.systems import ThermalSystem
 from accion.systems.system import word_of

@@ -20,8 +20,8 @@ import numpy as np
 import sympy as sp
 
 from accion.spaces import Group, Product
-from accion.symbols.calculus import derivative
-from accion.symbols.numbers import exact
+from accion.symbols.derivatives import derivative
+from accion.symbols.exact_numbers import exact
 from accion.systems.tree import is_number, join, split
 
 TIME = sp.Symbol("t")

@@ -8,9 +8,9 @@ import numpy as np
 import sympy as sp
 
 from accion.discretise.pullback import action, gradient, work
-from accion.symbols.calculus import derivative
+from accion.symbols.derivatives import derivative
 from accion.symbols.render import Readable, Sheet
-from accion.symbols.translate import translate
+from accion.symbols.jax_to_sympy import translate
 from accion.symbols.variables import array
 
 

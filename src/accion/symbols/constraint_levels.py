@@ -3,9 +3,9 @@
 import sympy as sp
 
 from accion.errors import Untranslatable
-from accion.symbols.calculus import derivative
+from accion.symbols.derivatives import derivative
 from accion.symbols.equations import derive, equation
-from accion.symbols.linear import Undecided, solve
+from accion.symbols.linear_algebra import Undecided, solve
 
 
 def printed(system, cuts, seconds):

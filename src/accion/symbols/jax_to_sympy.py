@@ -12,9 +12,9 @@ import sympy as sp
 from jax.extend.core import ClosedJaxpr, Literal
 
 from accion.errors import Untranslatable
-from accion.symbols.linear import Undecided, cholesky, determinant, each, solve, triangular
-from accion.symbols.numbers import exact
-from accion.symbols.origin import Unknown, is_of_jax, is_used_by_jax, located, place
+from accion.symbols.linear_algebra import Undecided, cholesky, determinant, each, solve, triangular
+from accion.symbols.exact_numbers import exact
+from accion.symbols.source_lines import Unknown, is_of_jax, is_used_by_jax, located, place
 from accion.symbols.primitives import CUMULATIVE, ELEMENTWISE, REDUCTIONS, as_number, is_condition
 
 LONGEST_LOOP = 10_000

@@ -1,5 +1,7 @@
-"""The discrete equations of a method, with its formulas written out."""
+"""The discrete equations of a system in letters, of a method or as they were given."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -7,11 +9,137 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from accion.discretise.pullback import action, gradient, work
 from accion.symbols.derivatives import derivative
-from accion.symbols.render import Readable, Sheet
 from accion.symbols.jax_to_sympy import translate
-from accion.symbols.variables import array
+from accion.symbols.render import Readable, Sheet, equation, sheet_of
+from accion.symbols.simplification import Simplifier
+from accion.symbols.variables import Variables, array
+
+
+@dataclass(frozen=True)
+class StepLetters:
+    """Real symbols for t_k, h, the configurations q_k-r, ..., q_k+r and the multipliers lambda_k,
+    of a system of order r.
+    """
+
+    variables: Variables
+    order: int
+
+    @cached_property
+    def t(self) -> sp.Symbol:
+        """The time t_k."""
+        return sp.Symbol("t_k", real=True)
+
+    @cached_property
+    def h(self) -> sp.Symbol:
+        """The step."""
+        return sp.Symbol("h", positive=True)
+
+    def q(self, i: int) -> tuple[sp.Symbol, ...]:
+        """The symbols of q_k+i."""
+        return at_node(self.variables.q, i)
+
+    @cached_property
+    def points(self) -> tuple[Any, ...]:
+        """The configurations q_k, ..., q_k+r of a step, as the space has them."""
+        return tuple(self.configuration(i) for i in range(self.order + 1))
+
+    def configuration(self, i: int) -> Any:
+        """The configuration q_k+i."""
+        onto = dict(zip(self.variables.q, self.q(i), strict=True))
+        parts = [np.vectorize(onto_letter(onto), otypes=[object])(x) for x in self.variables.parts]
+        return tuple(parts) if isinstance(self.variables.configuration, tuple) else parts[0]
+
+    @cached_property
+    def lam(self) -> tuple[sp.Symbol, ...]:
+        """The multipliers lambda_k."""
+        return at_node(self.variables.lam, 0)
+
+    def displaced(self, expr: Any, node: int, i: int) -> Any:
+        """The derivative of an expression by the displacement number i of q_k+node."""
+        K = self.variables.tangent[:, i]
+        onto = dict(zip(self.variables.q, self.q(node), strict=True))
+        return sp.Add(
+            *(
+                derivative(expr, x) * slope.xreplace(onto)
+                for x, slope in zip(self.q(node), K, strict=True)
+                if slope != 0
+            )
+        )
+
+    def earlier(self, expr: Any, steps: int) -> Any:
+        """The same so many steps before: t_k - h for t_k, q_k-1 for q_k, and so on."""
+        pairs: list[tuple[Any, Any]] = [(self.t, self.t - steps * self.h)]
+        for i in range(self.order + 1):
+            pairs += zip(self.q(i), self.q(i - steps), strict=True)
+        pairs += zip(self.lam, at_node(self.variables.lam, -steps), strict=True)
+        return sp.sympify(expr).xreplace(dict(pairs))
+
+    def read(self, f: Callable[..., Any], *arguments: tuple[Any, ...]) -> Any:
+        """f(params, t, h, points, *arguments) of the step from q_k on symbols."""
+        x = self.variables
+
+        def at(t: Any, h: Any, points: Any, numbers: Any, *rest: Any) -> Any:
+            return f(x.params_from(numbers), t, h, points, *rest)
+
+        numbers = array(tuple(x.numbers))
+        return translate(at, self.t, self.h, self.points, numbers, *map(array, arguments))
+
+
+def at_node(symbols: tuple[sp.Symbol, ...], i: int) -> tuple[sp.Symbol, ...]:
+    """The symbols x_k+i of symbols x."""
+    where = f"k{i:+d}" if i else "k"
+    return tuple(sp.Symbol(f"{x.name}_{where}", real=True) for x in symbols)
+
+
+def onto_letter(onto: dict[Any, Any]) -> Callable[[Any], Any]:
+    """The function that replaces symbols and leaves numbers as they are."""
+    return lambda x: onto.get(x, x)
+
+
+class DiscreteStep(ABC):
+    """A step from q_k to q_k+1, of order r to q_k+r, in letters: what a `Discretisation` is in
+    numbers.
+    """
+
+    closure_words: str  # what the further equations are called
+    name: str  # for the title
+
+    @property
+    @abstractmethod
+    def letters(self) -> StepLetters:
+        """The symbols of the step."""
+
+    @property
+    @abstractmethod
+    def dim(self) -> int:
+        """How many displacements a configuration has; entropies are not displaced."""
+
+    @property
+    @abstractmethod
+    def Ld(self) -> Any:
+        """The discrete Lagrangian, with what constraints add to it."""
+
+    @property
+    @abstractmethod
+    def forces(self) -> tuple[tuple[Any, ...], ...]:
+        """The discrete forces at each configuration of the step."""
+
+    @property
+    @abstractmethod
+    def closure(self) -> tuple[Any, ...]:
+        """What further equations of the step say is zero: discrete constraints, entropy
+        balances.
+        """
+
+    @property
+    @abstractmethod
+    def reaction(self) -> tuple[Any, ...]:
+        """What constraint forces add to the equations at q_k, h A^T lam_k."""
+
+    def nothing(self) -> tuple[Any, ...]:
+        """A covector of zeros."""
+        return (sp.Integer(0),) * self.dim
 
 
 @dataclass(frozen=True)
@@ -19,187 +147,165 @@ class DiscreteEquations(Readable):
     """The discrete Lagrangian of a step from (t_k, q_k) to (t_k + h, q_k+1) and what follows from
     it (001 eq 2.4; 002 eq 11).
 
-    D2 Ld(q_k-1, q_k) + Fd^+(q_k-1, q_k) + D1 Ld(q_k, q_k+1) + Fd^-(q_k, q_k+1) + h A^T lam_k = 0
+        D2 Ld(q_k-1, q_k) + Fd^+(q_k-1, q_k)
+            + D1 Ld(q_k, q_k+1) + Fd^-(q_k, q_k+1) + h A^T lam_k = 0
+
+    Of order r the step has r + 1 configurations, and the equations are the sum over the r + 1 steps
+    that have q_k among them (004 section 8.3).
     """
 
-    equations_of: Any
-    method: Any
+    step: DiscreteStep
+    simplifier: Simplifier
 
-    @property
-    def words(self):
-        return self.equations_of.variables.words
+    # ------------------------------------------------------------ inside: real symbols
+
+    def simplify(self, expr: Any, variables: tuple[Any, ...] = ()) -> Any:
+        """Simplification by quick rules alone: the expressions are long."""
+        return self.simplifier(expr, variables, search=False)
 
     @cached_property
-    def inner(self):
-        """Real symbols for t_k, h, q_k-1, q_k, q_k+1, lam_k."""
+    def inner_Ld(self) -> Any:
+        """The discrete Lagrangian."""
+        return self.step.Ld
 
-        def real(names):
-            return tuple(sp.Symbol(name, real=True) for name in names)
+    @cached_property
+    def inner_forces(self) -> tuple[tuple[Any, ...], ...]:
+        """The discrete forces."""
+        return self.step.forces
 
-        before, here, after = (
-            real([f"{name}_{k}" for name in self.words]) for k in ("k-1", "k", "k+1")
-        )
-        lam = real([f"{name}_k" for name in self.equations_of.variables.lam_words])
-        return sp.Symbol("t_k", real=True), sp.Symbol("h", positive=True), before, here, after, lam
+    @cached_property
+    def inner_closure(self) -> tuple[Any, ...]:
+        """What the further equations say is zero."""
+        return self.step.closure
 
-    def show(self, expr):
-        """Inner symbols become plain ones."""
+    def slope(self, node: int) -> tuple[Any, ...]:
+        """The derivative of Ld by the configuration number `node` of the step."""
+        letters = self.step.letters
+        return tuple(letters.displaced(self.inner_Ld, node, i) for i in range(self.step.dim))
+
+    @cached_property
+    def inner_equations(self) -> tuple[Any, ...]:
+        """What the discrete Euler-Lagrange equations say is zero."""
+        letters, r = self.step.letters, self.step.letters.order
+        reaction = self.step.reaction
+        terms = [
+            [
+                letters.earlier(slope + force, node)
+                for slope, force in zip(self.slope(node), self.inner_forces[node], strict=True)
+            ]
+            for node in range(r + 1)
+        ]
+        rows = [sp.Add(*row) for row in zip(*terms, reaction, strict=True)]
+        nodes = [x for i in range(-r, r + 1) for x in letters.q(i)]
+        return tuple(self.simplify(row, (*nodes, *letters.lam)) for row in rows)
+
+    # ------------------------------------------------------------ outside: plain symbols
+
+    def for_reader(self, expr: Any) -> Any:
+        """An inner expression as it is printed."""
         expr = sp.sympify(expr)
         return expr.xreplace({s: sp.Symbol(s.name) for s in expr.free_symbols})
 
-    def read(self, f, *arguments):
-        """f(system, t, h, q0, x, *arguments) on symbols."""
-        variables, system = self.equations_of.variables, self.equations_of.system
-        t, h, _, here, after, _ = self.inner
+    def simplified(self, rows: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Inner expressions simplified, as they are printed."""
+        return tuple(self.for_reader(self.simplify(row)) for row in rows)
 
-        def at(t, h, q0, q1, numbers, *rest):
-            moved = system.with_params(variables.params_from(numbers))
-            return f(moved, t, h, moved.space.retract(moved.space.identity(), q0), q1 - q0, *rest)
+    @property
+    def complete(self) -> bool:
+        """Whether the time for simplification sufficed so far."""
+        return self.simplifier.complete
 
-        return translate(
-            at,
-            t,
-            h,
-            array(here),
-            array(after),
-            array(tuple(variables.numbers)),
-            *map(array, arguments),
-        )
+    @property
+    def t(self) -> sp.Symbol:
+        """The time t_k."""
+        return self.for_reader(self.step.letters.t)
 
-    def tidy(self, expr, variables=()):
-        return self.equations_of.tidy(expr, variables, search=False)
+    @property
+    def h(self) -> sp.Symbol:
+        """The step."""
+        return self.for_reader(self.step.letters.h)
 
-    @cached_property
-    def inner_lam(self):
-        """The multipliers that enter the action: those of a vakonomic system."""
-        return (self.inner[-1],) if self.equations_of.system.vakonomic is not None else ()
+    def q(self, i: int = 0) -> tuple[sp.Symbol, ...]:
+        """The coordinates of q_k+i; on a group the entries of its matrix."""
+        return tuple(map(self.for_reader, self.step.letters.q(i)))
 
-    @cached_property
-    def inner_Ld(self):
-        zero = np.zeros(len(self.words))
-        return self.read(
-            lambda s, t, h, q0, x, *lam: action(s, self.method, t, h, q0, x, zero, zero, *lam),
-            *self.inner_lam,
-        ).item()
+    @property
+    def lam(self) -> tuple[sp.Symbol, ...]:
+        """The multipliers lambda_k."""
+        return tuple(map(self.for_reader, self.step.letters.lam))
+
+    @property
+    def values(self) -> dict[sp.Symbol, Any]:
+        """{symbol: number} of the parameters."""
+        return self.step.letters.variables.values()
 
     @cached_property
-    def inner_forces(self):
-        n = len(self.words)
-        if self.equations_of.system.force is None:
-            return (sp.Integer(0),) * n, (sp.Integer(0),) * n
-        minus, plus = self.read(lambda s, t, h, q0, x: gradient(work, s, self.method, t, h, q0, x))
-        return tuple(minus), tuple(plus)
-
-    def earlier(self, expr):
-        """The same of the step before."""
-        t, h, before, here, after, lam = self.inner
-        back = (
-            {t: t - h} | dict(zip(here, before, strict=True)) | dict(zip(after, here, strict=True))
-        )
-        back |= {s: sp.Symbol(s.name.removesuffix("_k") + "_k-1", real=True) for s in lam}
-        return sp.sympify(expr).xreplace(back)
+    def Ld(self) -> Any:
+        """The discrete Lagrangian; of a method Ld(q_k, q_k+1) = h sum_i w_i L(t_i, q_i, v_i)."""
+        return self.for_reader(self.simplify(self.inner_Ld))
 
     @cached_property
-    def Ld(self):
-        """Ld(q_k, q_k+1) = h sum_i w_i L(t_i, q_i, v_i)."""
-        return self.show(self.tidy(self.inner_Ld))
+    def D1(self) -> tuple[Any, ...]:
+        """The derivative of Ld by q_k."""
+        return self.simplified(self.slope(0))
 
     @cached_property
-    def D1(self):
-        return tuple(self.show(self.tidy(derivative(self.inner_Ld, x))) for x in self.inner[3])
+    def D2(self) -> tuple[Any, ...]:
+        """The derivative of Ld by q_k+1."""
+        return self.simplified(self.slope(1))
 
     @cached_property
-    def D2(self):
-        return tuple(self.show(self.tidy(derivative(self.inner_Ld, x))) for x in self.inner[4])
+    def force_minus(self) -> tuple[Any, ...]:
+        """Fd^-, the discrete force at the start of the step."""
+        return self.simplified(self.inner_forces[0])
 
     @cached_property
-    def force_minus(self):
-        return tuple(self.show(self.tidy(f)) for f in self.inner_forces[0])
+    def force_plus(self) -> tuple[Any, ...]:
+        """Fd^+, the discrete force at its end."""
+        return self.simplified(self.inner_forces[-1])
 
     @cached_property
-    def force_plus(self):
-        return tuple(self.show(self.tidy(f)) for f in self.inner_forces[1])
-
-    @cached_property
-    def inner_reaction(self):
-        """h A(t_k, q_k)^T lam_k; an A that depends on v takes the mean of the velocities before and
-        after, as the step does.
-        """
-        of, (t, h, before, here, after, lam) = self.equations_of, self.inner
-        x = of.variables
-        v = [(b - a) / (2 * h) for a, b in zip(before, after, strict=True)]
-        at = {x.t: t} | dict(zip((*x.q, *x.v, *x.lam), (*here, *v, *lam), strict=True))
-        return tuple(h * r.xreplace(at) for r in of.inner_reaction)
-
-    @cached_property
-    def inner_equations(self):
-        _, _, before, here, after, lam = self.inner
-        minus, plus = self.inner_forces
-        rows = []
-        for i, x in enumerate(here):
-            end = derivative(self.inner_Ld, after[i]) + plus[i]
-            start = derivative(self.inner_Ld, x) + minus[i]
-            rows.append(
-                self.tidy(
-                    self.earlier(end) + start + self.inner_reaction[i],
-                    (*before, *here, *after, *lam),
-                )
-            )
-        return tuple(rows)
-
-    @cached_property
-    def equations(self) -> Any:
+    def equations(self) -> tuple[Any, ...]:
         """The discrete Euler-Lagrange equations at q_k."""
-        return tuple(sp.Eq(self.show(row), 0, evaluate=False) for row in self.inner_equations)
+        return tuple(equation(self.for_reader(row), 0) for row in self.inner_equations)
 
     @cached_property
-    def constraints(self) -> Any:
-        """The discrete constraints of the step from q_k to q_k+1."""
-        constraint = self.equations_of.system.constraint
-        if constraint is None:
-            return ()
-
-        def closure(s, t, h, q0, x):
-            samples = self.method.samples(s.space, t, h, q0, x)
-            return constraint.closure(s, samples, t + h, s.space.retract(q0, x))
-
-        return tuple(sp.Eq(self.show(self.tidy(c)), 0, evaluate=False) for c in self.read(closure))
+    def constraints(self) -> tuple[Any, ...]:
+        """The further equations of the step from q_k: discrete constraints, entropy balances."""
+        return tuple(equation(row, 0) for row in self.simplified(self.inner_closure))
 
     @cached_property
-    def explicit(self):
-        """q_k+1 as functions of q_k-1 and q_k, where the equations are linear in it."""
-        *_, after, _ = self.inner
-        if self.equations_of.system.constraint is not None:
+    def explicit(self) -> dict[sp.Symbol, Any]:
+        """The last configuration, q_k+1, as functions of those before it.
+
+        Raises:
+            ValueError: where the equations are not linear in it, or where there are constraints.
+        """
+        letters = self.step.letters
+        after = letters.q(letters.order)
+        if self.inner_closure or len(after) != self.step.dim:
             raise ValueError(
                 "a constrained step is not solved in closed form: its equations are `equations` and"
                 " `constraints`."
             )
-        rows = sp.Matrix(self.inner_equations)
-        K = sp.Matrix(len(after), len(after), lambda i, j: self.tidy(derivative(rows[i], after[j])))
+        n, rows = len(after), sp.Matrix(self.inner_equations)
+        K = sp.Matrix(n, n, lambda i, j: self.simplify(derivative(rows[i], after[j])))
         if K.has(*after):
             raise ValueError(
-                f"{self.method} on {self.equations_of.system.name} is implicit: its equations are"
-                " not linear in q_k+1."
+                f"{self.step.name} is implicit: its equations are not linear in"
+                f" q_k+{letters.order}."
             )
         rest = rows.xreplace(dict.fromkeys(after, sp.Integer(0)))
         return dict(
-            zip(
-                (self.show(x) for x in after),
-                (self.show(self.tidy(x)) for x in K.LUsolve(-rest)),
-                strict=True,
-            )
+            zip(map(self.for_reader, after), self.simplified(tuple(K.LUsolve(-rest))), strict=True)
         )
 
     @property
-    def sheet(self):
-        groups = [
-            ("discrete Lagrangian", [sp.Eq(sp.Symbol("L_d"), self.Ld, evaluate=False)]),
-            ("discrete equations", list(self.equations)),
-        ]
-        if self.constraints:
-            groups.append(("discrete constraints", list(self.constraints)))
-        return Sheet(
-            f"{self.equations_of.system.name}, {self.method}",
-            tuple(groups),
-            self.equations_of.complete,
+    def sheet(self) -> Sheet:
+        """What is printed: the discrete Lagrangian and the equations."""
+        groups = (
+            ("discrete Lagrangian", [equation(sp.Symbol("L_d"), self.Ld)]),
+            ("discrete equations", self.equations),
+            (self.step.closure_words, self.constraints),
         )
+        return sheet_of(self.step.name, groups, self.complete)

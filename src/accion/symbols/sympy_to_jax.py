@@ -1,20 +1,20 @@
-"""From SymPy to a System: expressions become functions that JAX can trace.
+"""From SymPy to JAX: expressions become functions that JAX can trace.
 
 No text is ever run as code.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import sympy as sp
 
 from accion.errors import Untranslatable
-from accion.spaces import Euclidean
-from accion.systems import System
+from accion.types import Array, Configuration, Scalar
 
-FUNCTIONS: dict[Any, Any] = {
+FUNCTIONS: dict[Any, Callable[..., Any]] = {
     sp.sin: jnp.sin,
     sp.cos: jnp.cos,
     sp.tan: jnp.tan,
@@ -64,15 +64,20 @@ FUNCTIONS: dict[Any, Any] = {
 }
 
 
-def fold(f, xs):
+def fold(f: Callable[[Any, Any], Any], xs: Sequence[Any]) -> Any:
+    """f(... f(f(x_1, x_2), x_3) ..., x_n)."""
     total = xs[0]
     for x in xs[1:]:
         total = f(total, x)
     return total
 
 
-def compute(expr, known):
-    """The value of `expr`, where `known` has those of its symbols and, on the way, of its parts."""
+def compute(expr: Any, known: dict[Any, Any]) -> Any:
+    """The value of `expr`, where `known` has those of its symbols and, on the way, of its parts.
+
+    Raises:
+        Untranslatable: where a function of SymPy has no counterpart in jax.numpy.
+    """
     if expr in known:
         return known[expr]
     if expr.is_Number or expr.is_NumberSymbol:
@@ -93,7 +98,8 @@ def compute(expr, known):
     return value
 
 
-def power(expr, known):
+def power(expr: sp.Pow, known: dict[Any, Any]) -> Any:
+    """A power, by the function of JAX that is meant for its exponent."""
     base, exponent = expr.args
     if base is sp.E:
         return jnp.exp(compute(exponent, known))
@@ -119,7 +125,7 @@ class Expression:
     v: tuple[Any, ...]
     names: tuple[tuple[Any, str], ...]
 
-    def __call__(self, t, q, *rest):
+    def __call__(self, t: Scalar, q: Configuration, *rest: Any) -> Array:
         *v, params = rest
         flat = jnp.concatenate([jnp.ravel(x) for x in jax.tree.leaves(q)])
         known = (
@@ -129,7 +135,7 @@ class Expression:
         )
         known |= dict(zip(self.v, v[0], strict=True)) if v else {}
 
-        def value(expr):
+        def value(expr: Any) -> Array:
             return (
                 jnp.stack([value(e) for e in expr])
                 if isinstance(expr, tuple)
@@ -137,152 +143,3 @@ class Expression:
             )
 
         return value(self.expr)
-
-
-def build(expr, coordinates, params, velocities, t, space, name, functions):
-    coordinates = coordinates.flat() if isinstance(coordinates, sp.MatrixBase) else coordinates
-    if not isinstance(coordinates, list | tuple | sp.Tuple):
-        raise ValueError(
-            "coordinates must be a list of functions of time x(t), or of symbols; got"
-            f" {coordinates!r}."
-        )
-    coordinates = tuple(coordinates)
-    expressions = {"lagrangian": checked("the Lagrangian", expr)}
-    unknown = set(functions) - {"force", "holonomic", "nonholonomic", "variational", "vakonomic"}
-    if unknown:
-        raise ValueError(
-            f"from_sympy does not know {sorted(unknown)}; try force, holonomic, nonholonomic,"
-            " variational or vakonomic."
-        )
-    for field, value in functions.items():
-        if value is not None:
-            expression = checked(field, value)
-            expressions[field] = expression if isinstance(expression, tuple) else (expression,)
-    t, q, v, replaced = letters(coordinates, velocities, t, expressions)
-    if len({t, *q, *v}) < 1 + 2 * len(q):
-        raise ValueError(
-            f"coordinates, velocities and time must be different symbols; got {coordinates} and"
-            f" {velocities or 'their derivatives'}."
-        )
-    expressions = {field: replace_in(value, replaced) for field, value in expressions.items()}
-    if not isinstance(params, dict | None):
-        raise ValueError(
-            f"params must be a dictionary of numbers, by symbol or by name; got {params!r}."
-        )
-    values = {str(symbol): value for symbol, value in (params or {}).items()}
-    free = set().union(*(symbols_in(value) for value in expressions.values())) - {t, *q, *v}
-    missing = sorted(symbol.name for symbol in free if symbol.name not in values)
-    if missing:
-        raise ValueError(f"params must give a number to {', '.join(missing)}.")
-    names = tuple(sorted(((symbol, symbol.name) for symbol in free), key=lambda pair: pair[1]))
-    numbers = {
-        label: to_number(label, values[label]) for label in sorted({label for _, label in names})
-    }
-    made: dict[str, Any] = {
-        field: Expression(value, t, q, v, names) for field, value in expressions.items()
-    }
-    labels = tuple(
-        str(x.func) if isinstance(x, sp.core.function.AppliedUndef) else str(x) for x in coordinates
-    )
-    return System(
-        made.pop("lagrangian"),
-        space or Euclidean(len(q)),
-        numbers,
-        coordinates=labels,
-        name=name,
-        **made,
-    )
-
-
-def checked(what, value):
-    """SymPy expressions, in tuples where there are several; equations are taken as left minus
-    right.
-    """
-    if isinstance(value, sp.MatrixBase) and what == "the Lagrangian" and value.shape == (1, 1):
-        value = value[0, 0]
-    if isinstance(value, sp.MatrixBase):
-        value = value.tolist() if min(value.shape) > 1 or what == "variational" else value.flat()
-    if isinstance(value, list | tuple):
-        return tuple(checked(what, part) for part in value)
-    if isinstance(value, sp.Equality):
-        left, right = (cast(sp.Expr, side) for side in value.args)
-        value = left - right
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        value = sp.sympify(value)
-    if not isinstance(value, sp.Expr):
-        raise ValueError(
-            f"{what} must be a SymPy expression; got {value!r}. Text is not evaluated: build it"
-            " with sympy.symbols and functions."
-        )
-    # d/dt sin(x(t)), an integral or a sum may be written and not yet carried out.
-    return value.doit() if value.has(sp.Derivative, sp.Integral, sp.Sum) else value
-
-
-def to_number(label, value):
-    try:
-        return float(value)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"params must give numbers; {label} is {value!r}.") from error
-
-
-def letters(coordinates, velocities, t, expressions):
-    """Symbols for time, coordinates and velocities, and what they replace."""
-    if not coordinates:
-        raise ValueError("from_sympy needs the coordinates: functions of time x(t), or symbols.")
-    applied = [x for x in coordinates if isinstance(x, sp.core.function.AppliedUndef)]
-    if len(applied) == len(coordinates) and velocities is None:
-        times = {x.args for x in applied}
-        if len(times) != 1 or len(applied[0].args) != 1:
-            raise ValueError(
-                f"the coordinates must be functions of the same time; got {coordinates}."
-            )
-        time = applied[0].args[0]
-        # Symbols of a name that no parameter has, and the same each time: equal expressions make
-        # equal systems.
-        q = tuple(sp.Symbol(str(x)) for x in applied)
-        v = tuple(sp.Symbol(f"{x}'") for x in applied)
-        return (
-            time,
-            q,
-            v,
-            [
-                dict(zip((x.diff(time) for x in applied), v, strict=True)),
-                dict(zip(applied, q, strict=True)),
-            ],
-        )
-    if applied or velocities is None or len(velocities) != len(coordinates):
-        raise ValueError(
-            "coordinates must all be functions of time x(t), or all be symbols, with `velocities` a"
-            " symbol for each."
-        )
-    if not all(isinstance(x, sp.Symbol) for x in (*coordinates, *velocities)):
-        raise ValueError(
-            f"coordinates and velocities must be symbols; got {coordinates} and {velocities}."
-        )
-    if t is None:
-        named = {
-            symbol
-            for value in expressions.values()
-            for symbol in symbols_in(value)
-            if symbol.name == "t"
-        }
-        t = named.pop() if len(named) == 1 else sp.Symbol("t")
-    return t, coordinates, tuple(velocities), []
-
-
-def replace_in(value, replaced):
-    if isinstance(value, tuple):
-        return tuple(replace_in(part, replaced) for part in value)
-    for table in replaced:
-        value = value.xreplace(table)
-    strange = value.atoms(sp.Derivative, sp.core.function.AppliedUndef)
-    if strange:
-        raise ValueError(
-            f"{', '.join(map(str, sorted(strange, key=str)))} is neither a coordinate nor its"
-            " velocity."
-        )
-    return value
-
-
-def symbols_in(value) -> set[Any]:
-    return set().union(*map(symbols_in, value)) if isinstance(value, tuple) else value.free_symbols

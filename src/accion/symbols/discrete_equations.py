@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import sympy as sp
@@ -14,6 +14,7 @@ from accion.symbols.jax_to_sympy import translate
 from accion.symbols.render import Readable, Sheet, equation, sheet_of
 from accion.symbols.simplification import Simplifier
 from accion.symbols.variables import Variables, array
+from accion.systems.base import word_of
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,14 @@ class StepLetters:
         return translate(at, self.t, self.h, self.points, numbers, *map(array, arguments))
 
 
+def letters_of(system: Any) -> StepLetters:
+    """The letters of a step, those of what it moves: with entropies behind the coordinates."""
+    entropies = system.frame.names if system.entropic else ()
+    names = (*system.names, *map(word_of, entropies))
+    variables = Variables(names, system.multipliers, system.params, system.step_space)
+    return StepLetters(variables, system.order)
+
+
 def at_node(symbols: tuple[sp.Symbol, ...], i: int) -> tuple[sp.Symbol, ...]:
     """The symbols x_k+i of symbols x."""
     where = f"k{i:+d}" if i else "k"
@@ -102,18 +111,18 @@ class DiscreteStep(ABC):
     numbers.
     """
 
-    closure_words: str  # what the further equations are called
-    name: str  # for the title
+    system: Any
+    closure_words: ClassVar[str] = "discrete constraints"  # what the further equations are called
 
     @property
     @abstractmethod
-    def letters(self) -> StepLetters:
-        """The symbols of the step."""
+    def title(self) -> str:
+        """What stands above its equations."""
 
     @property
     @abstractmethod
-    def dim(self) -> int:
-        """How many displacements a configuration has; entropies are not displaced."""
+    def subject(self) -> str:
+        """What a message speaks of."""
 
     @property
     @abstractmethod
@@ -136,6 +145,16 @@ class DiscreteStep(ABC):
     @abstractmethod
     def reaction(self) -> tuple[Any, ...]:
         """What constraint forces add to the equations at q_k, h A^T lam_k."""
+
+    @cached_property
+    def letters(self) -> StepLetters:
+        """The symbols of the step."""
+        return letters_of(self.system)
+
+    @property
+    def dim(self) -> int:
+        """How many displacements a configuration has; entropies are not displaced."""
+        return self.system.space.dim
 
     def nothing(self) -> tuple[Any, ...]:
         """A covector of zeros."""
@@ -292,7 +311,7 @@ class DiscreteEquations(Readable):
         K = sp.Matrix(n, n, lambda i, j: self.simplify(derivative(rows[i], after[j])))
         if K.has(*after):
             raise ValueError(
-                f"{self.step.name} is implicit: its equations are not linear in"
+                f"{self.step.subject} is implicit: its equations are not linear in"
                 f" q_k+{letters.order}."
             )
         rest = rows.xreplace(dict.fromkeys(after, sp.Integer(0)))
@@ -308,4 +327,4 @@ class DiscreteEquations(Readable):
             ("discrete equations", self.equations),
             (self.step.closure_words, self.constraints),
         )
-        return sheet_of(self.step.name, groups, self.complete)
+        return sheet_of(self.step.title, groups, self.complete)

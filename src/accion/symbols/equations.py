@@ -17,7 +17,7 @@ from accion.symbols.jax_to_sympy import translate
 from accion.symbols.modified import ModifiedEquations, modified
 from accion.symbols.registry import derive
 from accion.symbols.render import Readable, Sheet, equation, equations_of, sheet_of
-from accion.symbols.sampled import SampledStep
+from accion.symbols.sampled import check_flat, under_method
 from accion.symbols.simplification import Simplifier
 from accion.symbols.solved_motion import accelerations_and_multipliers
 from accion.symbols.variables import TIME, Variables, array
@@ -223,9 +223,7 @@ class Equations(Readable):
         """d2L/dv2."""
         v, p = self.variables.v, self.inner_p
         n = len(v)
-        return self.for_reader(
-            sp.Matrix(n, n, lambda i, j: self.simplify(derivative(p[i], v[j])))
-        )
+        return self.for_reader(sp.Matrix(n, n, lambda i, j: self.simplify(derivative(p[i], v[j]))))
 
     @cached_property
     def euler_lagrange(self) -> tuple[Any, ...]:
@@ -289,7 +287,7 @@ class Equations(Readable):
         """The one-form dL/dv dq on TQ of a flat space; of a vakonomic system that of L + lam.Phi,
         with lam as further coordinates.
         """
-        self.flat_only("theta_L")
+        check_flat(self.system, "theta_L")
         return forms.one_form(self)
 
     @cached_property
@@ -300,7 +298,7 @@ class Equations(Readable):
         Of a vakonomic system it is that of L + lam.Phi, with terms dq ^ dlam: closed on (q, v,
         lam), and symplectic on Phi = 0 where d2L/dv2 bordered by dPhi/dv is regular.
         """
-        self.flat_only("Omega_L")
+        check_flat(self.system, "Omega_L")
         return forms.two_form(self)
 
     @cached_property
@@ -316,14 +314,6 @@ class Equations(Readable):
         with ad*_(dH/dp) p in addition.
         """
         return legendre.hamilton_equations(self)
-
-    def flat_only(self, what: str) -> None:
-        """Raise ValueError where the space is not flat."""
-        if not self.system.space.flat:
-            raise ValueError(
-                f"{what} is written on flat spaces only (Euclidean, Torus or a Product of them);"
-                f" got {self.system.space}."
-            )
 
     @cached_property
     def kinematics(self) -> tuple[Any, ...]:
@@ -355,14 +345,13 @@ class Equations(Readable):
 
     def discrete(self, method: Method) -> DiscreteEquations:
         """The discrete equations of a method, in q_k-1, q_k, q_k+1."""
-        self.flat_only("discrete")
-        return DiscreteEquations(SampledStep(self, method), self.simplify)
+        return under_method(self.system, method, self.simplify)
 
     def modified(self, method: Method, order: int = 2) -> ModifiedEquations:
         """The modified Lagrangian and Hamiltonian of a method as power series in h up to `order`
         (002 section 5), for small systems.
         """
-        self.flat_only("modified")
+        check_flat(self.system, "modified")
         return modified(self, method, order)
 
     # ------------------------------------------------------------ reading

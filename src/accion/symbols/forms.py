@@ -75,7 +75,9 @@ def two_form(eqs: "Equations") -> Form:
         for j in range(i + 1, n)
     }
     terms |= {
-        (i, n + j): eqs.simplify(derivative(p[i], y)) for i in range(n) for j, y in enumerate(beside)
+        (i, n + j): eqs.simplify(derivative(p[i], y))
+        for i in range(n)
+        for j, y in enumerate(beside)
     }
     found = {index: eqs.for_reader(c) for index, c in terms.items() if c != 0}
     return Form(2, coordinates_of(eqs), found)

@@ -5,14 +5,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import jax.numpy as jnp
 import sympy as sp
 
+from accion.methods import Method
 from accion.spaces import Product
 from accion.symbols.derivatives import derivative
+from accion.symbols.discrete_equations import DiscreteEquations
 from accion.symbols.jax_to_sympy import translate
 from accion.symbols.linear_algebra import UNSOLVED, solve
 from accion.symbols.registry import derive
 from accion.symbols.render import Readable, Sheet, equation, equations_of, sheet_of
+from accion.symbols.sampled import under_method
 from accion.symbols.simplification import Simplifier
 from accion.symbols.variables import TIME, Variables, array
 from accion.systems import HigherOrderSystem
@@ -26,21 +30,49 @@ class HigherOrderEquations(Readable):
         sum_l (-1)^l d^l/dt^l dL/dq^(l) = 0
         p_i = sum_s (-1)^s d^s/dt^s dL/dq^(i+1+s),        i = 0, ..., r - 1
 
-    Of the coordinates the last `m` are multipliers: L is L + lam.Phi, and their equations are Phi =
-    0.
+    With a constraint they are those of L + lam.Phi, and lam, or lam_1, lam_2, ... are further
+    coordinates, the last, whose equations are Phi = 0.
     """
 
-    variables: Variables
-    order: int
-    inner_L: Any
+    system: HigherOrderSystem
     simplify: Simplifier
-    m: int = 0
-    name: str = ""
+
+    @property
+    def order(self) -> int:
+        """r, of the highest derivative in the Lagrangian."""
+        return self.system.order
+
+    @cached_property
+    def m(self) -> int:
+        """The number of multipliers."""
+        return self.system.multipliers
+
+    @cached_property
+    def variables(self) -> Variables:
+        """The letters."""
+        m = self.m
+        lam = ("lam",) if m == 1 else tuple(f"lam_{i + 1}" for i in range(m))
+        return Variables((*self.system.names, *lam), 0, self.system.params)
+
+    @cached_property
+    def inner_L(self) -> Any:
+        """The Lagrangian, with constraints L + lam.Phi."""
+        x, n = self.variables, self.n
+
+        def at(t: Any, numbers: Any, q: Any, *jets: Any) -> Any:
+            moved = self.system.with_params(x.params_from(numbers))
+            return moved.L(t, q[:n], jnp.stack([jet[:n] for jet in jets]), q[n:])
+
+        jets = [array(level) for level in self.jets[: self.order + 1]]
+        return self.simplify(translate(at, x.t, array(tuple(x.numbers)), *jets).item())
 
     @cached_property
     def jets(self) -> tuple[tuple[sp.Symbol, ...], ...]:
         """Symbols for q, q', ..., q^(2r)."""
-        return jets_of(self.variables, 2 * self.order)
+        return tuple(
+            tuple(sp.Symbol(f"{name}'{k}", real=True) for name in self.variables.words)
+            for k in range(2 * self.order + 1)
+        )
 
     def rate(self, expr: Any) -> Any:
         """d/dt along a motion, each derivative moving by the next one."""
@@ -191,8 +223,8 @@ class HigherOrderEquations(Readable):
         """
         if self.inner_hessian.has(*self.top):
             raise ValueError(
-                f"{self.title} has no Hamiltonian in closed form: p = dL/dq^({self.order}) is not"
-                f" linear in q^({self.order})."
+                f"{self.system.name} has no Hamiltonian in closed form: p = dL/dq^({self.order}) is"
+                f" not linear in q^({self.order})."
             )
         names = self.variables.words[: self.n]
         p = [[sp.Symbol(f"p_{s}_{name}", real=True) for name in names] for s in range(self.order)]
@@ -205,7 +237,7 @@ class HigherOrderEquations(Readable):
             solution = solve(self.inner_hessian, right)
         except UNSOLVED as error:
             raise ValueError(
-                f"{self.title} has no Hamiltonian: d2L/dq^({self.order})2 is singular."
+                f"{self.system.name} has no Hamiltonian: d2L/dq^({self.order})2 is singular."
             ) from error
         terms = [
             y * x
@@ -218,10 +250,9 @@ class HigherOrderEquations(Readable):
             {y: sp.Function(y.name)(TIME) for y in momenta}
         )
 
-    @property
-    def title(self) -> str:
-        """The name of the system, or its order."""
-        return self.name or f"a system of order {self.order}"
+    def discrete(self, method: Method) -> DiscreteEquations:
+        """The discrete equations of a method, in q_k-r, ..., q_k+r (004 section 8.3)."""
+        return under_method(self.system, method, self.simplify)
 
     @property
     def sheet(self) -> Sheet:
@@ -239,36 +270,15 @@ class HigherOrderEquations(Readable):
                 [equation(sp.Symbol(f"p_0_{x.func}"), p) for x, p in self.cyclic.items()],
             ),
         )
-        return sheet_of(self.title, groups, self.complete)
-
-
-def jets_of(variables: Variables, count: int) -> tuple[tuple[sp.Symbol, ...], ...]:
-    """Symbols for q, q', ..., up to the derivative number `count`."""
-    return tuple(
-        tuple(sp.Symbol(f"{name}'{k}", real=True) for name in variables.words)
-        for k in range(count + 1)
-    )
+        return sheet_of(self.system.name, groups, self.complete)
 
 
 @derive.register
 def _(system: HigherOrderSystem, seconds: float) -> HigherOrderEquations:
-    """With a constraint the equations are those of L + lam.Phi, lam_1, lam_2, ... being further
-    coordinates.
-    """
     if not system.space.flat or isinstance(system.space, Product):
         raise ValueError(
             "equations of higher order are written on Euclidean(n) and Torus(n) only;"
             f" {system.name} lives on {system.space}."
         )
     system.check()
-    n, m = system.space.dim, system.multipliers
-    names = (*system.names, *(("lam",) if m == 1 else (f"lam_{i + 1}" for i in range(m))))
-    variables, simplify = Variables(names, 0, system.params), Simplifier(seconds)
-
-    def at(t: Any, numbers: Any, q: Any, *jets: Any) -> Any:
-        moved = system.with_params(variables.params_from(numbers))
-        return moved.L(t, q[:n], [jet[:n] for jet in jets], q[n:])
-
-    jets = [array(level) for level in jets_of(variables, system.order)]
-    L = simplify(translate(at, variables.t, array(tuple(variables.numbers)), *jets).item())
-    return HigherOrderEquations(variables, system.order, L, simplify, m, system.name or "")
+    return HigherOrderEquations(system, Simplifier(seconds))

@@ -111,7 +111,9 @@ class ModifiedEquations:
         found = [self.equations.inner_L]
         for k in range(1, self.order + 1):
             accelerations = self.accelerations(found)
-            series = sp.Add(*(self.h**j * term for j, term in enumerate(self.interpolated_terms[: k + 1])))
+            series = sp.Add(
+                *(self.h**j * term for j, term in enumerate(self.interpolated_terms[: k + 1]))
+            )
             reduced = self.reduce(series, accelerations, k)
             found.append(self.equations.simplify(self.coefficient(reduced, k), x.v))
         return found

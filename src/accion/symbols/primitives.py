@@ -51,7 +51,7 @@ def remainder(x: Any, y: Any) -> Any:
     return x - y * sp.sign(x / y) * sp.floor(sp.Abs(x / y))
 
 
-def logical(f: Callable[..., Any], on_integers: Callable[..., int]) -> Callable[..., Any]:
+def logical(f: Callable[..., Any], on_integers: Callable[..., Any]) -> Callable[..., Any]:
     """`f` of conditions, `on_integers` of whole numbers, bit by bit."""
 
     def rule(*xs: Any) -> Any:

@@ -25,9 +25,7 @@ def accelerations_and_multipliers(eqs: "Equations") -> tuple[Any, ...]:
     unknowns = (*x.a, *(x.dlam if eqs.system.enters_action else x.lam))
     sides = zip(eqs.inner_operator, eqs.inner_force, eqs.inner_reaction, strict=True)
     rows = [el - f - r for el, f, r in sides] + [x.rate(c) for c in eqs.inner_on_velocities]
-    K = sp.Matrix(
-        len(rows), len(unknowns), lambda i, j: simplify(derivative(rows[i], unknowns[j]))
-    )
+    K = sp.Matrix(len(rows), len(unknowns), lambda i, j: simplify(derivative(rows[i], unknowns[j])))
     r = -sp.Matrix(rows).xreplace(dict.fromkeys(unknowns, sp.Integer(0)))
     try:
         return tuple(map(simplify.as_fraction, bordered(K, r, n, simplify)))

@@ -11,7 +11,6 @@ import pytest
 import sympy as sp
 
 import accion as ac
-from accion.symbols.deadline import OutOfTime, deadline
 
 t = sp.Symbol("t")
 
@@ -65,7 +64,7 @@ def test_coordinates_that_are_named_like_something_else(coordinates):
         len({*eqs.q, *eqs.lam, *(sp.Function(f"p_{word}")(t) for word in eqs.variables.words)}) == 5
     )
     free = ac.symbolic(line(L, 2, coordinates=coordinates))
-    p = ac.System.momentum(system, 0.4, jnp.array([0.7, -0.3]), jnp.array([0.2, 0.5]))
+    p = ac.System.legendre(system, 0.4, jnp.array([0.7, -0.3]), jnp.array([0.2, 0.5]))
     at = {
         sp.Function(f"p_{word}")(t): float(x)
         for word, x in zip(free.variables.words, p, strict=True)
@@ -249,29 +248,6 @@ def test_a_loop_that_doubles_its_expression_is_refused():
     with pytest.raises(ValueError, match=r"test_symbolic_edges.*operations"):
         _ = ac.symbolic(line(kepler)).L
     assert time.monotonic() - start < 60
-
-
-def test_a_deadline_that_was_swallowed_strikes_again():
-    """An exception in a callback of the garbage collector is printed and lost."""
-    lost = []
-
-    def swallow():
-        try:
-            while True:
-                pass
-        except OutOfTime:
-            lost.append(1)
-
-    def work():
-        swallow()
-        while time.monotonic() - start < 10:
-            pass
-
-    start = time.monotonic()
-    with pytest.raises(OutOfTime), deadline(0.05):
-        work()
-    assert lost
-    assert time.monotonic() - start < 5
 
 
 @pytest.mark.parametrize("seconds", [float("nan"), -1.0, None, "ten"])

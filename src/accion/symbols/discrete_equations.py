@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -112,7 +112,6 @@ class DiscreteStep(ABC):
     """
 
     system: Any
-    closure_words: ClassVar[str] = "discrete constraints"  # what the further equations are called
 
     @property
     @abstractmethod
@@ -145,6 +144,11 @@ class DiscreteStep(ABC):
     @abstractmethod
     def reaction(self) -> tuple[Any, ...]:
         """What constraint forces add to the equations at q_k, h A^T lam_k."""
+
+    @property
+    def closure_title(self) -> str:
+        """What the further equations are called."""
+        return "discrete entropy balance" if self.system.entropic else "discrete constraints"
 
     @cached_property
     def letters(self) -> StepLetters:
@@ -298,11 +302,17 @@ class DiscreteEquations(Readable):
         """The last configuration, q_k+1, as functions of those before it.
 
         Raises:
-            ValueError: where the equations are not linear in it, or where there are constraints.
+            ValueError: where the equations are not linear in it, where there are constraints or
+                entropies, and on a group.
         """
         letters = self.step.letters
         after = letters.q(letters.order)
-        if self.inner_closure or len(after) != self.step.dim:
+        if not self.step.system.space.flat:
+            raise ValueError(
+                f"{self.step.subject} lives on {self.step.system.space}: its equations are not"
+                " solved for the entries of a matrix; `explicit` is for flat spaces."
+            )
+        if self.inner_closure:
             raise ValueError(
                 "a constrained step is not solved in closed form: its equations are `equations` and"
                 " `constraints`."
@@ -325,6 +335,6 @@ class DiscreteEquations(Readable):
         groups = (
             ("discrete Lagrangian", [equation(sp.Symbol("L_d"), self.Ld)]),
             ("discrete equations", self.equations),
-            (self.step.closure_words, self.constraints),
+            (self.step.closure_title, self.constraints),
         )
         return sheet_of(self.step.title, groups, self.complete)

@@ -72,8 +72,6 @@ class DiscreteThermalStep(GivenStep):
 
     system: DiscreteThermalSystem
 
-    closure_words = "discrete entropy balance"
-
     def of(self, field: str) -> Any:
         """The function `field` of the user on symbols."""
 

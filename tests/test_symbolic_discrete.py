@@ -1,5 +1,7 @@
 """Discrete equations in letters: against the discrete objects that are run and closed forms."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -40,10 +42,11 @@ def test_discrete_equations(name, method, rng):
 
     expected = d.euler_lagrange(time - h, h, q0, q1, q2)
     if len(lam):
-        expected = expected + h * system.constraint.reaction(
+        constraint: Any = system.constraint
+        expected = expected + h * constraint.reaction(
             system, time, q1, jnp.zeros(3), jnp.array(lam)
         )
-        closure = system.constraint.closure(
+        closure = constraint.closure(
             system,
             method.samples(system.space, time, h, q1, q2 - q1, jnp.zeros(3), jnp.zeros(3)),
             time + h,

@@ -3,6 +3,7 @@ long loops, units.
 """
 
 import time
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -230,7 +231,8 @@ def test_discrete_equations_of_a_nonlinear_constraint(rng):
     free = ac.discrete(line(lambda t, q, v, p: 0.5 * v @ v, 3), ac.Midpoint()).euler_lagrange(
         0.3, 0.1, q0, q1, q2
     )
-    reaction = system.constraint.reaction(system, 0.4, q1, (q2 - q0) / 0.2, jnp.array([0.7]))
+    constraint: Any = system.constraint
+    reaction = constraint.reaction(system, 0.4, q1, (q2 - q0) / 0.2, jnp.array([0.7]))
     np.testing.assert_allclose(found, free + 0.1 * reaction, rtol=1e-9, atol=1e-10)
 
 

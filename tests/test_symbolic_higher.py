@@ -15,7 +15,7 @@ def test_higher_order_of_order_one_is_euler_lagrange(rng):
         ac.HigherOrderSystem(lagrangian, ac.Euclidean(1), {"m": 2.0}, order=1, coordinates=("x",))
     )
     low = ac.symbolic(ac.System(lagrangian, ac.Euclidean(1), {"m": 2.0}, coordinates=("x",)))
-    assert sp.expand(sp.Add(high.equations(0).lhs, low.equations(0).lhs)) == 0  # dL/dq - d/dt dL/dv
+    assert sp.expand(sp.Add(high.equations[0].lhs, low.equations[0].lhs)) == 0  # dL/dq - d/dt dL/dv
     assert sp.expand(high.energy - low.energy) == 0
     assert sp.expand(high.momenta[0][0] - low.momenta[0]) == 0
     assert sp.expand(high.energy_rate - low.energy_rate) == 0
@@ -37,10 +37,12 @@ def test_ostrogradsky_momenta_and_equations():
     time, and the signs of 004 section 5.1 corrected.
     """
 
-    def L(t, q, v, a, p):
+    def lagrangian(t, q, v, a, p):
         return 0.5 * jnp.exp(p["c"] * t) * a[0] ** 2 + q[0] * v[0] * a[0] - q[0] ** 4
 
-    eqs = ac.symbolic(ac.HigherOrderSystem(L, ac.Euclidean(1), {"c": 2.0}, coordinates=("x",)))
+    eqs = ac.symbolic(
+        ac.HigherOrderSystem(lagrangian, ac.Euclidean(1), {"c": 2.0}, coordinates=("x",))
+    )
     x, c = sp.Function("x")(t), sp.Symbol("c")
     x0, x1, x2 = sp.symbols("x0 x1 x2")
     L = sp.exp(c * t) * x2**2 / 2 + x0 * x1 * x2 - x0**4
@@ -49,13 +51,13 @@ def test_ostrogradsky_momenta_and_equations():
         return e.subs({x2: x.diff(t, 2), x1: x.diff(t), x0: x})
 
     L0, L1, L2 = (on(L.diff(s)) for s in (x0, x1, x2))
-    assert sp.simplify(eqs.equations(0).lhs - (L0 - L1.diff(t) + L2.diff(t, 2)).doit()) == 0
+    assert sp.simplify(eqs.equations[0].lhs - (L0 - L1.diff(t) + L2.diff(t, 2)).doit()) == 0
     assert sp.simplify(eqs.momenta[0][0] - (L1 - L2.diff(t)).doit()) == 0
     assert sp.simplify(eqs.momenta[1][0] - L2) == 0
     assert sp.simplify(eqs.momenta[0][0] - (L1 + L2.diff(t)).doit()) != 0
     assert sp.simplify(eqs.hessian[0] - sp.exp(c * t)) == 0
     rate = eqs.energy.diff(t).doit() + on(L.diff(t))
-    fourth = sp.solve(eqs.equations(0).lhs, x.diff(t, 4))[0]
+    fourth = sp.solve(eqs.equations[0].lhs, x.diff(t, 4))[0]
     assert sp.simplify(rate.subs(x.diff(t, 4), fourth)) == 0
     assert sp.simplify(eqs.energy_rate + on(L.diff(t))) == 0
     # Ostrogradsky's Hamiltonian, (p_1 - x x')^2/(2 c(t)) + p_0 x' + x^4, and its value on the

@@ -768,7 +768,6 @@ def run(system, **changes):
             "exact_discrete_lagrangian is for a System",
         ),
         (lambda: ac.analysis.regularity(plain()), "regularity is for a System"),
-        (lambda: ac.symbolic(plain()).discrete(ac.Midpoint()), "not written in symbols"),
         (lambda: run(without_trajectory(0.0)), "the method must be None"),
         (lambda: run(without_trajectory(0.0), method=None), "starts from q0, S0 and q1"),
         (lambda: ac.thermo.laws(run(FREE, S0=None, steps=1)), "ThermalSystem"),

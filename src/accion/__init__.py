@@ -50,6 +50,7 @@ from accion.spaces import (
     Euclidean as Euclidean,
     MatrixGroup as MatrixGroup,
     Product as Product,
+    Retraction as Retraction,
     Torus as Torus,
 )
 from accion.symbols import (

@@ -412,7 +412,7 @@ class Thermal(Scheme):
         return residual(unknowns, args)
 
     def moved(self, unknowns, state, h):
-        return self.system.step_space.asked(self.increment(unknowns))
+        return self.system.step_space.stretched(self.increment(unknowns))
 
     def end(self, unknowns, state, t, h):
         n, x = self.system.space.dim, self.increment(unknowns)

@@ -254,7 +254,7 @@ class Variational(Mechanical):
         return balance(self.method, unknowns, (self.system, t, h, state.q, state.p, state.x))
 
     def moved(self, unknowns, state, h):
-        return self.system.space.asked(unknowns[: self.system.space.dim])
+        return self.system.space.stretched(unknowns[: self.system.space.dim])
 
     def end(self, unknowns, state, t, h):
         n = self.system.space.dim

@@ -118,7 +118,7 @@ class Group(Space):
     def stretched(self, x: Vector) -> Vector:
         return self.tau_map.stretched(x)
 
-    def within(self, x: Vector) -> Array | bool:
+    def within(self, x: Vector) -> Array:
         return self.tau_map.within(x)
 
     @property

@@ -10,9 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.numerics import newton
+from accion.spaces.rotations import product
 from accion.types import Array, ArrayLike, Vector
 
-AGREES = 1e-8  # how far the functions of a retraction may be from each other
+AGREES = 1e-10  # how far the functions of a retraction may be from each other
 # Increments that they are tried with: two directions of these lengths.
 TRIED = (0.05, 0.4)
 
@@ -27,7 +28,7 @@ class Retraction:
     sigma(0) = 1 that has the tangent 1 there, sigma(xi/2) sigma(-xi/2)^-1 is.
 
     Arguments: `tau(xi)`, a matrix of the group for xi of shape (dim,), in JAX, smooth at 0, with
-    d tau(0) = hat; `inverse(g)`, xi with tau(xi) = g, shape (dim,), for g near the identity;
+    d tau(0) = hat; `inverse(g)`, xi with tau(xi) = g, shape (dim,), smooth near the identity;
     `tangent(xi)`, shape (dim, dim), the matrix of its left-trivialised tangent,
     tau(xi)^-1 d tau(xi).eta = hat(tangent(xi) eta), taken by differentiation where it is None.
 
@@ -73,7 +74,7 @@ class TauMap(ABC):
         """`Space.stretched`."""
 
     @abstractmethod
-    def within(self, x: Vector) -> Array | bool:
+    def within(self, x: Vector) -> Array:
         """`Space.within`."""
 
     @property
@@ -106,6 +107,8 @@ class AnyGroup(Protocol):
 
     def dtau(self, x: Vector) -> Array: ...
 
+    def hat(self, xi: Vector) -> Array: ...
+
     def distance(self, g: np.ndarray) -> tuple[float, str]: ...
 
 
@@ -126,20 +129,19 @@ class OwnTau(TauMap):
     def inverse(self, g: Array) -> Vector:
         return jnp.asarray(self.given.inverse(g))
 
-    def tangent(self, x: Vector) -> Array:
-        """The left-trivialised tangent at `x`, shape (dim, dim)."""
-        return (
-            self.group.dtau(x) if self.given.tangent is None else jnp.asarray(self.given.tangent(x))
-        )
-
     def dtau_inverse(self, x: Vector, e: Vector) -> Vector:
-        return newton.solve(self.tangent(x), e)
+        if self.given.tangent is not None:
+            return newton.solve(jnp.asarray(self.given.tangent(x)), e)
+        # The change of inverse(g) with g: that of tau would be a matrix to be inverted, whose
+        # derivatives take minutes to compile.
+        g = jnp.asarray(self.given.tau(x))
+        return jax.jvp(self.inverse, (g,), (product(g, self.group.hat(e)),))[1]
 
     def stretched(self, x: Vector) -> Vector:
         return x
 
-    def within(self, x: Vector) -> bool:
-        return True
+    def within(self, x: Vector) -> Array:
+        return jnp.array(True)
 
     @property
     def chart(self) -> str:
@@ -182,6 +184,10 @@ class OwnTau(TauMap):
         if self.given.tangent is not None:
             given = checked("tangent(xi)", self.given.tangent(x), (dim, dim), x)
             agrees("tangent(xi)", given, "the derivative of tau", slope, x)
+            return
+        columns = jax.vmap(lambda e: self.dtau_inverse(x, e), out_axes=1)(jnp.eye(dim))
+        given = checked("the derivative of inverse", columns, (dim, dim), x)
+        agrees("the derivative of inverse", given @ slope, "the inverse of tau's", np.eye(dim), x)
 
 
 def checked(what: str, value: ArrayLike, shape: tuple[int, ...], x: Vector) -> np.ndarray:

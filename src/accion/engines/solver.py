@@ -2,29 +2,37 @@
 with its right-hand side.
 """
 
+from collections.abc import Callable, Sequence
+
 from accion.engines.graph import Graph
 from accion.engines.kinds import FLOAT, INTEGER
+from accion.engines.values import Value
 
 
-def elimination(n):
+def elimination(n: int) -> Graph:
     """The graph that solves A x = b in place: buffer "A" holds n rows of n + 1 numbers, b last; x
     takes the place of b.
     """
     g = Graph()
 
-    def number(i):
+    def number(i: int) -> Value:
         return g.constant(i, INTEGER)
 
-    def slot(i, j):
+    def slot(i: Value, j: Value) -> Value:
         return g.binary("add", g.binary("mul", i, number(n + 1)), j)
 
-    def read(i, j):
+    def read(i: Value, j: Value) -> Value:
         return g.load("A", slot(i, j), FLOAT)
 
-    def write(i, j, value):
+    def write(i: Value, j: Value, value: Value) -> None:
         g.store("A", slot(i, j), value)
 
-    def count(first, end, turn, carried=()):
+    def count(
+        first: Value,
+        end: Value,
+        turn: Callable[[Value, list[Value]], list[Value]],
+        carried: Sequence[Value] = (),
+    ) -> list[Value]:
         """carried = turn(i, carried) for i from `first` below `end`."""
         return g.loop(
             [first, *carried],
@@ -34,17 +42,17 @@ def elimination(n):
 
     end = number(n)
 
-    def eliminate(k, _):
+    def eliminate(k: Value, _: list[Value]) -> list[Value]:
         below = g.binary("add", k, number(1))
 
-        def look(i, best):
+        def better(i: Value, best: list[Value]) -> list[Value]:
             size = g.unary("abs", read(i, k))
             larger = g.compare("gt", size, best[0])
             return [g.select(larger, size, best[0]), g.select(larger, i, best[1])]
 
-        _, pivot = count(below, end, look, [g.unary("abs", read(k, k)), k])
+        pivot = count(below, end, better, [g.unary("abs", read(k, k)), k])[1]
 
-        def exchange(j, _):
+        def exchange(j: Value, _: list[Value]) -> list[Value]:
             upper, lower = read(k, j), read(pivot, j)
             write(pivot, j, upper)
             write(k, j, lower)
@@ -53,10 +61,10 @@ def elimination(n):
         count(k, number(n + 1), exchange)
         diagonal = read(k, k)
 
-        def reduce_row(i, _):
+        def reduce_row(i: Value, _: list[Value]) -> list[Value]:
             factor = g.binary("div", read(i, k), diagonal)
 
-            def subtract(j, _):
+            def subtract(j: Value, _: list[Value]) -> list[Value]:
                 write(i, j, g.binary("sub", read(i, j), g.binary("mul", factor, read(k, j))))
                 return []
 
@@ -66,10 +74,10 @@ def elimination(n):
         count(below, end, reduce_row)
         return []
 
-    def substitute(i, _):
+    def substitute(i: Value, _: list[Value]) -> list[Value]:
         k = g.binary("sub", number(n - 1), i)
 
-        def known(j, sum):
+        def known(j: Value, sum: list[Value]) -> list[Value]:
             return [g.binary("sub", sum[0], g.binary("mul", read(k, j), read(j, end)))]
 
         (left,) = count(g.binary("add", k, number(1)), end, known, [read(k, end)])

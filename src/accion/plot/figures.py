@@ -1,12 +1,19 @@
 """Figures of a trajectory."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from accion.plot.motion import Motion
 from accion.systems.entropic import Frame
+from accion.types import Configuration
+
+if TYPE_CHECKING:  # matplotlib is imported where it is wanted
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 COLORS = ("#1b6ca8", "#d1495b", "#2e933c", "#edae49", "#6a4c93", "#3d405b", "#00798c", "#8d6a9f")
 STYLE = {
@@ -23,8 +30,13 @@ STYLE = {
 }
 
 
-def new_figure(rows=1, columns=1, size=None):
-    """A figure in the house style, without a window: (figure, axes)."""
+def new_figure(
+    rows: int = 1, columns: int = 1, size: tuple[float, float] | None = None
+) -> tuple["Figure", np.ndarray]:
+    """A figure in the house style, without a window.
+
+    Arguments: `size` in inches. Returns: the figure, and its axes, shape (rows, columns).
+    """
     import matplotlib
     from cycler import cycler
     from matplotlib.figure import Figure
@@ -40,15 +52,18 @@ def new_figure(rows=1, columns=1, size=None):
     return figure, axes
 
 
-def step_axis(ax, hs):
-    """A logarithmic axis of step sizes, labelled at the ones that were run."""
+def step_axis(ax: "Axes", hs: Sequence[float] | np.ndarray) -> None:
+    """A logarithmic axis of step sizes, labelled at the ones that were run.
+
+    Arguments: `ax`, whose horizontal axis it is; `hs`, the step sizes.
+    """
     ax.set_xscale("log")
     ax.set_xticks(hs, [f"{h:.4g}" for h in hs])
     ax.set_xticks([], minor=True)
     ax.set_xlabel("h [s]")
 
 
-def save_figure(figure, path):
+def save_figure(figure: "Figure", path: str | Path) -> None:
     """Write `figure` to `path`, by its ending (png, svg, pdf)."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -56,11 +71,11 @@ def save_figure(figure, path):
     figure.savefig(Path(path))
 
 
-def trajectory(traj, axes=None):
+def trajectory(traj: Motion, axes: Any = None) -> "Figure":
     """Each coordinate over time and, below, how the energy departs from its first value; of a
     thermal system also entropies and temperatures.
 
-    Returns the figure. `axes` are two, for a thermal system four.
+    Arguments: `axes` of matplotlib to draw in, two, for a thermal system four. Returns: the figure.
     """
     no_energy = traj.system is not None and traj.system.discrete_time
     panels = 2 if traj.S is None or no_energy else 4
@@ -73,7 +88,7 @@ def trajectory(traj, axes=None):
     figure = top.figure
     t = np.asarray(traj.t)
     runs = len(traj.success) if traj.is_ensemble else 1
-    values, names = shown(traj, len(t), runs)
+    values, names = components(traj, len(t), runs)
     # Many components or runs are drawn thin, and named only while the names can be read.
     for i, name in enumerate(names):
         top.plot(t, values[:, :, i].T, color=COLORS[i % len(COLORS)], lw=1.4 if runs == 1 else 0.5)
@@ -104,8 +119,11 @@ def trajectory(traj, axes=None):
     return figure
 
 
-def check_axes(axes, count):
-    """`axes` as `count` axes of matplotlib."""
+def check_axes(axes: Any, count: int) -> list["Axes"]:
+    """`axes` as `count` axes of matplotlib.
+
+    Raises: ValueError where they are something else.
+    """
     from matplotlib.axes import Axes
 
     given = list(np.ravel(np.asarray(axes, dtype=object)))
@@ -118,9 +136,9 @@ def check_axes(axes, count):
     return given
 
 
-def thermal_panels(axes, traj, t, runs):
+def thermal_panels(axes: Sequence["Axes"], traj: Motion, t: np.ndarray, runs: int) -> None:
     """Entropies and, with two axes, temperatures over time."""
-    panels = [("entropies", traj.S, traj.entropies)]
+    panels: list[tuple[str, Any, tuple[str, ...]]] = [("entropies", traj.S, traj.entropies)]
     if len(axes) > 1:
         panels.append(
             ("temperatures", traj.temperature(), Frame(None, traj.entropies).temperatures)
@@ -140,7 +158,7 @@ def thermal_panels(axes, traj, t, runs):
             ax.legend(loc="upper right")
 
 
-def shown(traj, times, runs):
+def components(traj: Motion, times: int, runs: int) -> tuple[np.ndarray, tuple[str, ...]]:
     """(values, names): coordinates, shape (runs, times, components); in place of the matrix of a
     group the velocity of the body.
     """
@@ -155,22 +173,24 @@ def shown(traj, times, runs):
         )
     parts, factors = (traj.q, space.factors) if isinstance(traj.q, tuple) else ((traj.q,), (space,))
     v = flat_coordinates(traj.v, times, runs)
-    values, names, first = [], [], 0
+    drawn: list[np.ndarray] = []
+    names: list[str] = []
+    first = 0
     for part, factor in zip(parts, factors, strict=True):
         end = first + factor.dim
-        values.append(flat_coordinates(part, times, runs) if factor.flat else v[:, :, first:end])
+        drawn.append(flat_coordinates(part, times, runs) if factor.flat else v[:, :, first:end])
         names += [name if factor.flat else rate_name(name) for name in own[first:end]]
         first = end
-    return np.concatenate(values, axis=-1), tuple(names)
+    return np.concatenate(drawn, axis=-1), tuple(names)
 
 
-def rate_name(name):
+def rate_name(name: str) -> str:
     """ "theta [rad]" -> "theta' [rad/s]"."""
     word, *unit = name.split(" [")
     return word + "'" + (f" [{unit[0].rstrip(']')}/s]" if unit else "")
 
 
-def flat_coordinates(q, times, runs):
+def flat_coordinates(q: Configuration, times: int, runs: int) -> np.ndarray:
     """The numbers of configurations, shape (runs, times, components)."""
     parts = q if isinstance(q, tuple) else (q,)
     return np.concatenate([np.asarray(part).reshape(runs, times, -1) for part in parts], axis=-1)

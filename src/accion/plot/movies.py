@@ -1,17 +1,33 @@
 """Moving pictures of a trajectory."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from accion.plot.figures import COLORS, new_figure, shown
+from accion.plot.figures import COLORS, components, new_figure
+from accion.plot.motion import Motion
+from accion.types import Array, Configuration
+
+if TYPE_CHECKING:  # matplotlib is imported where it is wanted
+    from matplotlib.animation import FuncAnimation
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
-def animation(traj, positions=None, path=None, fps=30, seconds=None):
+def animation(
+    traj: Motion,
+    positions: Callable[[Configuration], Array] | None = None,
+    path: str | Path | None = None,
+    fps: int = 30,
+    seconds: float | None = None,
+) -> "FuncAnimation":
     """A matplotlib animation of one run, written as a GIF where `path` is given.
 
-    It lasts as long as the motion, or `seconds`. `positions(q)` gives the points to draw, shape (k,
-    2).
+    Arguments: `positions(q)` gives the points to draw, shape (k, 2); `fps`, pictures for each
+    second; it lasts as long as the motion, or `seconds`.
+    Raises: ValueError for an ensemble, a single time, or another kind of file; FileExistsError.
     """
     import jax
     from matplotlib.animation import FuncAnimation, PillowWriter
@@ -35,7 +51,7 @@ def animation(traj, positions=None, path=None, fps=30, seconds=None):
             0, len(t) - 1
         )
     )
-    values, names = shown(traj, len(traj.t), 1)
+    values, names = components(traj, len(traj.t), 1)
     q = values[0][: len(t)]
     if positions is not None:
         points = np.asarray(jax.vmap(positions)(jax.tree.map(lambda a: a[: len(t)], traj.q)))
@@ -62,32 +78,35 @@ def animation(traj, positions=None, path=None, fps=30, seconds=None):
     return movie
 
 
-def canvas(rows, columns, size):
+def canvas(size: tuple[float, float]) -> tuple["Figure", "Axes"]:
+    """A figure with one pair of axes, which can be drawn without a window."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    figure, axes = new_figure(rows, columns, size)
+    figure, axes = new_figure(1, 1, size)
     FigureCanvasAgg(figure)
     return figure, axes[0, 0]
 
 
-def linkage(t, points):
+def linkage(t: np.ndarray, points: np.ndarray) -> tuple["Figure", Callable[[int], tuple[Any, ...]]]:
     """Points joined by a line, with the trail of the last one; a point that is NaN is a gap in the
     line.
     """
-    figure, ax = canvas(1, 1, (4.6, 4.6))
+    figure, ax = canvas((4.6, 4.6))
     center = np.nanmean(points, axis=(0, 1))
     reach = 1.1 * np.nanmax(np.abs(points - center)) or 1.0
-    many = points.shape[1] > 50
+    crowded = points.shape[1] > 50
     ax.set(
         xlim=(center[0] - reach, center[0] + reach),
         ylim=(center[1] - reach, center[1] + reach),
         aspect="equal",
     )
     (trail,) = ax.plot([], [], color=COLORS[1], lw=0.8, alpha=0.7)
-    (body,) = ax.plot([], [], "o-", color=COLORS[0], lw=0.5 if many else 2, ms=2 if many else 6)
+    (body,) = ax.plot(
+        [], [], "o-", color=COLORS[0], lw=0.5 if crowded else 2, ms=2 if crowded else 6
+    )
     clock = ax.set_title("", loc="left", fontsize=10)
 
-    def draw(i):
+    def draw(i: int) -> tuple[Any, ...]:
         body.set_data(points[i, :, 0], points[i, :, 1])
         trail.set_data(
             points[max(0, i - len(t) // 5) : i + 1, -1, 0],
@@ -99,9 +118,11 @@ def linkage(t, points):
     return figure, draw
 
 
-def series(names, t, q):
+def series(
+    names: tuple[str, ...], t: np.ndarray, q: np.ndarray
+) -> tuple["Figure", Callable[[int], tuple[Any, ...]]]:
     """Coordinates over time, with a marker that moves."""
-    figure, ax = canvas(1, 1, (6.4, 3.6))
+    figure, ax = canvas((6.4, 3.6))
     for i, name in enumerate(names):
         ax.plot(
             t, q[:, i], color=COLORS[i % len(COLORS)], lw=1, label=name if len(names) <= 8 else None
@@ -111,9 +132,9 @@ def series(names, t, q):
     ax.set_xlabel("t [s]")
     markers = [ax.plot([], [], "o", color=COLORS[i % len(COLORS)])[0] for i in range(q.shape[1])]
 
-    def draw(i):
+    def draw(i: int) -> tuple[Any, ...]:
         for k, marker in enumerate(markers):
             marker.set_data([t[i]], [q[i, k]])
-        return markers
+        return tuple(markers)
 
     return figure, draw

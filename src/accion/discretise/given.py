@@ -29,7 +29,7 @@ class Given(Discretisation):
         """The configurations of the window."""
         return nodes_of(self.system.space, q, x)
 
-    def action(self, t, h, z, x, lam=None):
+    def action(self, t, h, z, x, lam=None, inner=None):
         return self.system.Ld(t, h, self.nodes(z, x), lam)
 
     def displaced_action(self, t, h, z, x, e, lam=None):
@@ -39,7 +39,7 @@ class Given(Discretisation):
     def between(self, nodes):
         return nodes[0], differences(self.system.space, nodes)
 
-    def variation(self, t, h, z, x, lam=None):
+    def variation(self, t, h, z, x, lam=None, inner=None):
         G = self.derivatives(t, h, z, x, lam)
         if self.system.work is not None:
             G = G + self.system.Fd(t, h, self.nodes(z, x))
@@ -52,7 +52,7 @@ class Given(Discretisation):
         A = self.system.variational
         return 0.0 if A is None else h * (A(t, z, self.system.params).T @ lam)
 
-    def sizes(self, t, h, z, x, J):
+    def sizes(self, t, h, z, x, J, inner=None):
         return window_sizes(self.action(t, h, z, x), x, J)
 
     def from_increments(self, x):
@@ -74,7 +74,7 @@ class GivenThermal(ThermalDiscretisation):
             start, end = space.displace(start, e0), space.displace(end, e1)
         return self.system.evaluate(f, t, h, start, end)
 
-    def action(self, t, h, z, x, lam=None):
+    def action(self, t, h, z, x, lam=None, inner=None):
         return self.read(self.system.lagrangian, t, h, z, x)
 
     def displaced_action(self, t, h, z, x, e, lam=None):

@@ -51,7 +51,7 @@ class ThermalDiscretisation(Discretisation):
     def cold(self, t, h, z, x) -> Array:
         """Which temperatures are not positive at the end of the step, shape (m,)."""
 
-    def variation(self, t, h, z, x, lam=None):
+    def variation(self, t, h, z, x, lam=None, inner=None):
         n = self.system.space.dim
         minus, plus = self.whole_variation(t, h, z, x)
         return Variation(minus[:n], jnp.zeros(0), plus[:n])
@@ -59,7 +59,7 @@ class ThermalDiscretisation(Discretisation):
     def reaction(self, t, h, z, v, lam):
         return 0.0
 
-    def sizes(self, t, h, z, x, J):
+    def sizes(self, t, h, z, x, J, inner=None):
         """Of q as for any system; of S the energy over the temperature, which is what dr/dS
         holds.
         """
@@ -84,7 +84,7 @@ class ThermalStep(ThermalDiscretisation):
     system: ThermalSystem
     method: Any
 
-    def action(self, t, h, z, x, lam=None):
+    def action(self, t, h, z, x, lam=None, inner=None):
         zero = jnp.zeros_like(x)
         return action(self.system.whole, self.method, t, h, z, x, zero, zero)
 

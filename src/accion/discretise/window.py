@@ -158,13 +158,13 @@ class Window(Discretisation):
         """Ld with the configurations displaced by `e`, shape (r + 1, dim)."""
         return h * sum(s.w * self.system.L(s.t, s.q, s.v, lam) for s in self.samples(t, h, z, x, e))
 
-    def action(self, t, h, z, x, lam=None):
+    def action(self, t, h, z, x, lam=None, inner=None):
         return self.displaced_action(t, h, z, x, None, lam)
 
     def between(self, nodes):
         return nodes[0], differences(self.system.space, nodes)
 
-    def variation(self, t, h, z, x, lam=None):
+    def variation(self, t, h, z, x, lam=None, inner=None):
         G = self.derivatives(t, h, z, x, lam)
         return Variation(G[0], jnp.zeros(0), G[1:])
 
@@ -175,7 +175,7 @@ class Window(Discretisation):
     def reaction(self, t, h, z, v, lam):
         return 0.0
 
-    def sizes(self, t, h, z, x, J):
+    def sizes(self, t, h, z, x, J, inner=None):
         return window_sizes(self.action(t, h, z, x), x, J)
 
     def from_increments(self, x):

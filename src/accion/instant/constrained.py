@@ -152,7 +152,8 @@ def index_one(system, t, q, v, lam):
     """(a, lam): the acceleration and the multipliers, from the constraint differentiated until both
     are linear in it.
 
-        d2L/dv2 a - A^T lam = dL/dq + ad*_v dL/dv + F - d/dt(dL/dv) at fixed v,        d(hidden)/dv a = -d(hidden)/dt at fixed v
+        d2L/dv2 a - A^T lam = dL/dq + ad*_v dL/dv + F - d/dt(dL/dv) at fixed v,
+        d(hidden)/dv a = -d(hidden)/dt at fixed v
 
     where ad*_v dL/dv is zero on flat spaces and dL/dq is by the body's displacements on a group
     (000 eq 2).
@@ -160,7 +161,9 @@ def index_one(system, t, q, v, lam):
     For a vakonomic system the multipliers `lam` are part of the state, and (a, dlam/dt) is
     returned:
 
-        d2L/dv2 a + dPhi/dv^T dlam/dt = dL/dq + ad*_v dL/dv + F - d/dt(dL/dv) at fixed v and lam,  with L + lam.Phi in place of L.
+        d2L/dv2 a + dPhi/dv^T dlam/dt = dL/dq + ad*_v dL/dv + F - d/dt(dL/dv) at fixed v and lam,
+
+    with L + lam.Phi in place of L.
     """
     space, n, constraint = system.space, system.space.dim, system.constraint
     zero = jnp.zeros(n)

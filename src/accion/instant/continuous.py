@@ -67,7 +67,9 @@ def continuous(system: AbstractSystem) -> ContinuousEquations:
 def accelerations(system: Any) -> Callable[..., Any]:
     """The function (t, q, v) -> a, shape (dim,), from the Euler-Lagrange equations with force
 
-        d2L/dv2 a = dL/dq + ad*_v dL/dv + F + A^T lam - d/dq(dL/dv).v - d/dt(dL/dv)         (000 eq 2, 002 eq 1)
+        d2L/dv2 a = dL/dq + ad*_v dL/dv + F + A^T lam - d/dq(dL/dv).v - d/dt(dL/dv)
+
+    (000 eq 2, 002 eq 1).
 
     On a group v is the velocity of the body, q' = q hat(v), and a its derivative; on a flat space
     ad* is zero. With holonomic or nonholonomic constraints it returns (a, lam), from the constraint

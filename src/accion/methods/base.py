@@ -29,6 +29,9 @@ class Method(ABC):
     symmetric: Any
     nodes: Any
     variational: Any  # whether it has a discrete Lagrangian
+    # How many inner points a step has besides its ends, whose places are unknowns. `samples` of a
+    # method that has some also takes `inner`, their increments from q0, shape (inner_points, dim).
+    inner_points: int = 0
 
     @abstractmethod
     def check(self, system: Any) -> None:

@@ -149,8 +149,12 @@ def check_at(q, at_rest, slopes):
         if np.max(np.abs(slope - np.eye(len(slope)))) > CLOSE:
             factor = slope[0, 0]
             single = np.max(np.abs(slope - factor * np.eye(len(slope)))) < CLOSE
+            found = (
+                f"it is {factor:.6g} times that, at h = {H}"
+                if single
+                else f"h dv/dq1 = {slope.tolist()} there, in place of 1"
+            )
             raise ValueError(
                 f"psi is not consistent: for q1 near q0 the velocity of sample {i} must be (q1 -"
-                " q0)/h, but "
-                f"{f'it is {factor:.6g} times that, at h = {H}' if single else f'h dv/dq1 = {slope.tolist()} there, in place of 1'}."
+                f" q0)/h, but {found}."
             )

@@ -13,7 +13,8 @@ class GeneralizedAlpha(Method):
     """The generalized-alpha method on Lie groups (Bruels, Cardona and Arnold 2012), with the
     spectral radius `rho` at infinity, 0 <= rho <= 1.
 
-        q1 = retract(q0, h (v0 + h (1/2 - beta) a0 + h beta a1)),    v1 = v0 + h (1 - gamma) a0 + h gamma a1
+        q1 = retract(q0, h (v0 + h (1/2 - beta) a0 + h beta a1))
+        v1 = v0 + h (1 - gamma) a0 + h gamma a1
         (1 - alpha_m) a1 + alpha_m a0 = (1 - alpha_f) v1' + alpha_f v0'
 
     where v1' and the multipliers satisfy the continuous equations at the end of the step, with the

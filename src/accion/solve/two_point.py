@@ -44,10 +44,10 @@ def connect(
     """The discrete trajectory from `qa` at time t0 to `qb` at time t0 + duration: stationary for
     the whole discrete action.
 
-        D2 Ld(q_{k-1}, q_k) + Fd^+ + D1 Ld(q_k, q_{k+1}) + Fd^- + h A^T lam_k = 0        at each inner node
+        D2 Ld(q_{k-1}, q_k) + Fd^+ + D1 Ld(q_k, q_{k+1}) + Fd^- + h A^T lam_k = 0
 
-    with phi(t_k, q_k) = 0 at the inner nodes (holonomic), or Phi = 0 sampled on each step and L +
-    lam_k.Phi (vakonomic, 004 eq 8.1-8.3).
+    at each inner node, with phi(t_k, q_k) = 0 there (holonomic), or Phi = 0 sampled on each step
+    and L + lam_k.Phi (vakonomic, 004 eq 8.1-8.3).
 
     For a system of order r it is sum_j D_j Ld = 0 at q_r, ..., q_{N-r} (004 sections 8.3 and 8.4).
     Its ends are either `qa` and `qb` with r configurations each, the first and the last ones of the

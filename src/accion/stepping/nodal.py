@@ -1,4 +1,4 @@
-"""Between the nodes of a discrete motion of order r and the derivatives and momenta at an instant."""
+"""Between the nodes of a motion of order r and the derivatives and momenta at an instant."""
 
 from dataclasses import dataclass
 from functools import lru_cache, partial

@@ -5,7 +5,7 @@
     p_{k+1} = D2 Ld(q_k, q_{k+1}) + Fd^+
 
 For a vakonomic system Ld is that of L + lam_k.Phi, and A is none.
-"""  # fmt: skip
+"""
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
@@ -140,8 +140,13 @@ class Variational(MechanicalScheme):
         return discretise(self.system, self.method)
 
     def start(self, t, h, q, p, x, lam):
-        guess = jnp.concatenate([x, lam])
-        return State(q, p, jnp.zeros_like(x), x, guess, jnp.array(0))
+        return State(q, p, jnp.zeros_like(x), x, self.guess(x, lam), jnp.array(0))
+
+    def guess(self, x, lam):
+        """The unknowns of a step from its increment: inner points at equal distances."""
+        count = self.method.inner_points
+        inner = [(i + 1) / (count + 1) * x for i in range(count)]
+        return jnp.concatenate([x, *inner, lam])
 
     def equations(self, state, t, h):
         own = StepEquations(self.method, self.system.multipliers)
@@ -158,13 +163,15 @@ class Variational(MechanicalScheme):
     def end(self, unknowns, state, t, h):
         blocks = self.form.blocks
         x, lam = blocks.increment(unknowns), blocks.multipliers(unknowns)
-        p = self.form.variation(t, h, state.q, x, lam).end
+        p = self.form.variation(t, h, state.q, x, lam, blocks.inner_points(unknowns)).end
         # Increments are smooth in time: extrapolated, they are right to O(h^3). Multipliers enter
         # linearly and need no better guess.
-        return End(x, p, jnp.concatenate([2 * x - state.x, lam]), ())
+        return End(x, p, self.guess(2 * x - state.x, lam), ())
 
     def lagrangian(self, unknowns, state, t, h):
-        return self.form.action(t, h, state.q, self.form.blocks.increment(unknowns))
+        blocks = self.form.blocks
+        x, inner = blocks.increment(unknowns), blocks.inner_points(unknowns)
+        return self.form.action(t, h, state.q, x, None, inner)
 
 
 def increments(system: System, method: Method, t: Any, h: Any, q: Any, p: Any, guess: Any) -> Any:

@@ -4,7 +4,9 @@ An autonomous system without forces keeps E = p.v - L, and what it exchanges bet
 potential energy is at most its largest kinetic energy, which neither the unit nor a constant in the
 potential changes. So a run is warned of where, at its saved times,
 
-    max E - min E  >=  3/4 max T,        T = 1/2 |p.v|        (docs/theory.md, "When a step is too large")
+    max E - min E  >=  3/4 max T,        T = 1/2 |p.v|
+
+(docs/theory.md, "When a step is too large").
 
 Velocities and energies are not known in a step, and take as long to compile as it does. So they are
 computed only where the increments x_k of the steps are not smooth in time:

@@ -160,7 +160,7 @@ class AbstractSystem(ABC):
         return tuple(map(unit_of, self.coordinates or ()))
 
     def check(self) -> None:
-        """Raise ValueError unless the functions return what they should; once for each structure."""
+        """Raise ValueError unless the functions return what they should; once for a structure."""
         shapes = tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in jax.tree.leaves(self))
         key = (jax.tree.structure(self), shapes)
         if key not in CHECKED:

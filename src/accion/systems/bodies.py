@@ -85,7 +85,9 @@ def rigid_body(mass, inertia, pose, *, space=None):
     """The kinetic energy T(t, q, v, params) of a rigid body, a function to be used in a Lagrangian
     or given to `particles(bodies=[...])`:
 
-        T = 1/2 m |dr/dt|^2 + 1/2 w.I w,      r the centre of mass, w the angular velocity in the axes of the body
+        T = 1/2 m |dr/dt|^2 + 1/2 w.I w
+
+    with the centre of mass r and the angular velocity w in the axes of the body.
 
     `pose(t, q, params)` says where the body is. In the plane: (x, y, angle), shape (3,); `inertia`
     is the moment about the centre of mass. In space: a homogeneous matrix, shape (4, 4), or a pair

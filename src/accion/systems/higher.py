@@ -197,7 +197,8 @@ class HigherOrderSystem(Mechanical):
         """The Jacobi-Ostrogradsky momenta p_0, ..., p_{r-1}, shape (r, dim), from `jets` = (q',
         ..., q^(2r-1)), shape (2r - 1, dim).
 
-            p_s = sum_k (-1)^k d^k/dt^k dL/dq^(s+1+k),    that is p_{r-1} = dL/dq^(r),  p_s = dL/dq^(s+1) - d/dt p_{s+1}
+            p_s = sum_k (-1)^k d^k/dt^k dL/dq^(s+1+k),    that is
+            p_{r-1} = dL/dq^(r),    p_s = dL/dq^(s+1) - d/dt p_{s+1}
 
         With a constraint they are those of L + lam.Phi, and `lams` = (lam, ..., lam^(r-1)), shape
         (r, m).

@@ -127,7 +127,8 @@ def particles(
 ):
     """The system of particles at r_i(t, q), and rigid bodies, with
 
-        L = sum_i 1/2 m_i |dr_i/dt|^2 + sum_b T_b - V(t, q) - U(t, q, v),      Q_j = sum_i F_i . dr_i/dq_j
+        L = sum_i 1/2 m_i |dr_i/dt|^2 + sum_b T_b - V(t, q) - U(t, q, v)
+        Q_j = sum_i F_i . dr_i/dq_j
 
     `positions(t, q, params)` returns the points, shape (N, d); `masses` is a number, a vector of
     shape (N,), or a function of params that returns one (a particle of mass 0 is a point where a

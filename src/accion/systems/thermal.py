@@ -1,4 +1,4 @@
-"""A thermomechanical system: a Lagrangian that depends on entropies, friction that heats, and heat."""
+"""A thermomechanical system: a Lagrangian with entropies, friction that heats, and heat."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar

@@ -416,10 +416,10 @@ def parse_number(text):
 
 def ends_of(traj):
     """A table of the coordinates at both ends."""
-    from accion.plot.figures import components
+    from accion.plot.figures import shown
 
     table = Table(f"{traj.system.name}, {traj.method}", "start", f"t = {float(traj.t[-1]):g} s")
-    values, names = components(traj, len(traj), 1)
+    values, names = shown(traj, len(traj), 1)
     for name, first, last in zip(names, values[0, 0], values[0, -1], strict=True):
         table.add_row(escape(name), f"{first:.9g}", f"{last:.9g}")
     return table

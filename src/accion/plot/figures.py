@@ -1,19 +1,12 @@
 """Figures of a trajectory."""
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from accion.plot.motion import Motion
 from accion.systems.entropic import Frame
-from accion.types import Configuration
-
-if TYPE_CHECKING:  # matplotlib is imported where it is wanted
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 COLORS = ("#1b6ca8", "#d1495b", "#2e933c", "#edae49", "#6a4c93", "#3d405b", "#00798c", "#8d6a9f")
 STYLE = {
@@ -30,13 +23,8 @@ STYLE = {
 }
 
 
-def new_figure(
-    rows: int = 1, columns: int = 1, size: tuple[float, float] | None = None
-) -> tuple["Figure", np.ndarray]:
-    """A figure in the house style, without a window.
-
-    Arguments: `size` in inches. Returns: the figure, and its axes, shape (rows, columns).
-    """
+def new_figure(rows=1, columns=1, size=None):
+    """A figure in the house style, without a window: (figure, axes)."""
     import matplotlib
     from cycler import cycler
     from matplotlib.figure import Figure
@@ -52,18 +40,15 @@ def new_figure(
     return figure, axes
 
 
-def step_axis(ax: "Axes", hs: Sequence[float] | np.ndarray) -> None:
-    """A logarithmic axis of step sizes, labelled at the ones that were run.
-
-    Arguments: `ax`, whose horizontal axis it is; `hs`, the step sizes.
-    """
+def step_axis(ax, hs):
+    """A logarithmic axis of step sizes, labelled at the ones that were run."""
     ax.set_xscale("log")
     ax.set_xticks(hs, [f"{h:.4g}" for h in hs])
     ax.set_xticks([], minor=True)
     ax.set_xlabel("h [s]")
 
 
-def save_figure(figure: "Figure", path: str | Path) -> None:
+def save_figure(figure, path):
     """Write `figure` to `path`, by its ending (png, svg, pdf)."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -71,11 +56,11 @@ def save_figure(figure: "Figure", path: str | Path) -> None:
     figure.savefig(Path(path))
 
 
-def trajectory(traj: Motion, axes: Any = None) -> "Figure":
+def trajectory(traj, axes=None):
     """Each coordinate over time and, below, how the energy departs from its first value; of a
     thermal system also entropies and temperatures.
 
-    Arguments: `axes` of matplotlib to draw in, two, for a thermal system four. Returns: the figure.
+    Returns the figure. `axes` are two, for a thermal system four.
     """
     no_energy = traj.system is not None and traj.system.discrete_time
     panels = 2 if traj.S is None or no_energy else 4
@@ -88,7 +73,7 @@ def trajectory(traj: Motion, axes: Any = None) -> "Figure":
     figure = top.figure
     t = np.asarray(traj.t)
     runs = len(traj.success) if traj.is_ensemble else 1
-    values, names = components(traj, len(t), runs)
+    values, names = shown(traj, len(t), runs)
     # Many components or runs are drawn thin, and named only while the names can be read.
     for i, name in enumerate(names):
         top.plot(t, values[:, :, i].T, color=COLORS[i % len(COLORS)], lw=1.4 if runs == 1 else 0.5)
@@ -119,11 +104,8 @@ def trajectory(traj: Motion, axes: Any = None) -> "Figure":
     return figure
 
 
-def check_axes(axes: Any, count: int) -> list["Axes"]:
-    """`axes` as `count` axes of matplotlib.
-
-    Raises: ValueError where they are something else.
-    """
+def check_axes(axes, count):
+    """`axes` as `count` axes of matplotlib."""
     from matplotlib.axes import Axes
 
     given = list(np.ravel(np.asarray(axes, dtype=object)))
@@ -136,9 +118,9 @@ def check_axes(axes: Any, count: int) -> list["Axes"]:
     return given
 
 
-def thermal_panels(axes: Sequence["Axes"], traj: Motion, t: np.ndarray, runs: int) -> None:
+def thermal_panels(axes, traj, t, runs):
     """Entropies and, with two axes, temperatures over time."""
-    panels: list[tuple[str, Any, tuple[str, ...]]] = [("entropies", traj.S, traj.entropies)]
+    panels = [("entropies", traj.S, traj.entropies)]
     if len(axes) > 1:
         panels.append(
             ("temperatures", traj.temperature(), Frame(None, traj.entropies).temperatures)
@@ -158,7 +140,7 @@ def thermal_panels(axes: Sequence["Axes"], traj: Motion, t: np.ndarray, runs: in
             ax.legend(loc="upper right")
 
 
-def components(traj: Motion, times: int, runs: int) -> tuple[np.ndarray, tuple[str, ...]]:
+def shown(traj, times, runs):
     """(values, names): coordinates, shape (runs, times, components); in place of the matrix of a
     group the velocity of the body.
     """
@@ -173,24 +155,22 @@ def components(traj: Motion, times: int, runs: int) -> tuple[np.ndarray, tuple[s
         )
     parts, factors = (traj.q, space.factors) if isinstance(traj.q, tuple) else ((traj.q,), (space,))
     v = flat_coordinates(traj.v, times, runs)
-    drawn: list[np.ndarray] = []
-    names: list[str] = []
-    first = 0
+    values, names, first = [], [], 0
     for part, factor in zip(parts, factors, strict=True):
         end = first + factor.dim
-        drawn.append(flat_coordinates(part, times, runs) if factor.flat else v[:, :, first:end])
+        values.append(flat_coordinates(part, times, runs) if factor.flat else v[:, :, first:end])
         names += [name if factor.flat else rate_name(name) for name in own[first:end]]
         first = end
-    return np.concatenate(drawn, axis=-1), tuple(names)
+    return np.concatenate(values, axis=-1), tuple(names)
 
 
-def rate_name(name: str) -> str:
+def rate_name(name):
     """ "theta [rad]" -> "theta' [rad/s]"."""
     word, *unit = name.split(" [")
     return word + "'" + (f" [{unit[0].rstrip(']')}/s]" if unit else "")
 
 
-def flat_coordinates(q: Configuration, times: int, runs: int) -> np.ndarray:
+def flat_coordinates(q, times, runs):
     """The numbers of configurations, shape (runs, times, components)."""
     parts = q if isinstance(q, tuple) else (q,)
     return np.concatenate([np.asarray(part).reshape(runs, times, -1) for part in parts], axis=-1)

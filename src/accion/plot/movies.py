@@ -1,33 +1,17 @@
 """Moving pictures of a trajectory."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from accion.plot.figures import COLORS, components, new_figure
-from accion.plot.motion import Motion
-from accion.types import Array, Configuration
-
-if TYPE_CHECKING:  # matplotlib is imported where it is wanted
-    from matplotlib.animation import FuncAnimation
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from accion.plot.figures import COLORS, new_figure, shown
 
 
-def animation(
-    traj: Motion,
-    positions: Callable[[Configuration], Array] | None = None,
-    path: str | Path | None = None,
-    fps: int = 30,
-    seconds: float | None = None,
-) -> "FuncAnimation":
+def animation(traj, positions=None, path=None, fps=30, seconds=None):
     """A matplotlib animation of one run, written as a GIF where `path` is given.
 
-    Arguments: `positions(q)` gives the points to draw, shape (k, 2); `fps`, pictures for each
-    second; it lasts as long as the motion, or `seconds`.
-    Raises: ValueError for an ensemble, a single time, or another kind of file; FileExistsError.
+    It lasts as long as the motion, or `seconds`. `positions(q)` gives the points to draw, shape (k,
+    2).
     """
     import jax
     from matplotlib.animation import FuncAnimation, PillowWriter
@@ -51,7 +35,7 @@ def animation(
             0, len(t) - 1
         )
     )
-    values, names = components(traj, len(traj.t), 1)
+    values, names = shown(traj, len(traj.t), 1)
     q = values[0][: len(t)]
     if positions is not None:
         points = np.asarray(jax.vmap(positions)(jax.tree.map(lambda a: a[: len(t)], traj.q)))
@@ -78,35 +62,32 @@ def animation(
     return movie
 
 
-def canvas(size: tuple[float, float]) -> tuple["Figure", "Axes"]:
-    """A figure with one pair of axes, which can be drawn without a window."""
+def canvas(rows, columns, size):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    figure, axes = new_figure(1, 1, size)
+    figure, axes = new_figure(rows, columns, size)
     FigureCanvasAgg(figure)
     return figure, axes[0, 0]
 
 
-def linkage(t: np.ndarray, points: np.ndarray) -> tuple["Figure", Callable[[int], tuple[Any, ...]]]:
+def linkage(t, points):
     """Points joined by a line, with the trail of the last one; a point that is NaN is a gap in the
     line.
     """
-    figure, ax = canvas((4.6, 4.6))
+    figure, ax = canvas(1, 1, (4.6, 4.6))
     center = np.nanmean(points, axis=(0, 1))
     reach = 1.1 * np.nanmax(np.abs(points - center)) or 1.0
-    crowded = points.shape[1] > 50
+    many = points.shape[1] > 50
     ax.set(
         xlim=(center[0] - reach, center[0] + reach),
         ylim=(center[1] - reach, center[1] + reach),
         aspect="equal",
     )
     (trail,) = ax.plot([], [], color=COLORS[1], lw=0.8, alpha=0.7)
-    (body,) = ax.plot(
-        [], [], "o-", color=COLORS[0], lw=0.5 if crowded else 2, ms=2 if crowded else 6
-    )
+    (body,) = ax.plot([], [], "o-", color=COLORS[0], lw=0.5 if many else 2, ms=2 if many else 6)
     clock = ax.set_title("", loc="left", fontsize=10)
 
-    def draw(i: int) -> tuple[Any, ...]:
+    def draw(i):
         body.set_data(points[i, :, 0], points[i, :, 1])
         trail.set_data(
             points[max(0, i - len(t) // 5) : i + 1, -1, 0],
@@ -118,11 +99,9 @@ def linkage(t: np.ndarray, points: np.ndarray) -> tuple["Figure", Callable[[int]
     return figure, draw
 
 
-def series(
-    names: tuple[str, ...], t: np.ndarray, q: np.ndarray
-) -> tuple["Figure", Callable[[int], tuple[Any, ...]]]:
+def series(names, t, q):
     """Coordinates over time, with a marker that moves."""
-    figure, ax = canvas((6.4, 3.6))
+    figure, ax = canvas(1, 1, (6.4, 3.6))
     for i, name in enumerate(names):
         ax.plot(
             t, q[:, i], color=COLORS[i % len(COLORS)], lw=1, label=name if len(names) <= 8 else None
@@ -132,9 +111,9 @@ def series(
     ax.set_xlabel("t [s]")
     markers = [ax.plot([], [], "o", color=COLORS[i % len(COLORS)])[0] for i in range(q.shape[1])]
 
-    def draw(i: int) -> tuple[Any, ...]:
+    def draw(i):
         for k, marker in enumerate(markers):
             marker.set_data([t[i]], [q[i, k]])
-        return tuple(markers)
+        return markers
 
     return figure, draw

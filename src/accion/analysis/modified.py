@@ -22,7 +22,7 @@ from accion.analysis.order import step_sizes
 from accion.checks import check_mechanical
 from accion.discretise.views import discrete
 from accion.methods import Adjoint
-from accion.results.trajectory import rows
+from accion.numerics.batches import at_times
 from accion.solve.simulation import simulate
 
 
@@ -151,7 +151,7 @@ class ModifiedHamiltonian:
             np.asarray(x)[m : len(trajectory) - m]
             for x in (trajectory.t, trajectory.q, trajectory.p)
         )
-        rate = rows(
+        rate = at_times(
             TimeSlope(self.method, self.order),
             False,
             self.system,

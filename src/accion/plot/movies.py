@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from accion.plot.figures import COLORS, new_figure, shown
+from accion.plot.figures import COLORS, coordinates, new_figure
 
 
 def animation(traj, positions=None, path=None, fps=30, seconds=None):
@@ -35,7 +35,7 @@ def animation(traj, positions=None, path=None, fps=30, seconds=None):
             0, len(t) - 1
         )
     )
-    values, names = shown(traj, len(traj.t), 1)
+    values, names = coordinates(traj)
     q = values[0][: len(t)]
     if positions is not None:
         points = np.asarray(jax.vmap(positions)(jax.tree.map(lambda a: a[: len(t)], traj.q)))

@@ -14,8 +14,10 @@ from accion.checks import Start
 from accion.engines.auto import check_engine, native
 from accion.instant import constrained
 from accion.instant.starts import check_first
+from accion.numerics.batches import at_times
 from accion.progress import progress_bar
-from accion.results.trajectory import Trajectory, rows, warn_of_second_law
+from accion.results.thermal import warn_of_second_law
+from accion.results.trajectory import Trajectory
 from accion.stepping import higher, watch
 from accion.stepping.failures import failure
 from accion.stepping.schemes import scheme_of
@@ -197,7 +199,7 @@ def shown(system, numbers, kept, h, axis, np, engine):
     """
     P = numbers["p"]
     every, none = np.broadcast_to(h, P.shape[: axis + 1]), np.zeros(P.shape[: axis + 1])
-    p, jets, lam = rows(
+    p, jets, lam = at_times(
         higher.seen,
         axis == 1,
         system,
@@ -433,7 +435,7 @@ def run(loop, system, method, start, t0, h, steps, save_every, throw, progress, 
     )
     if member.constraint is not None:
         at_rows = (numbers["t"], numbers["q"], numbers["p"], numbers["guess"])
-        v, p, lam = rows(constrained.node, loop is MANY, system, *at_rows, engine=of_rows)
+        v, p, lam = at_times(constrained.node, loop is MANY, system, *at_rows, engine=of_rows)
         numbers |= {"p": p, "lam": lam, "guess": v}
     trajectory = Trajectory(**numbers, h=h, system=system, method=method, engine=engine)
     if throw and not traced and not bool(jnp.all(trajectory.success)):

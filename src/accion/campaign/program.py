@@ -14,7 +14,8 @@ from accion import checks
 from accion.campaign import starts
 from accion.campaign.members import base_of, member
 from accion.campaign.plans import Plan, digest
-from accion.campaign.reductions import fold, moment
+from accion.campaign.moments import Moment
+from accion.campaign.reductions import Reduction, fold
 from accion.numerics import newton
 from accion.solve.simulation import begin
 from accion.stepping.schemes import scheme_of
@@ -73,7 +74,8 @@ def one(job, targets, system, base, t0, h, steps, row):
     state, known, thermal = begin(system, job.method, t0, h, start)
     state = state._replace(changes=())  # a campaign does not look at energies
     step = stepper(scheme_of(system, job.method))
-    first = moment(system, t0, h, state)
+    nothing = jnp.array(0)
+    first = Moment(system, t0, h, state, nothing)
     carries = tuple(jax.tree.map(jnp.asarray, each.init(first)) for each in job.reductions)
 
     def turn(k, carry):
@@ -82,14 +84,11 @@ def one(job, targets, system, base, t0, h, steps, row):
         # The iterations of the step that failed tell why; NaN stops Newton's method at once in
         # those after it.
         last = jnp.where(state.completed == k, iterations, last)
-        return (
-            after,
-            last,
-            fold(job.reductions, carries, moment(system, t0 + (k + 1) * h, h, after)),
-        )
+        now = Moment(system, t0 + (k + 1) * h, h, after, iterations)
+        return after, last, fold(job.reductions, carries, now)
 
-    end, last, carries = jax.lax.fori_loop(0, steps, turn, (state, jnp.array(0), carries))
-    at_end = moment(system, t0 + steps * h, h, end)
+    end, last, carries = jax.lax.fori_loop(0, steps, turn, (state, nothing, carries))
+    at_end = Moment(system, t0 + steps * h, h, end, last)
     results = {}
     for each, carry in zip(job.reductions, carries, strict=True):
         for name, value in each.results(carry, at_end).items():
@@ -108,6 +107,8 @@ class Program:
     def __init__(self, job):
         self.job = job
         self.base, self.targets = base_of(job.system, job.plan)
+        # with as many entropies as its members start from
+        self.system = checks.check_system(job.system, job.method, None, self.base.get("S0"))
         # Plain lists go in, so that a system that was made anew, with functions that are new to
         # Python, can use what was compiled before.
         self.numbers, frame = jax.tree.flatten(

@@ -114,7 +114,7 @@ def lay_out(
     attrs: dict[str, Any],
     overwrite: bool = False,
 ) -> None:
-    """Write a store of empty arrays, to be filled by `fill`; whole or not at all.
+    """Write a store of empty arrays, to be filled through `opened`; whole or not at all.
 
     Arguments:
         path, form, overwrite: as for `write`.
@@ -216,20 +216,19 @@ def read(path: str | Path, form: Format) -> "xr.Dataset":
         raise ValueError(f"{path} is not {form.what}.")
     form.check(found, path)
     try:
-        return xr.open_dataset(path, engine="zarr", chunks=None)
+        dataset = xr.open_dataset(path, engine="zarr", chunks=None)
     except Exception as error:
         raise ValueError(f"{path} is not {form.what}: it cannot be read ({error}).") from error
-
-
-def fill(path: str | Path, values: dict[str, Any], where: slice) -> None:
-    """Write `values` at the places `where` of arrays that were laid out."""
-    group = opened(path, "r+")
-    for name, array in values.items():
-        group[name][where] = array
+    words = {
+        name: (variable.dims, np.array(variable.values.tolist(), dtype=str), variable.attrs)
+        for name, variable in dataset.coords.items()
+        if variable.dtype.kind in "OT"
+    }
+    return dataset.assign_coords(words)
 
 
 def opened(path: str | Path, mode: str) -> Any:
-    """The Zarr group at `path`."""
+    """The Zarr group at `path`, whose arrays are written by their names and places."""
     import zarr
 
     return zarr.open_group(path, mode=mode, use_consolidated=True)  # pyright: ignore

@@ -33,12 +33,14 @@ class Format:
         key: the attribute that a store of this format has.
         number: its value, raised when an older accion could not read the store.
         otherwise: how to write the same in another format, a sentence.
+        before: an attribute that stores of the first format have, where they had no number.
     """
 
     what: str
     key: str
     number: int
     otherwise: str
+    before: str | None = None
 
     def check(self, attributes: dict[str, Any], path: Path) -> None:
         """Raise ValueError unless a store with these attributes can be read."""
@@ -85,7 +87,7 @@ def write(dataset: "xr.Dataset", path: str | Path, form: Format, overwrite: bool
     """Write a Dataset as a Zarr store, whole or not at all.
 
     Arguments:
-        dataset: with the attribute `form.key`, if it is to be read again.
+        dataset: what is written; the attribute `form.key` is added to it.
         path: a folder that does not exist yet, without an ending or with .zarr.
         form: what it is.
         overwrite: whether a store of the same form that is there is replaced.
@@ -101,9 +103,8 @@ def write(dataset: "xr.Dataset", path: str | Path, form: Format, overwrite: bool
         if variable.dtype.kind == "U"
     }
     with replaced(path, form, overwrite) as new:
-        dataset.assign_coords(words).to_zarr(
-            new, mode="w", zarr_format=ZARR_FORMAT, consolidated=True
-        )
+        marked = dataset.assign_coords(words).assign_attrs({form.key: form.number})
+        marked.to_zarr(new, mode="w", zarr_format=ZARR_FORMAT, consolidated=True)
 
 
 def lay_out(
@@ -181,6 +182,8 @@ def attributes(path: str | Path, form: Format) -> dict[str, Any] | None:
         found = json.loads(file.read_text()) if file.is_file() else {}
     except ValueError:
         return None
+    if form.key not in found and form.before in found:
+        found[form.key] = 1
     return found if form.key in found else None
 
 

@@ -12,7 +12,7 @@ from accion.campaign.plans import digest
 from accion.campaign.program import FAILURES, NOT_RUN, Job, Program, blanked
 from accion.campaign.quantities import component_label
 from accion.results import store as stores
-from accion.results.channels import LONG_NAMES, Label, labels
+from accion.results.channels import OF_STEPS, Label, labels
 from accion.results.folders import recover
 from accion.results.same_system import params_text
 from accion.results.store import Blank
@@ -80,10 +80,8 @@ def variable(name: str, shape: Iterable[int], dtype: Any, label: Label) -> Varia
 
 
 OF_MEMBERS = {
-    "success": Variable((), (), np.dtype(bool), {"long_name": LONG_NAMES["success"]}),
-    "steps_completed": Variable(
-        (), (), np.dtype(np.int64), {"long_name": LONG_NAMES["steps_completed"]}
-    ),
+    "success": Variable((), (), np.dtype(bool), OF_STEPS["success"].attrs),
+    "steps_completed": Variable((), (), np.dtype(np.int64), OF_STEPS["steps_completed"].attrs),
     "failure": Variable(
         (),
         (),

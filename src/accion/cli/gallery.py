@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Column, Table
@@ -82,7 +82,7 @@ def run(
         if out is not None:
             out.mkdir(parents=True)
         begin = time.perf_counter()
-        found = run_entry(entry, scheme, h=h, steps=steps, params=params)
+        found: Any = run_entry(entry, scheme, h=h, steps=steps, params=params)
         seconds = time.perf_counter() - begin
         if entry.problem is None:
             describe(found, seconds)

@@ -126,7 +126,7 @@ def lay_out(
     import zarr
 
     with replaced(path, form, overwrite) as new:
-        group = zarr.create_group(new, zarr_format=ZARR_FORMAT, attributes=attrs)
+        group: Any = zarr.create_group(new, zarr_format=ZARR_FORMAT, attributes=attrs)
         for name, blank in blanks.items():
             create_array(group, name, blank)
         for name, (texts, own) in words.items():
@@ -134,7 +134,7 @@ def lay_out(
             create_array(
                 group, name, Blank((name,), texts.shape, texts.shape, texts.dtype, None, own)
             )
-            group[name][:] = texts  # pyright: ignore[reportIndexIssue]
+            group[name][:] = texts
         zarr.consolidate_metadata(new)
 
 

@@ -244,7 +244,7 @@ class Trajectory:
         positions: Callable[[Configuration], Any] | None = None,
         path: str | Path | None = None,
         *,
-        fps: float = 30,
+        fps: int = 30,
         seconds: float | None = None,
     ) -> "FuncAnimation":
         """The motion as a matplotlib animation; with `path` it is written as a GIF.

@@ -77,7 +77,24 @@ def given():
     return system, None, {"q0": [0.0], "q1": [0.05], "S0": 0.0}
 
 
-KINDS = (bead, pair, top, warm, bent, given)
+def spline():
+    """In discrete time, of order two, with a multiplier."""
+    system = ac.DiscreteSystem(
+        lambda t, h, q0, q1, q2, params: (
+            0.5 * jnp.sum((q2 - 2 * q1 + q0) ** 2) / h**3 - 0.5 * h * q1 @ q1
+        ),
+        ac.Euclidean(2),
+        order=2,
+        constraint=lambda t, h, q0, q1, q2, params: jnp.array(
+            [(q2[1] - 2 * q1[1] + q0[1]) / h**2 - q1[0]]
+        ),
+        coordinates=("x [m]", "y [m]"),
+    )
+    q = [[0.3 + 0.1 * k, 0.1 + 0.05 * k] for k in range(4)]
+    return system, None, {"q0": q[0], "q1": q[1:], "lam0": [[0.0], [0.0]]}
+
+
+KINDS = (bead, pair, top, warm, bent, given, spline)
 
 
 @pytest.fixture(scope="module", params=KINDS, ids=lambda kind: kind.__name__)
@@ -147,6 +164,7 @@ def test_a_campaign_keeps_every_channel_under_its_own_name(run, tmp_path):
         (warm, {"S": "J/K", "T": "K", "supplied": "J", "energy": "J"}),
         (bent, {"p": "J s/m; J s^2/m", "jets": "m/s; m/s^2", "v": "m/s"}),
         (given, {"S": "J/K", "p": ""}),
+        (spline, {"q": "m", "p": "J s/m"}),
     ],
 )
 def test_units(kind, units):

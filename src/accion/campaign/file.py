@@ -41,6 +41,7 @@ from accion.campaign import plans, reductions, running
 from accion.campaign.lines import line_of, words_of
 from accion.campaign.members import base_of
 from accion.methods import Method, registry
+from accion.systems import Start
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -184,7 +185,7 @@ def check_columns(source: Source, system: Any, plan: plans.Plan) -> None:
         named = [name for name in plan.rows(0, 1) if repr(name) in str(error)]
         source.wrong(("plan", inside, *named[:1]), str(error), error)
     else:
-        source.attempt(("start",), checks.check_given, system, checks.Start(**{"q0": None} | base))
+        source.attempt(("start",), system.check_given, Start(**{"q0": None} | base))
 
 
 def plan_of(source: Source, rest: dict[str, Any]) -> plans.Plan:

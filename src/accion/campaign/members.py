@@ -11,9 +11,10 @@ import numpy as np
 
 from accion import checks
 from accion.campaign.plans import Plan, path_words
-from accion.checks import Start
 from accion.methods import Method
-from accion.systems import Entropic, HigherOrderSystem
+from accion.systems import DiscreteSystem, HigherOrderSystem, Start
+from accion.systems.entropic import Entropic
+from accion.systems.start import is_traced
 from accion.systems.tree import is_number
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -83,17 +84,26 @@ def blank_thermal(system: Entropic, part: str, shapes: Shapes) -> Any:
 @blank.register
 def blank_higher(system: HigherOrderSystem, part: str, shapes: Shapes) -> Any:
     """Rows of derivatives, of multipliers and theirs, or configurations one after the other."""
-    r, n = system.order, system.space.dim
-    match part:
-        case "q1":
-            origin = system.space.identity()
-            return jax.tree.map(lambda a: np.zeros((2 * r - 1, *np.shape(a))), origin)
-        case "v0":
-            return np.zeros((2 * r - 1, n))
-        case "lam0":
-            return np.zeros((r, system.multipliers))
-        case _:
-            return blank_of_first_order(system, part, shapes)
+    if part == "v0":
+        return np.zeros((2 * system.order - 1, system.space.dim))
+    return blank_of_windows(system, part, shapes)
+
+
+@blank.register
+def blank_discrete(system: DiscreteSystem, part: str, shapes: Shapes) -> Any:
+    if part == "q1" and system.order == 1:
+        return system.space.identity()
+    return blank_of_windows(system, part, shapes)
+
+
+def blank_of_windows(system: Any, part: str, shapes: Shapes) -> Any:
+    """Of a system of order r: 2r - 1 further configurations, the multipliers of r windows."""
+    if part == "q1":
+        count, origin = 2 * system.order - 1, system.space.identity()
+        return jax.tree.map(lambda a: np.zeros((count, *np.shape(a))), origin)
+    if part == "lam0":
+        return np.zeros((system.order, system.multipliers))
+    return blank_of_first_order(system, part, shapes)
 
 
 def target(trees: dict[str, Any], name: str, shape: Iterable[int]) -> Target:
@@ -178,7 +188,7 @@ def placed(whole: Any, at: tuple[int, ...], value: Any) -> Any:
     """`whole` with `value` at the index `at`; all of it is `value` where there is no index."""
     if not at:
         return value
-    if checks.is_traced((whole, value)):
+    if is_traced((whole, value)):
         return jnp.asarray(whole, dtype=float).at[at].set(value)
     whole = np.array(whole, dtype=float)
     whole[at] = value

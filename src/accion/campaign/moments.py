@@ -1,16 +1,11 @@
 """A run of a campaign at one time, as reductions see it: the channels that a trajectory shows."""
 
-from functools import cached_property, singledispatch
+from functools import cached_property
 from typing import Any
 
-import jax.numpy as jnp
-
-from accion.instant import constrained
+from accion.results import readings
 from accion.results.channels import labels, value_of
-from accion.stepping import higher
-from accion.stepping.higher import Nodal
-from accion.stepping.thermal import Laws
-from accion.systems import Entropic, HigherOrderSystem
+from accion.stepping import Scheme, State
 from accion.types import Array, Configuration, Multipliers, Params, Scalar, Vector
 
 
@@ -18,185 +13,108 @@ class Moment:
     """A run at one time: `t`, `params`, and the channels of its system: `q`, `p`, `v`, `energy`,
     `lam`, `S`, `T`, `supplied`, `jets`, `iterations`; None where there is none.
 
-    What costs something is computed only where it is asked for.
+    They are those of a `Trajectory` at that time, by the same scheme. What costs something is
+    computed only where it is asked for.
     """
 
-    def __init__(self, system: Any, t: Scalar, h: Scalar, state: Any, iterations: Array):
-        self.system, self.t, self.iterations = system, t, iterations
-        self.params: Params = system.params
-        self.labels = labels(system)
-        self.motion = motion(system, t, h, state)
+    def __init__(self, scheme: Scheme, t: Scalar, h: Scalar, state: State, iterations: Array):
+        self.system, self.t, self.iterations = scheme.system, t, iterations
+        self.params: Params = scheme.system.params
+        self.labels, self.z = labels(scheme.system), state.q
+        q, S = scheme.system.parts(state.q)
+        row = {"t": t, "q": q, "S": S, "p": state.p, "x": state.x, "iterations": iterations}
+        saved = scheme.saved(state)
+        self.readout = scheme.readout(row, saved, h)
+        self.fields = row | scheme.fields(row, saved, state, h)
+
+    @cached_property
+    def shown(self) -> dict[str, Any]:
+        """What is shown in place of what the steps carry, where there is such."""
+        if self.readout is None:
+            return {}
+        found = self.readout.f(self.system, self.t, *self.readout.arrays)
+        return dict(zip(self.readout.names, found, strict=True))
+
+    def field(self, name: str) -> Any:
+        """What a `Trajectory` has in its field `name`; None where it has nothing."""
+        own = self.readout is not None and name in self.readout.names
+        return self.shown[name] if own else self.fields.get(name)
 
     def value(self, name: str) -> Any:
         """The value of the channel called `name`, of a Product's "q" a tuple; None where this
         system has none.
         """
-        if name == "iterations":
-            return self.iterations
-        return value_of(self.motion, name) if name == "q" or name in self.labels else None
+        return value_of(self, name) if name == "q" or name in self.labels else None
 
     @property
     def q(self) -> Configuration:
         """The configuration."""
-        return self.value("q")
+        return self.field("q")
 
     @property
     def p(self) -> Array:
         """Momenta, on the constraint where there is one."""
-        return self.value("p")
-
-    @property
-    def v(self) -> Vector:
-        """Velocity, by the inverse Legendre transform."""
-        return self.value("v")
-
-    @property
-    def energy(self) -> Array:
-        """E = p.v - L; of a system of order r, sum_s p_s.q^(s+1) - L."""
-        return self.value("energy")
+        return self.field("p")
 
     @property
     def lam(self) -> Multipliers | None:
         """Multipliers, the forces of constraint."""
-        return self.value("lam")
-
-    @property
-    def S(self) -> Array | None:
-        """Entropies."""
-        return self.value("S")
-
-    @property
-    def T(self) -> Array | None:
-        """Temperatures -dL/dS."""
-        return self.value("T")
-
-    @property
-    def supplied(self) -> Array | None:
-        """The energy that came from outside since the start."""
-        return self.value("supplied")
+        return self.field("lam")
 
     @property
     def jets(self) -> Array | None:
         """q', ..., q^(r) of a system of order r."""
-        return self.value("jets")
+        return self.field("jets")
+
+    @property
+    def S(self) -> Array | None:
+        """Entropies."""
+        return self.field("S")
+
+    @property
+    def supplied(self) -> Array | None:
+        """The energy that came from outside since the start."""
+        return self.field("supplied")
+
+    @property
+    def laws(self) -> Any:
+        """The extremes of the steps so far, of a thermal system."""
+        return self.field("laws")
+
+    @property
+    def nodal(self) -> Any:
+        """What the nodes of the discrete motion have, of a system of higher order."""
+        return self.field("nodal")
+
+    @cached_property
+    def v(self) -> Vector:
+        """Velocity, by the inverse Legendre transform."""
+        if "v" not in self.labels:
+            raise ValueError(readings.no_velocities(self.system))
+        if self.jets is not None:
+            return self.jets[0]
+        if "guess" in self.shown:  # of a constrained motion, the velocity itself
+            return self.shown["guess"]
+        return readings.velocity(self.system, self.t, self.z, self.p, self.field("guess"))
+
+    @cached_property
+    def energy(self) -> Scalar:
+        """E = p.v - L; of a system of order r, sum_s p_s.q^(s+1) - L."""
+        if self.jets is not None:
+            return readings.energy_of(self.system, self.t, self.q, self.jets, self.p)
+        return readings.energy(self.system, self.t, self.z, self.v, self.lam)
+
+    @cached_property
+    def T(self) -> Array | None:
+        """Temperatures -dL/dS, None of a system without them."""
+        if "T" not in self.labels:
+            return None
+        T = readings.temperature(self.system, self.t, self.z, self.v)
+        return self.system.frame.as_given(T)
 
     @property
     def rest(self) -> tuple[Any, ...]:
         """The arguments of the Lagrangian after (t, q, v)."""
-        return self.motion.rest
-
-
-@singledispatch
-def motion(system: Any, t: Scalar, h: Scalar, state: Any) -> Any:
-    """The channels of a run whose `state` is at time `t`, computed when they are asked for."""
-    return Mechanical(system, t, h, state)
-
-
-class Mechanical:
-    """Of a `System`."""
-
-    def __init__(self, system: Any, t: Scalar, h: Scalar, state: Any):
-        self.system, self.t, self.q, self.momenta = system, t, state.q, state.p
-        self.guess = state.x / h
-
-    @cached_property
-    def node(self) -> tuple[Any, Any, Any]:
-        """(v, p, lam) on the constraint."""
-        return constrained.node(self.system, self.t, self.q, self.momenta, self.guess)
-
-    @property
-    def p(self) -> Array:
-        return self.momenta if self.system.constraint is None else self.node[1]
-
-    @property
-    def lam(self) -> Multipliers | None:
-        return None if self.system.constraint is None else self.node[2]
-
-    @cached_property
-    def v(self) -> Vector:
-        if self.system.constraint is not None:
-            return self.node[0]
-        return self.system.velocity(self.t, self.q, self.p, self.guess)
-
-    @cached_property
-    def energy(self) -> Scalar:
-        lam = self.lam if self.system.vakonomic is not None else None
-        return self.system.energy(self.t, self.q, self.v, lam)
-
-    @property
-    def rest(self) -> tuple[Any, ...]:
-        return (self.system.params,)
-
-
-class Thermal:
-    """Of a system with entropies."""
-
-    lam = None
-
-    def __init__(self, system: Any, t: Scalar, h: Scalar, state: Any):
-        self.system, self.t, self.z, self.p = system, t, state.q, state.p
-        self.q, self.S = system.apart(state.q)
-        self.guess = state.x[: system.space.dim] / h
-        self.laws: Laws = state.rates
-        self.supplied = self.laws.supplied
-
-    @cached_property
-    def v(self) -> Vector:
-        return self.system.velocity(self.t, self.z, self.p, self.guess)
-
-    @cached_property
-    def energy(self) -> Scalar:
-        return self.system.energy(self.t, self.z, self.v)
-
-    @cached_property
-    def T(self) -> Array:
-        return self.system.frame.shown(self.system.temperature(self.t, self.z, self.v))
-
-    @property
-    def rest(self) -> tuple[Any, ...]:
-        return (self.S, self.system.params)
-
-
-class HigherOrder:
-    """Of a system of order r: `p` and `jets`, shape (r, dim), are what a `Trajectory` shows."""
-
-    def __init__(self, system: HigherOrderSystem, t: Scalar, h: Scalar, state: Any):
-        self.system, self.t, self.h, self.q, self.state = system, t, h, state.q, state
-
-    @cached_property
-    def at_node(self) -> tuple[Any, Any, Any]:
-        """(p, jets, lam)."""
-        d, top = self.state.rates
-        return higher.seen(self.system, self.t, self.q, self.state.p, d, top, self.h, 0.0)
-
-    @property
-    def p(self) -> Array:
-        return self.at_node[0]
-
-    @property
-    def jets(self) -> Array:
-        return self.at_node[1]
-
-    @property
-    def v(self) -> Vector:
-        return self.jets[0]
-
-    @property
-    def lam(self) -> Multipliers | None:
-        return self.at_node[2] if self.system.multipliers else None
-
-    @cached_property
-    def energy(self) -> Scalar:
-        return self.system.energy_of(self.t, self.q, self.jets, self.p)
-
-    @property
-    def nodal(self) -> Nodal:
-        return Nodal(self.state.p, self.state.rates[0], jnp.zeros(()))
-
-    @property
-    def rest(self) -> tuple[Any, ...]:
-        return (*self.jets[1:], self.system.params)
-
-
-motion.register(Entropic, Thermal)
-motion.register(HigherOrderSystem, HigherOrder)
+        if self.jets is not None:
+            return (*self.jets[1:], self.params)
+        return (self.params,) if self.S is None else (self.S, self.params)

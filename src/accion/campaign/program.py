@@ -18,9 +18,8 @@ from accion.campaign.plans import Plan, digest
 from accion.campaign.reductions import Reduction, fold
 from accion.methods import Method
 from accion.numerics import newton
-from accion.solve.simulation import begin
-from accion.stepping.schemes import scheme_of
-from accion.stepping.variational import stepper
+from accion.stepping import Scheme, scheme_of
+from accion.systems import Start
 from accion.types import Array, ArrayLike
 
 FAILURES = (
@@ -84,24 +83,24 @@ def one(
     """
     system, start = member(system, job.method, base, targets, row)
     system.check()
-    state, known, thermal = begin(system, job.method, t0, h, start)
+    scheme = scheme_of(system, job.method)
+    state, known = scheme.begin(t0, h, start)
     state = state._replace(changes=())  # a campaign does not look at energies
-    step = stepper(scheme_of(system, job.method))
     nothing = jnp.array(0)
-    first = Moment(system, t0, h, state, nothing)
+    first = Moment(scheme, t0, h, state, nothing)
     carries = tuple(jax.tree.map(jnp.asarray, each.init(first)) for each in job.reductions)
 
     def turn(k, carry):
         state, last, carries = carry
-        after, iterations = step(state, t0 + k * h, h)
+        after, iterations = scheme.step(state, t0 + k * h, h)
         # The iterations of the step that failed tell why; NaN stops Newton's method at once in
         # those after it.
         last = jnp.where(state.completed == k, iterations, last)
-        now = Moment(system, t0 + (k + 1) * h, h, after, iterations)
+        now = Moment(scheme, t0 + (k + 1) * h, h, after, iterations)
         return after, last, fold(job.reductions, carries, now)
 
     end, last, carries = jax.lax.fori_loop(0, steps, turn, (state, nothing, carries))
-    at_end = Moment(system, t0 + steps * h, h, end, last)
+    at_end = Moment(scheme, t0 + steps * h, h, end, last)
     results = {}
     for each, carry in zip(job.reductions, carries, strict=True):
         for name, value in each.results(carry, at_end).items():
@@ -111,7 +110,7 @@ def one(
                 )
             results[name] = value
     went = {"completed": end.completed, "iterations": last, "left": end.left}
-    return results, went, starts.start_data(system, start, state, known, thermal)
+    return results, went, starts.start_data(scheme, start, state, known)
 
 
 class Program:
@@ -207,7 +206,11 @@ class Program:
         ).astype(np.int8)
         failure = np.where(went["left"], np.int8(4), failure)
         reason = np.full(len(failure), "", dtype=object)
-        build = partial(member, job.system, job.method, self.base, self.targets)
+
+        def build(row: dict[str, Any]) -> tuple[Scheme, Start]:
+            system, start = member(job.system, job.method, self.base, self.targets, row)
+            return scheme_of(system, job.method), start
+
         for i in starts.suspects(job.system.space, start_data):
             row = {name: a[i] for name, a in rows.items()}
             words = starts.obstacle(build, row, jax.tree.map(lambda a, i=i: a[i], start_data))

@@ -7,22 +7,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.checks import Start
-from accion.instant.starts import check_first
+from accion.instant.starts import Known
 from accion.spaces import Space
-from accion.stepping.thermal import check_hypotheses
-from accion.systems import MechanicalLagrangian, System
+from accion.stepping import Scheme, State
+from accion.systems import Start
 from accion.systems.rank import equilibrated
 
 
-def start_data(system: Any, start: Start, state: Any, known: Any, thermal: Any) -> dict[str, Any]:
-    """What tells whether a member can start, as arrays.
-
-    Arguments:
-        state: before the first step.
-        known: `instant.constrained.Look`.
-        thermal: `stepping.thermal.Hypotheses`, None without entropies.
+def start_data(scheme: Scheme, start: Start, state: State, known: Known) -> dict[str, Any]:
+    """What tells whether a member can start, as arrays; `known` by the scheme, before its first
+    step.
     """
+    system = scheme.system
     leaves = [
         leaf
         for leaf in jax.tree.leaves((system, start))
@@ -30,12 +26,9 @@ def start_data(system: Any, start: Start, state: Any, known: Any, thermal: Any) 
     ]
     finite = jnp.all(jnp.array([jnp.all(jnp.isfinite(leaf)) for leaf in leaves]))
     mass = None
-    if (
-        isinstance(system, System)
-        and isinstance(system.lagrangian, MechanicalLagrangian)
-        and callable(system.lagrangian.mass)
-    ):
-        mass = system.lagrangian.inertia(system.params).mass
+    mechanical = system.mechanical
+    if mechanical is not None and callable(mechanical.mass):
+        mass = mechanical.inertia(system.params).mass
     off = jnp.zeros(())
     if not system.space.flat:
         pairs = zip(
@@ -48,7 +41,6 @@ def start_data(system: Any, start: Start, state: Any, known: Any, thermal: Any) 
         "x": state.x[: system.space.dim],
         "mass": mass,
         "known": known,
-        "thermal": thermal,
     }
 
 
@@ -64,17 +56,18 @@ def suspects(space: Space, data: dict[str, Any]) -> np.ndarray:
             if mass.ndim == 3
             else ~np.all(np.abs(mass.reshape(len(mass), -1)) > 0, axis=1)
         )
-    known, thermal = data["known"], data["thermal"]
+    known = data["known"]
+    thermal = known.thermal
     if known.bordered is not None:
         bad = bad | weak(equilibrated(known.bordered, space.dim)[0])
-    if known.beside is not None:
-        bad = bad | ~(np.max(np.abs(known.beside), axis=1) < 1e-9)
+    if known.excess is not None:
+        bad = bad | ~(np.max(np.abs(known.excess), axis=1) < 1e-9)
     if known.value is not None:
-        for part in (known.value, known.hidden):
+        for part in (known.value, known.on_velocities):
             if part is not None:
                 bad = bad | ~(np.max(np.abs(part.reshape(len(part), -1)), axis=1) < 1e-9)
-        if known.opening is not None:
-            bad = bad | ~(np.max(np.abs(known.opening[1]), axis=1) < 1e-12)
+        if known.first_step is not None:
+            bad = bad | ~(np.max(np.abs(known.first_step[1]), axis=1) < 1e-12)
         if known.matrix is not None:
             bad = bad | weak(known.matrix)
     if thermal is not None:
@@ -91,18 +84,18 @@ def weak(matrices: np.ndarray) -> np.ndarray:
 
 
 def obstacle(
-    build: Callable[[dict[str, Any]], tuple[Any, Start]], row: dict[str, Any], data: dict[str, Any]
+    build: Callable[[dict[str, Any]], tuple[Scheme, Start]],
+    row: dict[str, Any],
+    data: dict[str, Any],
 ) -> str | None:
     """Why a member cannot start, in words; None if it can.
 
-    `build(row)` makes its system and start, `data` is its part of `start_data`.
+    `build(row)` makes its scheme and start, `data` is its part of `start_data`.
     """
     try:
-        system, start = build(row)
-        check_first(system, data["known"], start)
-        if data["thermal"] is not None:
-            check_hypotheses(system, data["thermal"])
-        system.space.check_increment(data["x"])
+        scheme, start = build(row)
+        scheme.check_start(data["known"], start)
+        scheme.system.space.check_increment(data["x"])
     except ValueError as error:
         return str(error)
     return None

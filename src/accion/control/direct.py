@@ -2,12 +2,14 @@
 Euler-Lagrange equations their constraints.
 
     minimise   terminal + sum_k h sum_i w_i C(t_i, q_i, v_i, u_k)
-    such that  D2 Ld(q_{k-1}, q_k) + Fd^+(u_{k-1}) + D1 Ld(q_k, q_{k+1}) + Fd^-(u_k) + h A^T lam_k = 0        at inner nodes
-               dL/dv(q_0, v_0) + D1 Ld(q_0, q_1) + Fd^- + h A^T lam_0 = 0,    D2 Ld(q_{N-1}, q_N) + Fd^+ + A^T lam_N - dL/dv(q_N, v_N) = 0
+    such that, at the inner nodes, at the start and at the end,
+        D2 Ld(q_{k-1}, q_k) + Fd^+(u_{k-1}) + D1 Ld(q_k, q_{k+1}) + Fd^-(u_k) + h A^T lam_k = 0
+        dL/dv(q_0, v_0) + D1 Ld(q_0, q_1) + Fd^- + h A^T lam_0 = 0
+        D2 Ld(q_{N-1}, q_N) + Fd^+ + A^T lam_N - dL/dv(q_N, v_N) = 0
 
 with u_k constant on its step (discrete mechanics and optimal control). Everything that a step adds
 is one function of its two ends.
-"""  # fmt: skip
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,7 +23,7 @@ from accion.assembly.program import Chart, Family, Program
 from accion.assembly.rows import Rows
 from accion.control.layout import base_of, layout_of
 from accion.control.problem import Push
-from accion.discretise.pullback import variation
+from accion.discretise.step import variation
 from accion.systems.constraints import Holonomic
 
 
@@ -83,7 +85,7 @@ class Departure:
         n = system.space.dim
         (base,), _ = data
         e, v = parts(x, n)
-        return jnp.zeros(()), system.momentum(t0, system.space.retract(base, e), v)
+        return jnp.zeros(()), system.legendre(t0, system.space.retract(base, e), v)
 
 
 @dataclass(frozen=True)
@@ -103,11 +105,14 @@ class Arrival:
         t = t0 + (T[0] if self.free_time else duration)
         q = system.space.retract(base, e)
         cost = jnp.zeros(()) if self.terminal is None else self.terminal(t, q, v, system.params)
-        p = -system.momentum(t, q, v)
+        p = -system.legendre(t, q, v)
         if constraint is None:
             return cost, p
         return cost, jnp.concatenate(
-            [p + constraint.reaction(system, t, q, v, lam), constraint.hidden(system, t, q, v)]
+            [
+                p + constraint.reaction(system, t, q, v, lam),
+                constraint.on_velocities(system, t, q, v),
+            ]
         )
 
 
@@ -198,7 +203,7 @@ def closures(problem, steps):
     """
     system = problem.system
     wanted = np.full((steps, system.multipliers), True)
-    held = 0 if system.holonomic is None else system.count(Holonomic(system.holonomic))
+    held = 0 if not system.holds_positions else system.count(Holonomic(system.holonomic))
     if problem.boundary == "configurations":
         wanted[[0, -1]] = False
         wanted[-2, :held] = False

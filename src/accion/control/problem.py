@@ -14,7 +14,7 @@ from accion.instant.starts import check_rank
 from accion.methods import Midpoint
 from accion.spaces import Euclidean, Product, Torus
 from accion.systems import System
-from accion.systems.system import check_returns, describe, evaluate
+from accion.systems.functions import check_returns, describe, evaluate
 
 
 @dataclass(frozen=True)
@@ -55,18 +55,20 @@ class End(NamedTuple):
 class ControlProblem:
     """Lead `system` from `start` to `end` in the time `duration` with controls u that make
 
-        terminal(T, q, v) + int cost(t, q, v, u) dt    least,        d/dt dL/dv - dL/dq = F + B(t, q) u        (004 eq 7.1)
+        terminal(T, q, v) + int cost(t, q, v, u) dt    least,
+        d/dt dL/dv - dL/dq = F + B(t, q) u        (004 eq 7.1)
 
     cost:            cost(t, q, v, u, params) -> scalar; `terminal`: (t, q, v, params) -> scalar
-    actuated:        the coordinates that u acts on, by name or number; or `actuation`: B(t, q,
-    params) -> (dim, controls) start, end:      (q, v). A component that is None is free; so is a
-    whole q or v that is None. With boundary="configurations", the first and
-                     the last two configurations, (q_0, q_1) and (q_{N-1}, q_N), as in 004 section
-                     8.5.
-    duration:        a number; or (least, most), and the best in between is found control_bounds:
-    (lower, upper), numbers or one for each control; `state_bounds`, `velocity_bounds`: {coordinate:
-    (lower, upper)} path:            {name: g}, or one g: g(t, q, v, u, params) <= 0 along the whole
-    motion, straight (on a group: retracted) between nodes
+    actuated:        the coordinates that u acts on, by name or number; or `actuation`:
+                     B(t, q, params) -> (dim, controls)
+    start, end:      (q, v). A component that is None is free; so is a whole q or v that is None.
+                     With boundary="configurations", the first and the last two configurations,
+                     (q_0, q_1) and (q_{N-1}, q_N), as in 004 section 8.5.
+    duration:        a number; or (least, most), and the best in between is found
+    control_bounds:  (lower, upper), numbers or one for each control; `state_bounds`,
+                     `velocity_bounds`: {coordinate: (lower, upper)}
+    path:            {name: g}, or one g: g(t, q, v, u, params) <= 0 along the whole motion,
+                     straight (on a group: retracted) between nodes
     """
 
     system: System
@@ -129,7 +131,7 @@ class ControlProblem:
 
 def check_mechanics(problem):
     checks.check_mechanical(problem.system, "ControlProblem")
-    if problem.system.vakonomic is not None:
+    if problem.system.enters_action:
         raise ValueError(
             "a vakonomic system has no forces to control it by: give its constraint as holonomic or"
             " nonholonomic."
@@ -473,9 +475,9 @@ def check_on_constraint(problem, name, end, t):
     system, constraint = problem.system, problem.system.constraint
     if constraint is None or problem.boundary != "velocities" or not np.all(end.q_fixed):
         return
-    hidden = constraint.hidden(system, jnp.asarray(float(t)), end.q, jnp.asarray(end.v))
+    hidden = constraint.on_velocities(system, jnp.asarray(float(t)), end.q, jnp.asarray(end.v))
     off = [float(np.max(np.abs(hidden)))] if np.all(end.v_fixed) else []
-    if system.holonomic is not None:
+    if system.holds_positions:
         off.append(float(np.max(np.abs(system.holonomic(t, end.q, system.params)))))
     if off and max(off) > 1e-8:
         raise ValueError(

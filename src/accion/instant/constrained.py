@@ -2,56 +2,27 @@
 force, the nearest good data.
 """
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.checks import is_finite_number, is_traced
+from accion.checks import check_mechanical, is_finite_number
+from accion.discretise import discretise
 from accion.numerics import newton
 from accion.spaces import check_vector
-from accion.systems import HigherOrderSystem, MechanicalLagrangian, System, Vakonomic
-from accion.systems.system import constraint_kinds, legendre_units
+from accion.systems.legendre import InverseLegendre
+from accion.systems.start import is_traced
+from accion.types import Configuration, Covector, Function, Scalar, Vector
 
 # Numbers of 64 bits end at e^709.8 and e^-708.4 (what is smaller is taken for zero), products of a
 # weight with others a little before.
 FAR = 600.0
 
 
-class Look(NamedTuple):
-    """What tells whether a motion can start at a point."""
-
-    # d2L/dv2 bordered by the constraints; None for a `mechanical` system without them, which knows
-    # its mass
-    bordered: Any
-    value: Any  # of the constraint, None where there is none
-    hidden: Any  # of what it says about velocities
-    matrix: Any  # A
-    # p0 - dL/dv, where a constrained motion starts from p0: what it has besides the momentum of its
-    # velocity
-    beside: Any = None
-    # of a start from q1: what is left of the equations of its first step, and how far q1 is from
-    # satisfying them
-    opening: Any = None
-
-
-def look(system, t, q, v, lam=None, p0=None):
-    constraint = system.constraint
-    if constraint is None:
-        return Look(system.hessian(t, q, v), None, None, None)
-    point = (system, t, q, v)
-    beside = None if p0 is None else p0 - system.momentum(t, q, v, lam)
-    return Look(
-        bordered(*point, lam),
-        constraint.value(*point),
-        constraint.hidden(*point),
-        matrix(*point),
-        beside,
-    )
-
-
-def bordered(system, t, q, v, lam=None):
+def bordered(system: Any, t: Scalar, q: Configuration, v: Vector, lam: Any = None) -> Any:
     """d2L/dv2 bordered by the constraints, [[d2L/dv2, A^T], [d(hidden)/dv, 0]], shape (dim + m, dim
     + m); with `lam`, of L + lam.Phi.
 
@@ -61,64 +32,66 @@ def bordered(system, t, q, v, lam=None):
     return border(system, jax.hessian(system.L, 2)(t, q, v, lam), t, q, v)
 
 
-def border(system, H, t, q, v):
+def border(system: Any, H: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
     constraint = system.constraint
     if constraint is None:
         return H
-    C = jax.jacfwd(lambda v: constraint.hidden(system, t, q, v))(v)
+    C = jax.jacfwd(lambda v: constraint.on_velocities(system, t, q, v))(v)
     return jnp.block([[H, matrix(system, t, q, v).T], [C, jnp.zeros((len(C), len(C)))]])
 
 
-def opening(system, method, t, h, q, q1, A):
+def first_step(
+    system: Any, method: Any, t: Scalar, h: Scalar, q: Configuration, q1: Configuration, A: Any
+) -> Any:
     """What is left of the discrete constraint of a step from `q` to `q1`, and how far q1 is from
     satisfying it, each of shape (m,).
 
     The second is a displacement, so that the units of the equations do not matter.
     """
-    constraint, space = system.constraint, system.space
-    left = constraint.closure(system, method.samples(space, t, h, q, space.local(q, q1)), t + h, q1)
+    space = system.space
+    left = discretise(system, method).closure(t, h, q, space.local(q, q1))
     length = jnp.concatenate(
         [
-            jnp.full(count, 1.0 if kind == "holonomic" else h)
-            for kind, count in constraint_kinds(system)
+            jnp.full(system.count(part), 1.0 if part.holds_positions else h)
+            for part in system.kinds_of_constraint
         ]
     )
     size = jnp.sqrt(jnp.sum(A**2, axis=1))
     return left, length * jnp.abs(left) / jnp.where(size > 0, size, 1.0)
 
 
-def matrix(system, t, q, v):
-    """A(t, q), shape (m, dim), whose transpose turns multipliers into forces (for a vakonomic
-    system dPhi/dv).
+def matrix(system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
+    """A(t, q), shape (m, dim), whose transpose turns multipliers into forces (where they are in
+    the action, dPhi/dv).
     """
-    constraint = system.constraint
-    if isinstance(constraint, Vakonomic):
-        return jax.jacfwd(lambda v: constraint.value(system, t, q, v))(v)
-    return jax.jacfwd(lambda lam: constraint.reaction(system, t, q, v, lam))(
-        jnp.zeros(system.multipliers)
-    ).T
+    return system.constraint.matrix(system, t, q, v, system.multipliers)
 
 
-def node_residual(unknowns, args):
-    """dL/dv - p - A^T mu = 0 with the hidden constraint; for a vakonomic system dL/dv + dPhi/dv^T
-    lam - p = 0 with Phi = 0.
+@dataclass(frozen=True)
+class ConstrainedLegendre(newton.Equations):
+    """dL/dv - p - A^T mu = 0 with what the constraints say of v; where multipliers are in the
+    action, dL/dv + dPhi/dv^T lam - p = 0 with Phi = 0.
+
+    Unknown are v and the multipliers; the arguments are (system, t, q, p, near).
     """
-    system, t, q, p, near = args
-    n, constraint = system.space.dim, system.constraint
-    v, lam = unknowns[:n], unknowns[n:]
-    balance = system.momentum(t, q, v, lam) - p - constraint.reaction(system, t, q, near, lam)
-    return jnp.concatenate([balance, constraint.hidden(system, t, q, v)])
+
+    multipliers: int
+
+    def residual(self, unknowns: Any, args: Any) -> Any:
+        system, t, q, p, near = args
+        n, constraint = system.space.dim, system.constraint
+        v, lam = unknowns[:n], unknowns[n:]
+        balance = system.legendre(t, q, v, lam) - p - constraint.reaction(system, t, q, near, lam)
+        return jnp.concatenate([balance, constraint.on_velocities(system, t, q, v)])
+
+    def sizes(self, unknowns: Any, J: Any, args: Any) -> Any:
+        system, t, q, p, near = args
+        lam = unknowns[len(p) :] if system.enters_action else None
+        own, beside = InverseLegendre().sizes(unknowns, J, (system, t, q, p, lam))
+        return own + jnp.abs(near), beside + 1.0
 
 
-def node_units(unknowns, J, args):
-    system, t, q, p, near = args
-    own, beside = legendre_units(
-        unknowns, J, (system, t, q, p, unknowns[len(p) :] if system.vakonomic is not None else None)
-    )
-    return own + jnp.abs(near), beside + 1.0
-
-
-def legendre(system, t, q, p, guess):
+def legendre(system: Any, t: Scalar, q: Configuration, p: Covector, guess: Any) -> tuple[Any, Any]:
     """(v, lam) of momenta p under the constraints: p = dL/dv + A^T lam and what the constraints say
     of v. NaN where none were found.
 
@@ -130,14 +103,12 @@ def legendre(system, t, q, p, guess):
     if m == 0:
         return system.velocity(t, q, p, guess), None
     unknowns = jnp.concatenate([guess, jnp.zeros(m)])
-    found, _, converged = newton.root(
-        node_residual, node_units, m, unknowns, (system, t, q, p, guess)
-    )
+    found, _, converged = newton.root(ConstrainedLegendre(m), unknowns, (system, t, q, p, guess))
     found = jnp.where(converged, found, jnp.nan)
     return found[:n], found[n:]
 
 
-def first_velocity(system, t, q, p):
+def first_velocity(system: Any, t: Scalar, q: Configuration, p: Covector) -> Any:
     """(v, lam) as `legendre`, without a guess: that is the least velocity with momentum p, to first
     order.
     """
@@ -147,12 +118,12 @@ def first_velocity(system, t, q, p):
     # A guess needs no derivatives, and those of least squares are not finite where singular values
     # meet.
     H, right = jax.lax.stop_gradient(
-        (jax.hessian(system.L, 2)(t, q, zero), p - system.momentum(t, q, zero))
+        (jax.hessian(system.L, 2)(t, q, zero), p - system.legendre(t, q, zero))
     )
     return legendre(system, t, q, p, jnp.linalg.lstsq(H, right)[0])
 
 
-def node(system, t, q, p, guess):
+def node(system: Any, t: Scalar, q: Configuration, p: Covector, guess: Any) -> Any:
     """(v, p, lam) at a time of the discrete trajectory.
 
     The momenta D2 Ld that the step produces leave the constraint by O(h): they are moved along the
@@ -161,12 +132,12 @@ def node(system, t, q, p, guess):
     multiplier that belongs to p).
     """
     v, lam = legendre(system, t, q, p, guess)
-    if system.vakonomic is not None:
+    if system.enters_action:
         return v, p, lam
-    return v, system.momentum(t, q, v), index_one(system, t, q, v, None)[1]
+    return v, system.legendre(t, q, v), index_one(system, t, q, v, None)[1]
 
 
-def inertia_and_force(system, t, q, v, lam=None):
+def inertia_and_force(system: Any, t: Scalar, q: Configuration, v: Vector, lam: Any = None) -> Any:
     """(d2L/dv2, f) of the equations d2L/dv2 a = f + A^T lam: f = dL/dq + ad*_v dL/dv + F -
     d/dt(dL/dv) at fixed v.
     """
@@ -176,16 +147,17 @@ def inertia_and_force(system, t, q, v, lam=None):
     dL_dq = jax.grad(lambda e: system.L(t, space.displace(q, e), v, lam))(zero)
     # p changes along the motion at fixed v: the time derivative of dL/dv without its part in a.
     p, dp = jax.jvp(
-        lambda t, e: system.momentum(t, space.displace(q, e), v, lam), (one * t, zero), (one, v)
+        lambda t, e: system.legendre(t, space.displace(q, e), v, lam), (one * t, zero), (one, v)
     )
     return jax.hessian(system.L, 2)(t, q, v, lam), dL_dq + space.coad(v, p) + system.F(t, q, v) - dp
 
 
-def index_one(system, t, q, v, lam):
+def index_one(system: Any, t: Scalar, q: Configuration, v: Vector, lam: Any) -> Any:
     """(a, lam): the acceleration and the multipliers, from the constraint differentiated until both
     are linear in it.
 
-        d2L/dv2 a - A^T lam = dL/dq + ad*_v dL/dv + F - d/dt(dL/dv) at fixed v,        d(hidden)/dv a = -d(hidden)/dt at fixed v
+        d2L/dv2 a - A^T lam = dL/dq + ad*_v dL/dv + F - d/dt(dL/dv) at fixed v,
+        d(hidden)/dv a = -d(hidden)/dt at fixed v
 
     where ad*_v dL/dv is zero on flat spaces and dL/dq is by the body's displacements on a group
     (000 eq 2).
@@ -193,7 +165,9 @@ def index_one(system, t, q, v, lam):
     For a vakonomic system the multipliers `lam` are part of the state, and (a, dlam/dt) is
     returned:
 
-        d2L/dv2 a + dPhi/dv^T dlam/dt = dL/dq + ad*_v dL/dv + F - d/dt(dL/dv) at fixed v and lam,  with L + lam.Phi in place of L.
+        d2L/dv2 a + dPhi/dv^T dlam/dt = dL/dq + ad*_v dL/dv + F - d/dt(dL/dv) at fixed v and lam,
+
+    with L + lam.Phi in place of L.
     """
     space, n, constraint = system.space, system.space.dim, system.constraint
     zero = jnp.zeros(n)
@@ -202,7 +176,7 @@ def index_one(system, t, q, v, lam):
     if constraint is None:
         return newton.solve(H, force), None
     _, dc = jax.jvp(
-        lambda t, e: constraint.hidden(system, t, space.displace(q, e), v),
+        lambda t, e: constraint.on_velocities(system, t, space.displace(q, e), v),
         (one * t, zero),
         (one, v),
     )
@@ -210,30 +184,14 @@ def index_one(system, t, q, v, lam):
     return both[:n], both[n:] if lam is not None else -both[n:]
 
 
-def thermal_rates(system, t, z, v):
-    """(a, S') of a thermomechanical system: S' from the entropy balance, a from d/dt dL/dv - dL/dq
-    = F with S moving (001 Thm 3.9).
-    """
-    n = system.space.dim
-    dS = system.entropy_rates(t, z, v)
-    H, force = inertia_and_force(system.whole, t, z, jnp.concatenate([v, dS]))
-    return newton.solve(H[:n, :n], force[:n]), dS
-
-
-def project(system, q, v, t=0.0):
+def project(system: Any, q: Configuration, v: Vector, t: Scalar = 0.0) -> Any:
     """(q, v) nearest to the given ones, in the coordinates, that satisfies the constraints at time
     `t`.
 
     First q is moved along dphi/dq to where phi = 0 (holonomic), then v along dc/dv to where the
     constraint on velocities c = 0.
     """
-    if isinstance(system, HigherOrderSystem):
-        raise ValueError(
-            "project is for a System: data of higher order are derivatives, of which the highest"
-            " follow from Phi = 0 and its rates."
-        )
-    if not isinstance(system, System):
-        raise ValueError(f"project is for a System, whose constraints it knows; got {system!r}.")
+    check_mechanical(system, "project")
     if not is_traced(t) and not is_finite_number(t):
         raise ValueError(
             f"t, the time at which the constraints are to hold, must be a finite number; got {t!r}."
@@ -252,7 +210,7 @@ def project(system, q, v, t=0.0):
     return found
 
 
-def project_at(system, t, q, v):
+def project_at(system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
     """`project` within what is traced: nothing is checked, and NaN is where there is nothing
     near.
     """
@@ -260,32 +218,33 @@ def project_at(system, t, q, v):
     if constraint is None:
         return q, v
     zero = jnp.zeros(space.dim)
-    if system.holonomic is not None:
+    held = [part for part in system.kinds_of_constraint if part.holds_positions]
+    if held:
 
-        def phi(e):
-            return system.holonomic(t, space.retract(q, e), system.params)
+        def phi(e: Any) -> Any:
+            return held[0].value(system, t, space.retract(q, e), None)
 
         e, ok = nearest(phi, zero)
         q = jax.tree.map(lambda a: jnp.where(ok, a, jnp.nan), space.retract(q, e))
-    v, ok = nearest(lambda v: constraint.hidden(system, t, q, v), v)
+    v, ok = nearest(lambda v: constraint.on_velocities(system, t, q, v), v)
     return q, jnp.where(ok, v, jnp.nan)
 
 
 projected = jax.jit(project_at)
 
 
-def nearest(f, x):
+def nearest(f: Function, x: Vector) -> Any:
     """The point nearest to `x` with f = 0, by Gauss-Newton from `x` (least change in each
     iteration), and whether it was found.
     """
 
-    def iterate(state):
+    def iterate(state: Any) -> Any:
         x, _, i = state
         J = jax.jacfwd(f)(x)
         dx = J.T @ jnp.linalg.lstsq(J @ J.T, f(x))[0]
         return x - dx, jnp.max(jnp.abs(dx)), i + 1
 
-    def unfinished(state):
+    def unfinished(state: Any) -> Any:
         x, size, i = state
         return (size > 4 * newton.EPS * (1 + jnp.max(jnp.abs(x)))) & (i < 50)
 
@@ -298,15 +257,12 @@ def nearest(f, x):
     return found, (size <= 1e-10 * one) & solved
 
 
-def beyond_numbers(system, t, q, v):
+def beyond_numbers(system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
     """Where L has grown or decayed so far that floating point ends, as exponential weights do: a
     sentence that says so, "" elsewhere.
     """
-    if not isinstance(system, System):
-        return ""
-    lagrangian = system.lagrangian
-    if isinstance(lagrangian, MechanicalLagrangian):
-        what, size = "weight", abs(float(lagrangian.w(t, system.params)))
+    if system.mechanical is not None:
+        what, size = "weight", abs(float(system.mechanical.w(t, system.params)))
     else:
         what, size = "inertia d2L/dv2", float(np.max(np.abs(jax.hessian(system.L, 2)(t, q, v))))
     with np.errstate(divide="ignore"):

@@ -11,8 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from accion.systems import DiscreteThermalSystem, HigherOrderSystem, ThermalSystem
-from accion.systems.system import unit_of, word_of
+from accion.systems import (
+    AbstractSystem,
+    DiscreteSystem,
+    DiscreteThermalSystem,
+    HigherOrderSystem,
+    ThermalSystem,
+)
+from accion.systems.base import unit_of, word_of
 from accion.types import Array
 
 # Every channel that some kind of system has, in words.
@@ -114,7 +120,7 @@ def value_of(motion: Any, name: str) -> Any:
 
 
 @singledispatch
-def labels(system: Any) -> dict[str, Label]:
+def labels(system: AbstractSystem) -> dict[str, Label]:
     """What a run of `system` may show, by name.
 
     A run has a channel of that name where it has such a value: `lam` without a constraint has none.
@@ -135,8 +141,16 @@ def _(system: ThermalSystem) -> dict[str, Label]:
 
 
 @labels.register
+def _(system: DiscreteSystem) -> dict[str, Label]:
+    # It has no velocities, hence no energy.
+    momenta = of_momenta(system)
+    if system.order > 1:  # those of the nodes that begin at a time
+        momenta |= one("p", momenta["p"].unit, ("node", "coordinate"))
+    return of_positions(system) | momenta | OF_STEPS
+
+
+@labels.register
 def _(system: DiscreteThermalSystem) -> dict[str, Label]:
-    # It has no velocities, hence no energy and no temperatures.
     return of_positions(system) | of_momenta(system) | of_entropies(system) | OF_STEPS
 
 

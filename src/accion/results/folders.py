@@ -21,7 +21,7 @@ def replacing(path):
 
         write   .NAME.xxxxxxxx/new
         move    NAME to .NAME.xxxxxxxx/old
-        move    new to NAME
+        move    .NAME.xxxxxxxx/new to NAME
         remove  .NAME.xxxxxxxx
 
     An exception in the block or later leaves the old folder or the new one, whole. A process that

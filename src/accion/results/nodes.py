@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from accion.stepping.higher import MomentumMap
+from accion.stepping.nodal import MomentumMap
 from accion.types import Array, Configuration, Function
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.results.channels import labels
 from accion.systems.tree import is_number
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ def own_system(dataset: "xr.Dataset", system: Any, path: str | Path) -> Any:
     Raises:
         ValueError: where it is another system.
     """
-    if "S" in labels(system) and "S" in dataset and "body" in dataset["S"].dims:
+    if system.entropic and "S" in dataset and "body" in dataset["S"].dims:
         system = system.with_entropies(np.empty(dataset.sizes["body"]))
     if "run" in dataset.dims and (f"{NUMBER}0" in dataset or not jax.tree.leaves(system)):
         system = of_all_runs(dataset, system, path)
@@ -77,7 +76,7 @@ def check_same(dataset: "xr.Dataset", system: Any, path: str | Path) -> None:
                 f"{path} was made with another system: its {name} is {dataset.attrs[name]}, that of"
                 f" the given one is {now}."
             )
-    if ("S" in dataset) != ("S" in labels(system)):
+    if ("S" in dataset) != system.entropic:
         raise ValueError(
             f"{path} was made with another system:"
             f" {'a thermal one' if 'S' in dataset else 'one without entropies'}."

@@ -14,9 +14,9 @@ from accion.methods import registry
 from accion.results import store
 from accion.results.channels import LAWS, Label
 from accion.results.same_system import NUMBER, own_system, params_text
-from accion.stepping.higher import Nodal
-from accion.stepping.thermal import Laws
-from accion.systems.thermal import Frame
+from accion.stepping.laws import Laws
+from accion.stepping.nodal import Nodal
+from accion.systems.entropic import Frame
 from accion.types import Array
 
 if TYPE_CHECKING:

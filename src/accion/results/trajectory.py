@@ -12,15 +12,15 @@ from jax.core import Tracer
 
 from accion import plot
 from accion.checks import check_field
-from accion.instant import constrained
 from accion.methods import Method
 from accion.numerics.batches import at_times
-from accion.results import nodes, storage, thermal
+from accion.results import nodes, readings, storage, thermal
 from accion.results.channels import Channel, Label, labelled, labels, value_of
 from accion.results.storage import Stored
-from accion.stepping.higher import Nodal
-from accion.stepping.thermal import Laws
-from accion.types import Array, Configuration, Covector, Function, Multipliers, Scalar, Vector
+from accion.stepping.laws import Laws
+from accion.stepping.nodal import Nodal
+from accion.systems import AbstractSystem
+from accion.types import Array, Configuration, Function, Vector
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -51,7 +51,7 @@ class Trajectory:
     success: Array
     steps_completed: Array
     h: Array
-    system: Any  # of any kind; None where a trajectory was loaded without it
+    system: Any  # an `AbstractSystem` of any kind; None where it was loaded without
     lam: Array | None = None
     S: Array | None = None
     supplied: Array | None = None
@@ -89,6 +89,11 @@ class Trajectory:
                 " system=...)."
             )
 
+    def check_velocities(self) -> None:
+        """Raise ValueError where its system has none, being given in discrete time."""
+        if "v" not in self.labels:
+            raise ValueError(readings.no_velocities(self.system))
+
     def each(self, f: Callable[..., Any], *arrays: Any) -> Any:
         """`f(system, t, *arrays)` at every saved time (and run), the arrays with what they have
         there.
@@ -100,7 +105,7 @@ class Trajectory:
     @property
     def z(self) -> Configuration:
         """The configurations, with the entropies where there are any."""
-        return self.q if self.S is None else self.system.together(self.q, self.S)
+        return self.q if self.S is None else self.system.point(self.q, self.S)
 
     @property
     def v(self) -> Array:
@@ -113,7 +118,8 @@ class Trajectory:
             return self.stored.v
         if "_v" in self.__dict__:
             return self.__dict__["_v"]
-        v = self.each(velocity, self.z, self.p, self.guess)
+        self.check_velocities()
+        v = self.each(readings.velocity, self.z, self.p, self.guess)
         if not isinstance(v, Tracer):  # one would outlive the transformation that it belongs to
             self.__dict__["_v"] = v
         return v
@@ -125,15 +131,15 @@ class Trajectory:
         if self.stored is not None and self.stored.energy is not None:
             return self.stored.energy
         if self.jets is not None:
-            return self.each(energy_of, self.q, self.jets, self.p)
+            return self.each(readings.energy_of, self.q, self.jets, self.p)
         more = () if self.lam is None else (self.lam,)
-        return self.each(energy, self.z, self.v, *more)
+        return self.each(readings.energy, self.z, self.v, *more)
 
     def temperature(self) -> Array:
         """T = -dL/dS at each saved time; with several entropies one for each, shape (times, m)."""
         if self.stored is not None and self.stored.T is not None:
             return self.stored.T
-        return thermal.of_each_body(self, thermal.temperature)
+        return thermal.of_each_body(self, readings.temperature)
 
     @property
     def entropies(self) -> tuple[str, ...]:
@@ -142,11 +148,11 @@ class Trajectory:
 
     def heat(self) -> Array:
         """The power P_H that flows into each body, at each saved time."""
-        return thermal.of_each_body(self, thermal.heating)
+        return thermal.of_each_body(self, readings.heating)
 
     def dissipation(self) -> Array:
         """The power -F_fr.v that friction turns into heat in each body, at each saved time."""
-        return thermal.of_each_body(self, thermal.dissipation)
+        return thermal.of_each_body(self, readings.dissipation)
 
     def entropy_production(self, outside: Function | None = None) -> Array:
         """(-F_fr.v + P_ex) / T of each body: the entropy that friction and the heat exchanged
@@ -255,21 +261,7 @@ class Trajectory:
         return plot.animation(self, positions, path, fps, seconds)
 
 
-def velocity(system: Any, t: Scalar, z: Configuration, p: Covector, guess: Vector) -> Vector:
-    return constrained.legendre(system, t, z, p, guess)[0]
-
-
-def energy(
-    system: Any, t: Scalar, z: Configuration, v: Vector, lam: Multipliers | None = None
-) -> Scalar:
-    return system.energy(t, z, v, lam)
-
-
-def energy_of(system: Any, t: Scalar, q: Configuration, jets: Array, p: Array) -> Scalar:
-    return system.energy_of(t, q, jets, p)
-
-
-def load(path: str | Path, system: Any = None) -> Trajectory:
+def load(path: str | Path, system: AbstractSystem | None = None) -> Trajectory:
     """The trajectory that `Trajectory.save` wrote. With its `system` everything can be computed
     from it again.
 

@@ -4,7 +4,9 @@ An autonomous system without forces keeps E = p.v - L, and what it exchanges bet
 potential energy is at most its largest kinetic energy, which neither the unit nor a constant in the
 potential changes. So a run is warned of where, at its saved times,
 
-    max E - min E  >=  3/4 max T,        T = 1/2 |p.v|        (docs/theory.md, "When a step is too large")
+    max E - min E  >=  3/4 max T,        T = 1/2 |p.v|
+
+(docs/theory.md, "When a step is too large").
 
 Velocities and energies are not known in a step, and take as long to compile as it does. So they are
 computed only where the increments x_k of the steps are not smooth in time:
@@ -25,9 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.errors import StepTooLarge
-from accion.methods import GeneralizedAlpha
-from accion.stepping.variational import depends, is_explicit
-from accion.systems import System
+from accion.numerics.dependence import depends
 
 # of the first differences of the increments: where the second ones are larger, steps are not small
 # for the motion
@@ -48,16 +48,7 @@ class Changes(NamedTuple):
 NOTHING = Changes(np.zeros(()), np.zeros(()))
 
 
-def carried(state, method, system, save_every):
-    """The state before the first step, without changes that need not be carried along."""
-    return (
-        state._replace(changes=())
-        if save_every == 1 or not state.changes or is_explicit(system, method)
-        else state
-    )
-
-
-def with_step(before, state, n):
+def with_step(before: Any, state: Any, n: Any) -> Any:
     """The state after a step, with the largest changes so far where they are carried along."""
     if before.changes == ():
         return state
@@ -78,18 +69,13 @@ def with_step(before, state, n):
     )
 
 
-def is_kept(system, method):
+def is_kept(system: Any, method: Any) -> Any:
     """Whether the energy should be kept: no force, no vakonomic constraint, and no time in the
     Lagrangian or in a constraint.
 
     `GeneralizedAlpha` takes energy on purpose, and is not looked at.
     """
-    if (
-        not isinstance(system, System)
-        or system.force is not None
-        or system.vakonomic is not None
-        or isinstance(method, GeneralizedAlpha)
-    ):
+    if system.force is not None or system.enters_action or not method.variational:
         return False
     q, v, t = system.space.identity(), jnp.zeros(system.space.dim), jnp.zeros(())
     constraint = system.constraint
@@ -98,7 +84,7 @@ def is_kept(system, method):
     )
 
 
-def constraints_do_no_work(system, known, x):
+def constraints_do_no_work(system: Any, known: Any, x: Any) -> Any:
     """Whether A v = 0 at the start, where v satisfies kappa(q, v) = 0: just where kappa is
     homogeneous in v.
 
@@ -115,7 +101,7 @@ def constraints_do_no_work(system, known, x):
     return system.variational is None and bool(np.all(np.abs(work) <= 0.1 * most))
 
 
-def coarse(trajectory, changes, save_every):
+def coarse(trajectory: Any, changes: Any, save_every: Any, explicit: Any) -> Any:
     """Whether the increments of each run are not smooth, shape (runs,)."""
     if save_every == 1:
         # The first row is h v0, of an instant and not of a step.
@@ -125,7 +111,7 @@ def coarse(trajectory, changes, save_every):
         second = np.max(
             np.abs(np.sum(p[..., 1:, :] * np.diff(change, axis=-2), axis=-1)), axis=-1, initial=0.0
         )
-    elif is_explicit(trajectory.system, trajectory.method):
+    elif explicit:
         first, second = (
             np.zeros(np.shape(trajectory.success)),
             np.ones(np.shape(trajectory.success)),
@@ -138,15 +124,15 @@ def coarse(trajectory, changes, save_every):
     )
 
 
-def warn_of_step(trajectory, changes, save_every):
+def warn_of_step(trajectory: Any, changes: Any, save_every: Any, explicit: Any) -> Any:
     """Warn where the energy of a run changes by as much as the motion has to exchange; `changes`
     are those of its increments.
     """
-    if not np.any(coarse(trajectory, changes, save_every)):
+    if not np.any(coarse(trajectory, changes, save_every, explicit)):
         return
     runs = len(trajectory.success) if trajectory.is_ensemble else 1
 
-    def rows(a):
+    def rows(a: Any) -> Any:
         return np.asarray(a).reshape(runs, -1)
 
     with np.errstate(all="ignore"):  # a run may be on its way to overflow
@@ -166,4 +152,4 @@ def warn_of_step(trajectory, changes, save_every):
         f" {error[i]:.3g} along the run, where it should be kept and where the largest kinetic"
         f" energy is {most[i]:.3g}. Try a smaller h, such as {h / 4:.3g}."
     )
-    warnings.warn(message, StepTooLarge, stacklevel=4)
+    warnings.warn(message, StepTooLarge, stacklevel=5)

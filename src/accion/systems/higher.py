@@ -2,9 +2,8 @@
 q^(r)).
 """
 
-from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -12,18 +11,24 @@ import numpy as np
 
 from accion.numerics import newton
 from accion.spaces import Space
-from accion.systems.arity import check_function
+from accion.systems.base import Mechanical
+from accion.systems.constraints import Constraint, Vakonomic
+from accion.systems.functions import check_returns, evaluate
 from accion.systems.rank import relative_rank
-from accion.systems.system import check_returns, evaluate, unit_of, word_of
-from accion.systems.tree import join, split
-
-FUNCTIONS = ("lagrangian", "vakonomic")
-CHECKED = set()  # systems whose functions were seen to return what they should
+from accion.systems.start import (
+    Start,
+    check_configurations,
+    check_multipliers_given,
+    check_no_entropy,
+    check_one_start,
+    check_rows,
+)
+from accion.types import Array, Configuration, Covector, Function, Params, Scalar, Vector
 
 
 @jax.tree_util.register_pytree_node_class
 @dataclass(frozen=True)
-class HigherOrderSystem:
+class HigherOrderSystem(Mechanical):
     """A system of order r: its Lagrangian is a function of t, q and the derivatives q', ..., q^(r)
     (004 chapter 5). Its motion satisfies
 
@@ -39,20 +44,23 @@ class HigherOrderSystem:
     multipliers and theirs, `lams` = (lam, lam', ...).
     """
 
-    lagrangian: Callable[..., Any]
+    lagrangian: Function
     space: Space
-    params: Any = None
+    params: Params = None
     _: KW_ONLY
     order: int = 2
-    vakonomic: Callable[..., Any] | None = None
-    coordinates: tuple[str, ...] | None = None
+    vakonomic: Function | None = None
+    coordinates: Any = None
     name: str | None = None
 
-    def __post_init__(self):
-        if not isinstance(self.space, Space):
-            raise ValueError(
-                f"space must be a Space, such as Euclidean(2) or SO3(); got {self.space!r}."
-            )
+    kind: ClassVar[str] = "systems of higher order"
+    required: ClassVar[tuple[str, ...]] = ("lagrangian",)
+    static: ClassVar[tuple[str, ...]] = ("space", "order", "coordinates", "name")
+    default_name: ClassVar[str] = "system"
+    mechanical = None
+    holds_velocities = False
+
+    def __post_init__(self) -> None:
         if (
             isinstance(self.order, bool)
             or not isinstance(self.order, int | np.integer)
@@ -63,150 +71,100 @@ class HigherOrderSystem:
                 f" Lagrangian; got {self.order!r}."
             )
         object.__setattr__(self, "order", int(self.order))
-        for field in FUNCTIONS:
-            check_function(
-                field, getattr(self, field), self.arguments, optional=field != "lagrangian"
-            )
-        coordinates = (
-            self.space.coordinates() if self.coordinates is None else tuple(self.coordinates)
-        )
-        if len(coordinates) != self.space.dim or not all(
-            isinstance(name, str) for name in coordinates
-        ):
-            raise ValueError(
-                f"coordinates must be {self.space.dim} names, one for each degree of freedom; got"
-                f" {self.coordinates!r}."
-            )
-        object.__setattr__(self, "coordinates", coordinates)
-        object.__setattr__(self, "name", self.name or "system")
-
-    def tree_flatten(self):
-        numbers, frame = split((self.params, *(getattr(self, field) for field in FUNCTIONS)))
-        return numbers, (frame, self.space, self.order, self.coordinates, self.name)
-
-    @classmethod
-    def tree_unflatten(cls, aux, numbers):
-        frame, space, order, coordinates, name = aux
-        params, *functions = join(numbers, frame)
-        self = object.__new__(cls)
-        # Not through the constructor: while JAX transforms a system its numbers may be anything.
-        self.__dict__.update(
-            zip(FUNCTIONS, functions, strict=True),
-            params=params,
-            space=space,
-            order=order,
-            coordinates=coordinates,
-            name=name,
-        )
-        return self
+        self.check_fields()
 
     @property
-    def arguments(self):
-        """The arguments of its functions, for messages."""
+    def signatures(self) -> dict[str, str]:
         words = ["t", "q", "v", "a", *(f"q^({k})" for k in range(3, self.order + 1))]
-        return ", ".join([*words[: self.order + 2], "params"])
-
-    def with_params(self, params):
-        """The same system with other parameters."""
-        return replace(self, params=params)
+        arguments = ", ".join([*words[: self.order + 2], "params"])
+        return {"lagrangian": arguments, "vakonomic": arguments}
 
     @property
-    def names(self):
-        """The coordinates without their units."""
-        return tuple(map(word_of, self.coordinates or ()))
+    def constraint(self) -> Constraint | None:
+        return None if self.vakonomic is None else Vakonomic(self.vakonomic)
 
     @property
-    def units(self):
-        """The unit of each coordinate, "" where none was given."""
-        return tuple(map(unit_of, self.coordinates or ()))
-
-    @property
-    def step_space(self):
-        """Where a step moves: the configuration space."""
-        return self.space
-
-    @property
-    def constraint(self):
-        """None: constraints of higher order are in the Lagrangian, L + lam.Phi."""
-
-    def together(self, q, S):
-        """What a step moves: q."""
-        return q
-
-    def apart(self, z):
-        """(q, S) of what a step moves; there is no entropy."""
-        return z, None
-
-    @property
-    def multipliers(self):
-        """How many multipliers there are."""
+    def multipliers(self) -> int:
         if self.vakonomic is None:
             return 0
         out = evaluate("vakonomic", HigherOrderSystem.Phi, self, *self.somewhere(), again=True)
         return check_returns("vakonomic", out, None, "m equations, shape (m,)").shape[0]
 
-    def somewhere(self):
+    def somewhere(self) -> tuple[Array, Configuration, Array]:
+        """A point (t, q, jets) to look at functions."""
         return jnp.zeros(()), self.space.identity(), jnp.zeros((self.order, self.space.dim))
 
-    def check(self):
-        """Raise ValueError unless the functions return what they should; nothing is computed, and a
-        system is looked at once.
-        """
-        key = (
-            jax.tree.structure(self),
-            tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in jax.tree.leaves(self)),
-        )
-        if key in CHECKED:
-            return
+    def check_functions(self) -> None:
         if self.vakonomic is not None:
             evaluate("vakonomic", HigherOrderSystem.Phi, self, *self.somewhere())
         out = evaluate("lagrangian", HigherOrderSystem.L, self, *self.somewhere())
-        check_returns("lagrangian", out, (), f"a scalar; its arguments are ({self.arguments})")
+        arguments = self.signatures["lagrangian"]
+        check_returns("lagrangian", out, (), f"a scalar; its arguments are ({arguments})")
         if self.multipliers > self.space.dim:
             raise ValueError(
                 f"{self.name} has more constraints than coordinates: {self.multipliers} and"
                 f" {self.space.dim}."
             )
-        CHECKED.add(key)
+
+    def check_given(self, start: Start) -> None:
+        check_one_start(start)
+        check_no_entropy(start)
+        if start.p0 is not None:
+            raise ValueError(
+                f"a system of order {self.order} starts from v0, its derivatives up to order"
+                f" {2 * self.order - 1}, or from q1; not from p0."
+            )
+        check_multipliers_given(start, self.enters_action)
+
+    def check_part(self, part: str, value: Any, name: str) -> Any:
+        r, n = self.order, self.space.dim
+        if part == "q0":
+            return self.space.check(value, name)
+        if part == "q1":
+            return check_configurations(self.space, value, 2 * r - 1, name)
+        rows, length, words = (
+            (2 * r - 1, n, "q', ..., q^(2r-1)")
+            if part == "v0"
+            else (r, self.multipliers, "lam, ..., lam^(r-1)")
+        )
+        return check_rows(value, rows, length, name, f"{words} of a system of order r = {r}")
 
     # ------------------------------------------------------------ the functions, at a point
 
-    def L(self, t, q, jets, lam=None):
+    def derivatives(self, v: Array) -> tuple[Vector, ...]:
+        """The derivatives of q that its functions take, from rows (q', q'', ...)."""
+        return tuple(v[i] for i in range(self.order))
+
+    def L(self, t: Scalar, q: Configuration, jets: Array, lam: Any = None) -> Scalar:
         """The Lagrangian; with `lam`, L + lam.Phi."""
-        value = self.lagrangian(t, q, *(jets[i] for i in range(self.order)), self.params)
-        return (
-            value
-            if lam is None or self.vakonomic is None
-            else value + jnp.sum(lam * self.Phi(t, q, jets))
-        )
+        value = self.lagrangian(t, q, *self.derivatives(jets), self.params)
+        if lam is None or self.vakonomic is None:
+            return value
+        return value + jnp.sum(lam * self.Phi(t, q, jets))
 
-    def Phi(self, t, q, jets):
+    def Phi(self, t: Scalar, q: Configuration, jets: Array) -> Array:
         """The constraint, shape (m,)."""
-        f: Any = self.vakonomic
-        return (
-            jnp.zeros(0)
-            if f is None
-            else f(t, q, *(jets[i] for i in range(self.order)), self.params)
-        )
+        f = self.vakonomic
+        return jnp.zeros(0) if f is None else f(t, q, *self.derivatives(jets), self.params)
 
-    def slopes(self, t, q, jets, lams):
+    def slopes(self, t: Scalar, q: Configuration, jets: Array, lams: Any) -> Array:
         """The derivatives of L + lam.Phi by q (on a group by displacements of the body), q', q'',
         ..., one row for each.
         """
 
-        def L(e, jets):
+        def L(e: Any, jets: Array) -> Scalar:
             return self.L(t, self.space.displace(q, e), jets, lams[0])
 
         by_q, by_jets = jax.grad(L, (0, 1))(jnp.zeros(self.space.dim), jets)
         return jnp.concatenate([by_q[None], by_jets])
 
-    def rate(self, f):
+    def rate(self, f: Function) -> Function:
         """d/dt of `f(t, q, jets, lams)` along a motion, a function of the same; each row of jets
         and lams changes by the next one, the last not.
         """
 
-        def along(t, q, jets, lams):
-            def moved(t, e, jets, lams):
+        def along(t: Scalar, q: Configuration, jets: Array, lams: Any) -> Any:
+            def moved(t: Scalar, e: Any, jets: Array, lams: Any) -> Any:
                 return f(t, self.space.displace(q, e), jets, lams)
 
             point = (jnp.asarray(t, float), jnp.zeros(self.space.dim), jets, lams)
@@ -214,14 +172,14 @@ class HigherOrderSystem:
 
         return along
 
-    def hessian(self, t, q, jets, lam=None):
+    def hessian(self, t: Scalar, q: Configuration, jets: Array, lam: Any = None) -> Array:
         """d2L/dq^(r)dq^(r), with `lam` of L + lam.Phi, shape (dim, dim)."""
         below = jets[: self.order - 1]
         return jax.hessian(lambda top: self.L(t, q, jnp.concatenate([below, top[None]]), lam))(
             jets[self.order - 1]
         )
 
-    def regularity(self, t, q, jets, lam=None):
+    def regularity(self, t: Scalar, q: Configuration, jets: Array, lam: Any = None) -> Array:
         """The matrix that must not be singular: d2L/dq^(r)dq^(r) or, with a constraint, the
         bordered
 
@@ -235,11 +193,12 @@ class HigherOrderSystem:
         C = jax.jacfwd(lambda jets: self.Phi(t, q, jets))(jets)[:, self.order - 1]
         return jnp.block([[H, C.T], [C, jnp.zeros((len(C), len(C)))]])
 
-    def momenta(self, t, q, jets, lams=None):
+    def momenta(self, t: Scalar, q: Configuration, jets: Array, lams: Any = None) -> Array:
         """The Jacobi-Ostrogradsky momenta p_0, ..., p_{r-1}, shape (r, dim), from `jets` = (q',
         ..., q^(2r-1)), shape (2r - 1, dim).
 
-            p_s = sum_k (-1)^k d^k/dt^k dL/dq^(s+1+k),    that is p_{r-1} = dL/dq^(r),  p_s = dL/dq^(s+1) - d/dt p_{s+1}
+            p_s = sum_k (-1)^k d^k/dt^k dL/dq^(s+1+k),    that is
+            p_{r-1} = dL/dq^(r),    p_s = dL/dq^(s+1) - d/dt p_{s+1}
 
         With a constraint they are those of L + lam.Phi, and `lams` = (lam, ..., lam^(r-1)), shape
         (r, m).
@@ -252,54 +211,62 @@ class HigherOrderSystem:
             f = self.rate(f)
         return p
 
-    def energy(self, t, q, jets, lams=None):
+    def energy(self, t: Scalar, q: Configuration, jets: Array, lams: Any = None) -> Scalar:
         """E = sum_s p_s.q^(s+1) - L, conserved where L does not depend on time; `jets` and `lams`
         as for `momenta`.
         """
         return self.energy_of(t, q, jets, self.momenta(t, q, jets, lams))
 
-    def energy_of(self, t, q, jets, p):
+    def energy_of(self, t: Scalar, q: Configuration, jets: Array, p: Covector) -> Scalar:
         """The same from momenta and (q', ..., q^(r))."""
         return jnp.sum(p * jets[: self.order]) - self.L(t, q, jets)
 
-    def momentum_map(self, X, q, jets, p):
+    def momentum_map(self, X: Function, q: Configuration, jets: Array, p: Covector) -> Scalar:
         """sum_s p_s.X_s for a field X(q), with X_s as in `prolongation`."""
         return jnp.sum(p * self.prolongation(X, q, jets)[: self.order])
 
-    def momentum_map_rate(self, X, t, q, jets, lam):
+    def momentum_map_rate(
+        self, X: Function, t: Scalar, q: Configuration, jets: Array, lam: Any
+    ) -> Scalar:
         """Its rate along a motion, sum_s d(L + lam.Phi)/dq^(s).X_s: zero where X is a symmetry,
         whatever the derivatives are.
         """
         return jnp.sum(self.slopes(t, q, jets, lam[None]) * self.prolongation(X, q, jets))
 
-    def prolongation(self, X, q, jets):
+    def prolongation(self, X: Function, q: Configuration, jets: Array) -> Array:
         """(X_0, ..., X_r), how a field X(q) changes (q, q', ..., q^(r)), shape (r + 1, dim).
 
         X_0 = X, X_1 = dX/dt + [v, X] is how it changes v, and X_{s+1} = dX_s/dt for the others.
         """
 
-        def field(t, q, jets, lams):
+        def field(t: Scalar, q: Configuration, jets: Array, lams: Any) -> Any:
             return X(q)
 
         found = [X(q)]
         for s in range(1, self.order + 1):
             before = self.rate(field)
 
-            def turned(t, q, jets, lams, f=before):
+            def turned(
+                t: Scalar, q: Configuration, jets: Array, lams: Any, f: Function = before
+            ) -> Any:
                 return f(t, q, jets, lams) + self.space.ad(jets[0], X(q))
 
             field = turned if s == 1 else before
             found.append(field(0.0, q, jets, jnp.zeros((1, 0))))
         return jnp.stack(found)
 
-    def momentum_rates(self, t, q, jets, p, lam):
+    def momentum_rates(
+        self, t: Scalar, q: Configuration, jets: Array, p: Covector, lam: Any
+    ) -> Array:
         """dp_s/dt along a motion, shape (r, dim): dL/dq + ad*_v p_0 for p_0, dL/dq^(s) - p_{s-1}
         for the others.
         """
         slopes = self.slopes(t, q, jets, lam[None])[: self.order]
         return slopes + jnp.concatenate([self.space.coad(jets[0], p[0])[None], -p[:-1]])
 
-    def highest(self, t, q, jets, lams=None):
+    def highest(
+        self, t: Scalar, q: Configuration, jets: Array, lams: Any = None
+    ) -> tuple[Array, Array]:
         """(q^(2r), lam^(r)) of the motion through (q, q', ..., q^(2r-1)) with multipliers (lam,
         ..., lam^(r-1)).
 
@@ -326,12 +293,12 @@ class HigherOrderSystem:
         found = newton.solve(K, right)
         return found[:n], found[n:]
 
-    def constraint_rates(self, t, q, jets, count):
+    def constraint_rates(self, t: Scalar, q: Configuration, jets: Array, count: int) -> Array:
         """Phi and its first `count` derivatives along a motion, shape (count + 1, m); `jets` has
         `order + count` rows or more.
         """
 
-        def f(t, q, jets, lams):
+        def f(t: Scalar, q: Configuration, jets: Array, lams: Any) -> Any:
             return self.Phi(t, q, jets)
 
         rows = []
@@ -340,7 +307,7 @@ class HigherOrderSystem:
             f = self.rate(f)
         return jnp.stack(rows)
 
-    def check_regular(self, K):
+    def check_regular(self, K: Any) -> None:
         """Raise ValueError where the matrix of `regularity` is not finite, or singular."""
         words = f"d2L/dq^({self.order})2" + (
             "" if self.vakonomic is None else f", bordered by dPhi/dq^({self.order}),"
@@ -359,6 +326,6 @@ class HigherOrderSystem:
             )
 
 
-def shifted(rows):
+def shifted(rows: Any) -> Any:
     """What the rows change by: each by the next, the last by nothing."""
     return jnp.concatenate([rows[1:], jnp.zeros_like(rows[:1])])

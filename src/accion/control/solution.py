@@ -17,7 +17,8 @@ from accion.control.picture import picture
 from accion.control.problem import ControlProblem, Push
 from accion.errors import ReplayMisses
 from accion.instant.constrained import index_one
-from accion.results import storage
+from accion.results import storage, store
+from accion.results.trajectory import load as load_trajectory
 
 REPLAY_PIECES = 4  # of a step
 REPLAYED = 64  # steps at a time
@@ -395,16 +396,12 @@ def replayed_piece(B, system, state, data):
 
 def load(path, problem):
     """The solution of `problem` that `Solution.save` wrote."""
-    import xarray as xr
-
-    from accion.results.trajectory import load as load_trajectory
-
     if not isinstance(problem, ControlProblem):
         raise ValueError(
             f"load(path, problem) needs the ControlProblem that was solved; got {problem!r}."
         )
     trajectory = load_trajectory(path, problem.system)
-    data = xr.open_zarr(path).load()
+    data = store.read(path, storage.TRAJECTORY).load()
     if "control_cost" not in data.attrs:
         raise ValueError(
             f"{path} holds a trajectory, not a solution of a control problem; read it by"

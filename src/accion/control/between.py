@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.assembly.program import Family
+from accion.assembly.elements import Family
 from accion.control.direct import parts
 from accion.results.trajectory import rows
 
@@ -214,9 +214,7 @@ def held(problem, layout, found, solve):
             if points is None
             else tuple(np.concatenate(pair) for pair in zip(points, new, strict=True))
         )
-        plain = program.with_families(
-            tuple(replace(F, base=found.program.base) for F in program.families)
-        )
+        plain = program.with_base(found.program.base)
         found = solve(asked(problem, layout, plain, points, motion.names), found.x)
         iterations += found.iterations
         found = found._replace(iterations=iterations)

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from accion.assembly.program import ALL, VALUES
 from accion.control import vakonomic
 from accion.control.between import Point
 from accion.control.direct import Step
@@ -91,8 +90,9 @@ class Details(NamedTuple):
 def pulled_back(found, family):
     """d(cost + lam.rows)/dx of each element of a family, shape (elements, nv)."""
     # compiled already, as the slopes alone are not
-    _, _, Dcost, Drows, _ = family.evaluate(ALL, found.x, 1.0, found.lam)
-    return Dcost + np.einsum("kr,krv->kv", np.append(found.lam, 0.0)[family.rows], Drows)
+    slopes = family.curvature(found.x, 1.0, found.lam)
+    lam = np.append(found.lam, 0.0)[family.rows]
+    return slopes.Dcost + np.einsum("kr,krv->kv", lam, slopes.Drows)
 
 
 def solution_of(problem, method, formulation, layout, balance, found, solver):
@@ -145,7 +145,7 @@ def momenta(s, details):
     problem, system, t, q, n = s.problem, s.problem.system, s.t, s.q, s.problem.system.space.dim
     h, ends, found = s.duration / s.steps, details.ends, details.found
     if s.formulation == "direct":
-        _, shares = found.program.families[0].evaluate(VALUES, found.x)
+        shares = found.program.families[0].values(found.x).rows
         before, after = -shares[:, :n], shares[:, n : 2 * n]
     else:
         steps = (t[:-1], np.full(s.steps, h), cut(q, 0, -1), cut(q, 1, None))

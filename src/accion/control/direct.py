@@ -17,8 +17,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.assembly.program import Chart, Family, Program
-from accion.assembly.rows import Rows
+from accion.assembly.charts import Chart
+from accion.assembly.elements import Family
+from accion.assembly.numbering import RowNumbers
+from accion.assembly.program import Program
 from accion.control.layout import base_of, layout_of
 from accion.control.problem import Push
 from accion.discretise.pullback import variation
@@ -125,7 +127,7 @@ def transcribe(problem, method, steps, q):
     """The direct formulation, displacements measured from the configurations `q` at the steps + 1
     nodes.
     """
-    layout, rows = layout_of(problem, steps), Rows()
+    layout, rows = layout_of(problem, steps), RowNumbers()
     system, n, m = problem.system, problem.system.space.dim, problem.system.multipliers
     ends = problem.boundary == "velocities"
 

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from accion.spaces import Euclidean, Torus
+from accion.assembly.charts import is_vector, local_all
 
 
 @dataclass(frozen=True)
@@ -112,13 +112,8 @@ def base_of(space, path):
 
 def displacements(space, q):
     """Those of the configurations `q` from the base that they make: zero on a curved space."""
-    if isinstance(space, Euclidean | Torus):
+    if is_vector(space):
         return np.asarray(q)
-    return (
-        np.asarray(local_all(space, base_of(space, q), q))
-        if space.flat
-        else np.zeros((len(jax.tree.leaves(q)[0]), space.dim))
-    )
-
-
-local_all = jax.jit(lambda space, base, q: jax.vmap(space.local)(base, q), static_argnums=0)
+    if space.flat:
+        return local_all(space, base_of(space, q), q)
+    return np.zeros((len(jax.tree.leaves(q)[0]), space.dim))

@@ -6,15 +6,14 @@ import numpy as np
 from rich.console import Console
 
 from accion import checks
-from accion.assembly import sqp
-from accion.control import between, direct, ipopt, vakonomic
+from accion.assembly import ipopt, sqp
+from accion.control import between, direct, vakonomic
 from accion.control.collect import Refined, solution_of
 from accion.control.guess import guess_of, shaken
 from accion.control.layout import displacements
 from accion.control.problem import ControlProblem
 from accion.control.solution import Solution
 from accion.errors import OptimizeFailed
-from accion.methods import GeneralizedAlpha
 from accion.progress import progress_bar
 
 FORMULATIONS = {"direct": direct, "vakonomic": vakonomic}
@@ -81,8 +80,8 @@ def check(problem, method, formulation, solver):
     if not isinstance(problem, ControlProblem):
         raise ValueError(f"optimize needs a ControlProblem; got {problem!r}.")
     checks.check_method(problem.system, method)
-    if isinstance(method, GeneralizedAlpha):
-        raise ValueError("GeneralizedAlpha is not variational; try Midpoint().")
+    if not method.variational:
+        raise ValueError(f"{type(method).__name__} is not variational; try Midpoint().")
     for name, value, known in (
         ("formulation", formulation, FORMULATIONS),
         ("solver", solver, SOLVERS | {None: None}),

@@ -22,8 +22,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.assembly.program import Chart, Family, Program
-from accion.assembly.rows import Rows
+from accion.assembly.charts import Chart
+from accion.assembly.elements import Family
+from accion.assembly.numbering import RowNumbers
+from accion.assembly.program import Program
 from accion.assembly.sqp import feasible
 from accion.control.direct import parts
 from accion.control.flow import flow
@@ -292,7 +294,7 @@ def shooting(problem, hamiltonian, q, u, duration, pieces, free):
     system, n = problem.system, problem.system.space.dim
     count = len(jax.tree.leaves(q)[0]) - 1
     layout = np.arange((count + 1) * (4 * n + 1)).reshape(count + 1, 4 * n + 1)
-    rows = Rows()
+    rows = RowNumbers()
     args = (system, np.float64(problem.t0), np.float64(count), np.int64(pieces))
 
     def when(k):

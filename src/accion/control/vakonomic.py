@@ -20,8 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.linalg import null_space
 
-from accion.assembly.program import VALUES, Family
-from accion.assembly.rows import Rows
+from accion.assembly.elements import Family
+from accion.assembly.numbering import RowNumbers
 from accion.control.direct import Transcription, assemble, limited, parts
 from accion.control.layout import base_of, layout_of
 from accion.control.problem import Selected
@@ -141,7 +141,7 @@ def transcribe(problem, method, steps, q):
     """The vakonomic formulation, displacements measured from the configurations `q` at the steps +
     1 nodes.
     """
-    layout, rows = layout_of(problem, steps, controls=False), Rows()
+    layout, rows = layout_of(problem, steps, controls=False), RowNumbers()
     system = problem.system
     free = system.space.dim - problem.count
     ends = problem.boundary == "velocities"
@@ -224,9 +224,7 @@ def controls_of(problem, method, q, v):
             np.tile(np.arange(len(x)), (len(nodes), 1)),
             np.zeros((len(nodes), 1), dtype=int),
         )
-        return Family(f, args, data, columns, rows, nodes, q).evaluate(VALUES, x)[1][
-            :, -problem.count :
-        ]
+        return Family(f, args, data, columns, rows, nodes, q).values(x).rows[:, -problem.count :]
 
     found = [controls(inner, np.zeros(3 * n))]
     if ends:

@@ -114,11 +114,12 @@ def small_jit(f):
     return call
 
 
-def small_map(f):
+def small_map(f, sizes=None):
     """The function (constants, rows) that is `f(constants, row)` for each row, along a new first
     axis of its results.
 
-    Native, one row after the other, where it serves; else all rows at once by XLA.
+    Native, one row after the other, where it serves; else by XLA, all rows at once or in batches of
+    `sizes`, see `in_batches`.
     """
     together = jax.jit(jax.vmap(f, (None, 0)))
 
@@ -132,10 +133,25 @@ def small_map(f):
         program = native(
             "folded", f, lambda constants, _, row: ((), f(constants, row)), constants, (), row
         )
-        return (
-            together(constants, rows)
-            if program is None
-            else program(constants, (), rows, len(leaves[0]))[1]
-        )
+        if program is not None:
+            return program(constants, (), rows, len(leaves[0]))[1]
+        if sizes is None:
+            return together(constants, rows)
+        return in_batches(together, sizes, constants, rows)
 
     return call
+
+
+def in_batches(f, sizes, constants, rows):
+    """`f(constants, rows)` on some rows at a time, the last repeated to fill the last batch: as many
+    as the least of `sizes` that holds all, else the largest. So numbers of rows share what XLA
+    compiles.
+    """
+    count = len(jax.tree.leaves(rows)[0])
+    size = next((size for size in sizes if count <= size), sizes[-1])
+    found = []
+    for first in range(0, count, size):
+        chosen = np.minimum(np.arange(first, first + size), count - 1)
+        batch = jax.tree.map(lambda a, chosen=chosen: np.asarray(a)[chosen], rows)
+        found.append(f(constants, batch))
+    return jax.tree.map(lambda *a: np.concatenate([np.asarray(b) for b in a])[:count], *found)

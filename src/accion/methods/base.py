@@ -1,7 +1,7 @@
 """A method, as everything else sees it: how a step is sampled."""
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 
@@ -28,6 +28,7 @@ class Method(ABC):
     order: Any
     symmetric: Any
     nodes: Any
+    variational: ClassVar[bool] = True  # whether it comes from a discrete Lagrangian
 
     @abstractmethod
     def samples(self, space, t, h, q0, x, e0=None, e1=None) -> list[Sample]:

@@ -25,6 +25,7 @@ class GeneralizedAlpha(Method):
     order = 2
     symmetric = False
     nodes = None
+    variational = False
 
     def __post_init__(self):
         if (

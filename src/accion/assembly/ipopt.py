@@ -72,7 +72,7 @@ def solve(
     def jacobian(x, out):
         out[:] = at(x)[3]
 
-    i, j = program.hessian_pattern
+    i, j = program.sparsity.hessian
     low = i >= j
 
     def hessian(x, lam, weight, out):
@@ -95,7 +95,7 @@ def solve(
         program.m,
         finite(program.row_lower),
         finite(program.row_upper),
-        program.jacobian_pattern,
+        program.sparsity.jacobian,
         (i[low], j[low]),
         lambda x: value(x)[0],
         gradient,

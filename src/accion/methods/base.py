@@ -1,7 +1,7 @@
 """A method, as everything else sees it: how a step is sampled."""
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 
@@ -28,7 +28,11 @@ class Method(ABC):
     order: Any
     symmetric: Any
     nodes: Any
-    variational: ClassVar[bool] = True  # whether it comes from a discrete Lagrangian
+    variational: Any  # whether it has a discrete Lagrangian
+
+    @abstractmethod
+    def check(self, system: Any) -> None:
+        """Raise ValueError unless the method can step `system`, saying why and what to try."""
 
     @abstractmethod
     def samples(self, space, t, h, q0, x, e0=None, e1=None) -> list[Sample]:
@@ -38,3 +42,12 @@ class Method(ABC):
         `x`, `e0` and `e1` have shape (dim,). The displacements are zero in the value and serve to
         differentiate: D1 is the derivative with respect to `e0`, D2 with respect to `e1`.
         """
+
+
+def check_windows(method: Method, system: Any) -> None:
+    """Raise ValueError where a system of higher order meets a method that cannot sample windows."""
+    if system.order > 1 and method.nodes is None:
+        raise ValueError(
+            f"{type(method).__name__} does not support systems of higher order, whose windows are"
+            " sampled at fractions of a step; try Midpoint() or Trapezoid()."
+        )

@@ -17,11 +17,10 @@ from accion.assembly.banded import Correction
 from accion.assembly.charts import local_all, retract_all
 from accion.assembly.elements import Family
 from accion.assembly.equations import Equations
-from accion.discretise import pullback, window as windows
-from accion.instant import constrained
+from accion.discretise import discretise
+from accion.discretise.window import combine, derivatives, differencing
 from accion.methods import Method
-from accion.systems import HigherOrderSystem, System
-from accion.types import Array, Configuration, Multipliers, Scalar
+from accion.types import Array, Configuration
 
 
 class Path(NamedTuple):
@@ -48,61 +47,6 @@ class Ends(NamedTuple):
     vb: Any
 
 
-# ---------------------------------------------------------------- what is asked of a system
-
-
-def order(system: Any) -> int:
-    """How many steps a window has."""
-    return system.order if isinstance(system, HigherOrderSystem) else 1
-
-
-def enters_action(system: Any) -> bool:
-    """Whether the constraint is in the Lagrangian, with a multiplier for each window."""
-    return system.vakonomic is not None
-
-
-def holds_positions(system: Any) -> bool:
-    """Whether the constraint holds nodes, with a multiplier for each of them."""
-    return isinstance(system, System) and system.holonomic is not None
-
-
-def variation(
-    system: Any, method: Method, t: Scalar, h: Scalar, q: Configuration, x: Array, lam: Multipliers
-) -> tuple[Array, Array]:
-    """D_1 Ld, ..., D_{r+1} Ld of the window that starts at (t, q) with increments `x`, shape (r +
-    1, dim), with forces; and the discrete constraint, shape (m,).
-    """
-    if isinstance(system, HigherOrderSystem):
-        d = windows.combine(windows.differencing(len(x)), x)
-        G = windows.variation(system, method, t, h, q, d, lam)
-        closed = windows.closure(system, method, t, h, q, d) if enters_action(system) else None
-    else:
-        own = lam if enters_action(system) else None
-        G = jnp.stack(pullback.variation(system, method, t, h, q, x[0], own))
-        samples = method.samples(system.space, t, h, q, x[0])
-        end = t + h, system.space.retract(q, x[0])
-        closed = system.constraint.closure(system, samples, *end) if enters_action(system) else None
-    return G, jnp.zeros(0) if closed is None else jnp.asarray(closed)
-
-
-def derivatives(x: Array, h: Scalar, c: float) -> Array:
-    """q', ..., q^(r) of the polynomial through the r + 1 configurations of a window, at c steps
-    after the first, shape (r, dim).
-    """
-    return windows.derivatives(windows.combine(windows.differencing(len(x)), x), c, h)
-
-
-def regularity(args: Any, data: Any) -> Array:
-    """The matrix that is to be regular, on a window: d2L/dv2, of order r by q^(r), bordered by the
-    constraints.
-    """
-    (system, h), (t, q, x, lam) = args, data
-    own = lam if enters_action(system) else None
-    if isinstance(system, HigherOrderSystem):
-        return system.regularity(t, q, derivatives(x, h, 0.0), own)
-    return constrained.bordered(system, t, q, x[0] / h, own)
-
-
 # ---------------------------------------------------------------- elements
 
 # Unknowns are the displacements e of nodes, which are zero and serve to differentiate, and
@@ -118,16 +62,15 @@ def displaced(space: Any, x: Array, e: Array) -> Array:
 class Window:
     """What a window adds to the balance at each of its nodes; and its constraint."""
 
-    method: Method
+    method: Method | None
 
     def __call__(self, args: Any, data: Any, unknowns: Array) -> tuple[Array, Array]:
         (system, h), (t, q, x) = args, data
         space, nodes = system.space, len(x) + 1
         e = unknowns[: nodes * space.dim].reshape(nodes, space.dim)
         lam = unknowns[nodes * space.dim :]
-        G, closed = variation(
-            system, self.method, t, h, space.displace(q, e[0]), displaced(space, x, e), lam
-        )
+        form = discretise(system, self.method)
+        G, closed = form.window(t, h, space.displace(q, e[0]), displaced(space, x, e), lam)
         return jnp.zeros(()), jnp.concatenate([G.ravel(), closed])
 
 
@@ -155,7 +98,8 @@ class Edge:
         (system, h), (x, v) = args, data
         r = len(x)
         moved = displaced(system.space, x, unknowns.reshape(r + 1, system.space.dim))
-        found = derivatives(moved, h, float(r if self.last else 0))[:-1]
+        differences = combine(differencing(r), moved)
+        found = derivatives(differences, float(r if self.last else 0), h)[:-1]
         return jnp.zeros(()), (found - v).ravel()
 
 
@@ -177,7 +121,7 @@ class TwoPoint:
     """A two-point problem on `steps` equal steps."""
 
     system: Any
-    method: Method
+    method: Method | None
     t0: float
     h: float
     steps: int
@@ -186,18 +130,18 @@ class TwoPoint:
     @property
     def windows(self) -> int:
         """How many there are."""
-        return self.steps + 1 - order(self.system)
+        return self.steps + 1 - self.system.order
 
     @property
     def multiplied(self) -> int:
         """How many windows or nodes may have multipliers."""
-        return self.windows if enters_action(self.system) else self.steps + 1
+        return self.windows if self.system.enters_action else self.steps + 1
 
     @cached_property
     def numbers(self) -> Numbers:
         """The nodes at the ends are fixed: r of them, or one where derivatives are given."""
         r, n, m, steps = (
-            order(self.system),
+            self.system.order,
             self.system.space.dim,
             self.system.multipliers,
             self.steps,
@@ -207,7 +151,7 @@ class TwoPoint:
         given = ~inner if self.ends.va is None else (node == 0) | (node == steps)
         e = np.arange((steps + 1) * n).reshape(steps + 1, n)
         lam = e.size + np.arange(self.multiplied * m).reshape(self.multiplied, m)
-        multiplied = np.full(len(lam), True) if enters_action(self.system) else inner
+        multiplied = np.full(len(lam), True) if self.system.enters_action else inner
         fixed = np.concatenate([np.repeat(given, n), np.repeat(~multiplied, m)])
 
         def numbered(wanted: np.ndarray, width: int, first: int) -> np.ndarray:
@@ -222,16 +166,16 @@ class TwoPoint:
     @cached_property
     def equations(self) -> Equations:
         """The equations without numbers of a path: with them, see `at`."""
-        (e, lam, fixed, balance, closed), r = self.numbers, order(self.system)
+        (e, lam, fixed, balance, closed), r = self.numbers, self.system.order
         n, args = self.system.space.dim, (self.system, np.float64(self.h))
         at = np.arange(self.windows)[:, None] + np.arange(r + 1)
         # The equations of the nodes next to an end are those of the derivatives given there.
         inner = np.where(((at >= r) & (at <= self.steps - r))[..., None], balance[at], -1)
         columns, rows = e[at].reshape(len(at), -1), inner.reshape(len(at), -1)
-        if enters_action(self.system):
+        if self.system.enters_action:
             columns, rows = np.append(columns, lam, axis=1), np.append(rows, closed, axis=1)
         families = [Family(Window(self.method), args, None, columns, rows)]
-        if holds_positions(self.system):
+        if self.system.holds_positions:
             columns, rows = (np.concatenate(pair, axis=1) for pair in ((e, lam), (balance, closed)))
             families.append(Family(Node(), args, None, columns, rows))
         if self.ends.va is not None:
@@ -257,7 +201,7 @@ class TwoPoint:
         """(t, q, x): where each window begins, and its increments (windows, r, dim)."""
         count = self.windows
         q = jax.tree.map(lambda a: np.asarray(a)[:count], path.q)
-        x = np.stack([path.x[i : i + count] for i in range(order(self.system))], axis=1)
+        x = np.stack([path.x[i : i + count] for i in range(self.system.order)], axis=1)
         return self.times[:count], q, x
 
     @cached_property
@@ -268,7 +212,7 @@ class TwoPoint:
         """The equations around a path, and its unknowns."""
         t, q, x = self.window_data(path)
         data: list[Any] = [(t, q, x)]
-        if holds_positions(self.system):
+        if self.system.holds_positions:
             data.append((self.times, path.q))
         if self.ends.va is not None:
             data += [(x[[0]], self.ends.va[None]), (x[[-1]], self.ends.vb[None])]
@@ -309,7 +253,7 @@ class TwoPoint:
     def variations(self, path: Path) -> np.ndarray:
         """D_j Ld of all windows, shape (windows, r + 1, dim)."""
         equations, unknowns = self.at(path)
-        nodes, n = order(self.system) + 1, self.system.space.dim
+        nodes, n = self.system.order + 1, self.system.space.dim
         rows = equations.families[0].values(unknowns).rows
         return rows[:, : nodes * n].reshape(-1, nodes, n)
 

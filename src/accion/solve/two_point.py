@@ -13,19 +13,11 @@ from accion.errors import ConnectFailed
 from accion.instant import constrained
 from accion.methods import Method
 from accion.results.trajectory import Trajectory
-from accion.solve.equations import (
-    Ends,
-    Path,
-    TwoPoint,
-    enters_action,
-    holds_positions,
-    increments,
-    order,
-    regularity,
-)
-from accion.solve.joined import trajectory_of
-from accion.systems import Entropic, System
-from accion.systems.rank import regular_or_raise, relative_rank
+from accion.solve.equations import Ends, Path, TwoPoint, increments
+from accion.solve.joined import check_regular, regularity, trajectory_of
+from accion.systems import AbstractSystem
+from accion.systems.rank import relative_rank
+from accion.systems.start import check_configurations, check_rows, stacked
 from accion.types import ArrayLike, Configuration, Params
 
 ITERATIONS = 100
@@ -36,8 +28,8 @@ LOOSE = 1e-3
 
 
 def connect(
-    system: Any,
-    method: Method,
+    system: AbstractSystem,
+    method: Method | None = None,
     *,
     qa: Configuration,
     qb: Configuration,
@@ -64,7 +56,7 @@ def connect(
 
     Arguments:
         system: without nonholonomic constraints and heat.
-        method: variational, of which the discrete Lagrangian is.
+        method: a variational one; None for a system given in discrete time.
         qa, qb: the configurations at the ends; of a system of order r, the first and the last r
             ones, or with `va` and `vb` one each.
         va, vb: the derivatives q', ..., q^(r-1) at the ends, shape (r - 1, dim).
@@ -83,18 +75,18 @@ def connect(
     """
     system = checks.check_system(system, method, params)
     system.check()
-    if isinstance(system, Entropic):
+    if system.entropic:
         raise ValueError(
             "connect does not support thermal systems: heat has a direction of time, and entropy no"
             " second end. Use simulate."
         )
-    if isinstance(system, System) and system.nonholonomic is not None:
+    if system.holds_velocities:
         raise ValueError(
             "a nonholonomic system has no two-point problem: its velocities have fewer degrees of"
             " freedom than qb, so two given ends are too many conditions. Simulate it from one end."
         )
-    steps = checks.whole(steps, "steps", 2 * order(system))
-    start, length = checks.check_times(t0, duration, steps, 1)
+    steps = checks.whole(steps, "steps", 2 * system.order)
+    start, length = map(float, checks.check_times(t0, duration, steps, 1))
     h = length / steps
     ends = check_ends(system, qa, qb, va, vb)
     check_on_constraint(system, start, first(ends.qa), "qa")
@@ -115,12 +107,21 @@ def last(q: Configuration) -> Configuration:
 
 
 def check_ends(
-    system: Any, qa: Configuration, qb: Configuration, va: ArrayLike | None, vb: ArrayLike | None
+    system: AbstractSystem,
+    qa: Configuration,
+    qb: Configuration,
+    va: ArrayLike | None,
+    vb: ArrayLike | None,
 ) -> Ends:
     """The ends as arrays, or a ValueError that says what is wrong with them."""
-    r, n, space = order(system), system.space.dim, system.space
+    r, n, space = system.order, system.space.dim, system.space
     if (va is None) != (vb is None):
         raise ValueError("give derivatives at both ends, va and vb, or at none.")
+    if va is not None and system.discrete_time:
+        raise ValueError(
+            f"{system.name} is given in discrete time: it has no velocities at its ends. Give qa"
+            f" and qb with {r} configurations each."
+        )
     if va is not None and r == 1:
         raise ValueError(
             "va and vb belong to systems of order 2 or more; a system of order 1 is determined by"
@@ -128,24 +129,21 @@ def check_ends(
         )
     pair = ((qa, "qa"), (qb, "qb"))
     if va is None and r > 1:
-        first_nodes, last_nodes = (
-            checks.check_configurations(space, q, r, name) for q, name in pair
-        )
+        first_nodes, last_nodes = (check_configurations(space, q, r, name) for q, name in pair)
         return Ends(first_nodes, last_nodes, None, None)
-    start, end = (checks.stacked([space.check(q, name)]) for q, name in pair)
+    start, end = (stacked([space.check(q, name)]) for q, name in pair)
     if va is None:
         return Ends(start, end, None, None)
     words = f"q', ..., q^(r-1) of a system of order r = {r}"
     va, vb = (
-        np.asarray(checks.check_rows(v, r - 1, n, name, words))
-        for v, name in ((va, "va"), (vb, "vb"))
+        np.asarray(check_rows(v, r - 1, n, name, words)) for v, name in ((va, "va"), (vb, "vb"))
     )
     return Ends(start, end, va, vb)
 
 
 def check_on_constraint(system: Any, t: float, q: Configuration, name: str) -> None:
     """Raise ValueError where a configuration is off a holonomic constraint."""
-    if holds_positions(system):
+    if system.holds_positions:
         off = float(jnp.max(jnp.abs(system.holonomic(t, q, system.params))))
         if off > 1e-8:
             raise ValueError(
@@ -162,7 +160,7 @@ def first_path(problem: TwoPoint, guess: Trajectory | Configuration | None) -> P
     if guess is None:
         x = space.local(first(ends.qa), last(ends.qb))
         q = jax.vmap(lambda s: space.retract(first(ends.qa), s * x))(jnp.linspace(0, 1, steps + 1))
-        if holds_positions(system):
+        if system.holds_positions:
             zero = jnp.zeros(space.dim)
             q, _ = jax.vmap(lambda t, q: constrained.project_at(system, t, q, zero))(
                 jnp.asarray(problem.times), q
@@ -210,11 +208,11 @@ def newton(problem: TwoPoint, path: Path) -> tuple[Path, int]:
         # allow many such paths.
         if (part == 1.0 and relative < 1e-9) or (part == 0.0 and step.solved):
             if step.x is None or step.sway > LOOSE * extent:
-                check_regular(problem, path)
+                check_determined(problem, path)
             return path, i + 1
         if part == 0.0:
             break
-    check_regular(problem, path)
+    check_determined(problem, path)
     t = problem.worst_time(path)
     raise ConnectFailed(
         f"no trajectory between qa and qb was found {how}; the equations are off by {error:.3g},"
@@ -268,16 +266,20 @@ def damped(
     return path, error, 0.0
 
 
-regularities = small_map(regularity)
+@small_map
+def regularities(args: Any, data: Any) -> Any:
+    """`regularity` of a window, in the order that elements have their arguments."""
+    (system, h), (t, q, x, lam) = args, data
+    return regularity(system, h, t, q, x, lam if system.enters_action else None)
 
 
-def check_regular(problem: TwoPoint, path: Path) -> None:
+def check_determined(problem: TwoPoint, path: Path) -> None:
     """Raise ValueError where the system is regular nowhere on the path: its ends then do not
     determine it.
     """
     system, windows = problem.system, problem.window_data(path)
-    lam = path.lam if enters_action(system) else np.zeros((problem.windows, 0))
+    lam = path.lam if system.enters_action else np.zeros((problem.windows, 0))
     K = np.asarray(regularities((system, np.float64(problem.h)), (*windows, lam)))
     finite = K[np.all(np.isfinite(K), axis=(1, 2))]
     if len(finite) and all(relative_rank(each, system.space.dim)[0] < len(each) for each in finite):
-        regular_or_raise(system, finite[len(finite) // 2], "between qa and qb")
+        check_regular(system, finite[len(finite) // 2])

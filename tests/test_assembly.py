@@ -6,6 +6,7 @@ u = -2 log(cosh((x - 1/2) theta/2) / cosh(theta/4)) with theta = sqrt(2) cosh(th
 """
 
 from dataclasses import replace
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -46,7 +47,7 @@ def bratu(N, shuffle=None):
 
 def exact(x, upper=False):
     bracket = (3.0, 20.0) if upper else (1.0, 3.0)
-    theta = brentq(lambda s: s - np.sqrt(2) * np.cosh(s / 4), *bracket, xtol=1e-14)
+    theta: Any = brentq(lambda s: s - np.sqrt(2) * np.cosh(s / 4), *bracket, xtol=1e-14)
     return -2 * np.log(np.cosh((x - 0.5) * theta / 2) / np.cosh(theta / 4))
 
 

@@ -591,10 +591,15 @@ import jax.numpy as jnp
 import accion as ac
 
 def run(store, client=None):
-    system = ac.System(lambda t, q, v, params: 0.5 * v[0] ** 2 + params["k"] * jnp.cos(q[0]), ac.Torus(1), {"k": 9.81})
-    plan = ac.campaign.sample(1500, {"q0[0]": (-3, 3), "params.k": (5, 10)}, how="sobol", seed=5, v0=[0.0])
+    L = lambda t, q, v, params: 0.5 * v[0] ** 2 + params["k"] * jnp.cos(q[0])
+    system = ac.System(L, ac.Torus(1), {"k": 9.81})
+    ranges = {"q0[0]": (-3, 3), "params.k": (5, 10)}
+    plan = ac.campaign.sample(1500, ranges, how="sobol", seed=5, v0=[0.0])
     asked = [ac.campaign.final(), ac.campaign.event("q[0]", "down")]
-    ac.campaign.run(system, ac.Midpoint(), plan, h=0.01, steps=2000, chunk=50, reductions=asked, store=store, progress=False, client=client)
+    ac.campaign.run(
+        system, ac.Midpoint(), plan, h=0.01, steps=2000, chunk=50, reductions=asked,
+        store=store, progress=False, client=client,
+    )
 
 def kill_one(client, store):
     victim = sorted(client.run(os.getpid).values())[0]
@@ -610,7 +615,8 @@ if __name__ == "__main__":
         run(sys.argv[1])
     else:
         from distributed import Client, LocalCluster
-        with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster, Client(cluster) as client:
+        two = dict(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
+        with LocalCluster(**two) as cluster, Client(cluster) as client:
             kill_one(client, sys.argv[1])
             run(sys.argv[1], client)
 """

@@ -18,10 +18,15 @@ PROGRAM = """
 import sys
 import jax
 loaded = []
-jax.monitoring.register_event_listener(lambda event, **_: loaded.append(event) if event == "/jax/compilation_cache/cache_hits" else None)
+def listen(event, **_):
+    if event == "/jax/compilation_cache/cache_hits":
+        loaded.append(event)
+jax.monitoring.register_event_listener(listen)
 import jax.numpy as jnp
 import accion as ac
-pendulum = ac.System(lambda t, q, v, params: v[0] ** 2 / 2 + params["g"] * jnp.cos(q[0]), ac.Torus(1), {"g": 1.0})
+def L(t, q, v, params):
+    return v[0] ** 2 / 2 + params["g"] * jnp.cos(q[0])
+pendulum = ac.System(L, ac.Torus(1), {"g": 1.0})
 traj = ac.simulate(pendulum, ac.Midpoint(), q0=[2.0], v0=[0.0], h=0.1, steps=20, engine="xla")
 print(traj.q.tobytes().hex(), traj.v.tobytes().hex(), len(loaded))
 """

@@ -125,8 +125,8 @@ def test_nothing_is_imported_that_the_default_install_lacks():
 def test_what_is_missing_is_named(monkeypatch):
     import pytest
 
-    from accion.campaign.cluster import on_cluster
     from accion.assembly import ipopt
+    from accion.campaign.cluster import on_cluster
 
     for name in ("ipyopt", "distributed"):
         monkeypatch.setitem(sys.modules, name, None)

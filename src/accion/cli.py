@@ -216,8 +216,10 @@ def reproduce(
         sum(result.processor for result in results),
     )
     console.print(
-        f"{good} of {len(results)} systems PASS; {time.perf_counter() - begin:.0f} s, {used:.0f} s of the processor, "
-        f"processes of at most {max(result.memory for result in results) / 2**20:.0f} MiB. written: {out / 'index.html'}",
+        f"{good} of {len(results)} systems PASS; {time.perf_counter() - begin:.0f} s,"
+        f" {used:.0f} s of the processor, processes of at most"
+        f" {max(result.memory for result in results) / 2**20:.0f} MiB."
+        f" written: {out / 'index.html'}",
         highlight=False,
         soft_wrap=True,
     )
@@ -366,7 +368,8 @@ def attraction(
 def written(value):
     """A parameter as a person writes it: a number, (a, b, c), or IdealGas(NR=1, ...)."""
     if is_dataclass(value):
-        return f"{type(value).__name__}({', '.join(f'{f.name}={written(getattr(value, f.name))}' for f in fields(value))})"
+        parts = (f"{f.name}={written(getattr(value, f.name))}" for f in fields(value))
+        return f"{type(value).__name__}({', '.join(parts)})"
     return f"{value:g}" if np.ndim(value) == 0 else "(" + ", ".join(written(v) for v in value) + ")"
 
 

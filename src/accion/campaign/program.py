@@ -212,7 +212,8 @@ class Program:
                 failure[i], reason[i] = 1, f"bad start: {words}"
         for i in np.flatnonzero(failure > 1):
             k = int(completed[i])
-            words = f"{FAILURES[failure[i]]}{f' in {newton.ITERATIONS} iterations' if failure[i] == 2 else ''}"
+            words = FAILURES[failure[i]]
+            words += f" in {newton.ITERATIONS} iterations" if failure[i] == 2 else ""
             words += f" ({job.system.space.chart})" if failure[i] == 4 else ""
             reason[i] = f"{words} at step {k} (t = {float(job.t0 + k * job.h):.6g})"
         return failure, reason

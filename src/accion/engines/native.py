@@ -1,7 +1,8 @@
 """The native engine: functions of small arrays as machine code of single numbers.
 
-    compiled(f, *examples)               f as machine code, for arguments of the shapes of the examples
-    folded(f, constants, carry, row)     (carry, x) -> (carry, y) folded over rows, as jax.lax.scan does, with rows in memory
+    compiled(f, *examples)             f as machine code, for arguments shaped like the examples
+    folded(f, constants, carry, row)   (carry, x) -> (carry, y) folded over rows in memory, as
+                                       jax.lax.scan does
 
 Both trace `f` once. What cannot be translated, or is too large to compile soon, raises
 `Unsupported`.

@@ -6,7 +6,7 @@ the same with sums (`benchmarks/products.py`). So the equations of a step are tr
 small products replaced by multiplications and sums.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
@@ -85,9 +85,10 @@ class WrittenOut(Equations):
 
     equations: Equations
 
-    @property
-    def multipliers(self):
-        return self.equations.multipliers
+    multipliers: int = field(init=False)
+
+    def __post_init__(self):
+        object.__setattr__(self, "multipliers", self.equations.multipliers)
 
     def residual(self, unknowns, args):
         return written_out(self.equations.residual)(unknowns, args)

@@ -1,9 +1,9 @@
 """Where a report lies: nothing of the user's is touched, and a report stands at any moment, the old
 one or the new one.
 
-    report/accion-report          says that the folder is one of ours
-    report/index.html             the page, with the pictures of the latest run
-    report/run-DATE-TIME/         a run: its pictures, in a folder for each system, and the same page
+    report/accion-report     says that the folder is one of ours
+    report/index.html        the page, with the pictures of the latest run
+    report/run-DATE-TIME/    a run: its pictures, in a folder for each system, and the same page
 
 A run writes into a folder of its own. Its page is moved over report/index.html as a whole, after
 each system; earlier runs are removed when all systems have ended, file by file, and only files that

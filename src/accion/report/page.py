@@ -5,14 +5,18 @@ from html import escape
 from importlib.metadata import version
 
 STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 62rem; }
+body { margin: 2rem auto; padding: 0 1rem; }
 h1 { margin-bottom: 0; } h2 { margin-top: 3rem; border-top: 1px solid #ddd; padding-top: 1.2rem; }
-.source, .stamp { color: #666; } img.figure { max-width: 100%; } .formula { overflow-x: auto; margin: .6rem 0; }
-table { border-collapse: collapse; font-size: .85rem; } th, td { padding: .2rem .7rem; text-align: left; border-bottom: 1px solid #eee; }
+.source, .stamp { color: #666; } img.figure { max-width: 100%; }
+.formula { overflow-x: auto; margin: .6rem 0; }
+table { border-collapse: collapse; font-size: .85rem; }
+th, td { padding: .2rem .7rem; text-align: left; border-bottom: 1px solid #eee; }
 caption { text-align: left; font-weight: 600; padding: .2rem .7rem; }
 td.number { text-align: right; font-family: ui-monospace, monospace; white-space: nowrap; }
 .card { margin-bottom: 1rem; } .card td:first-child { white-space: nowrap; }
-.PASS { color: #1a7f37; font-weight: 600; } .FAIL { color: #c62828; font-weight: 600; } summary { cursor: pointer; }
+.PASS { color: #1a7f37; font-weight: 600; } .FAIL { color: #c62828; font-weight: 600; }
+summary { cursor: pointer; }
 """
 
 
@@ -87,9 +91,11 @@ def shown(result, pictures):
     return f"""{formulas}
 <img class="figure" src="{pictures}{result.figure}" alt="{escape(result.title)}">
 {"" if result.card is None else audited(result.card, pictures)}
-<p class="{word(result.passed)}">{word(result.passed)}: {result.agreeing} numbers agree with the reference; {escape(nearest(result))}.</p>
+<p class="{word(result.passed)}">{word(result.passed)}: {result.agreeing} numbers agree with the
+reference; {escape(nearest(result))}.</p>
 <details><summary>all {len(result.checks)} numbers</summary><table>
-<tr><th>quantity</th><th>accion</th><th>reference</th><th>difference</th><th>tolerance</th><th></th></tr>
+<tr><th>quantity</th><th>accion</th><th>reference</th><th>difference</th><th>tolerance</th>
+<th></th></tr>
 {"".join(row(check) for check in result.checks)}</table></details>"""
 
 
@@ -103,9 +109,11 @@ def nearest(result):
 
 def audited(card, pictures):
     """What `audit` found, as a table and a picture."""
-    return f"""<p>What <code>audit</code> finds about this system and method, over {card.steps} steps of {card.h:.4g} s:</p>
+    return f"""<p>What <code>audit</code> finds about this system and method,
+over {card.steps} steps of {card.h:.4g} s:</p>
 <div class="card">{card.html}</div>
-<img class="figure" src="{pictures}{card.figure}" alt="errors over the step, energy and momenta over time">"""
+<img class="figure" src="{pictures}{card.figure}"
+alt="errors over the step, energy and momenta over time">"""
 
 
 def row(check):

@@ -19,7 +19,10 @@ def replacing(path):
 
     The new folder is made in one of its own beside `path`, whose name nobody can guess:
 
-        write  .NAME.xxxxxxxx/new        move  NAME to .NAME.xxxxxxxx/old        move  new to NAME        remove  .NAME.xxxxxxxx
+        write   .NAME.xxxxxxxx/new
+        move    NAME to .NAME.xxxxxxxx/old
+        move    .NAME.xxxxxxxx/new to NAME
+        remove  .NAME.xxxxxxxx
 
     An exception in the block or later leaves the old folder or the new one, whole. A process that
     is killed between the two moves leaves both aside; `recover`, which whoever reads or writes

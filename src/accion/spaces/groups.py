@@ -146,7 +146,8 @@ class Group(Space):
 def check_retraction(retraction):
     if retraction not in rotations.RETRACTIONS:
         raise ValueError(
-            f"there is no retraction {retraction!r}. Try one of: {', '.join(rotations.RETRACTIONS)}."
+            f"there is no retraction {retraction!r}."
+            f" Try one of: {', '.join(rotations.RETRACTIONS)}."
         )
 
 

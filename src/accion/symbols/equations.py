@@ -121,7 +121,7 @@ class Equations(Readable):
         return (
             ()
             if constraint is None
-            else tuple(self.tidy(c, self.variables.v) for c in self.read(constraint.hidden))
+            else tuple(self.tidy(c, self.variables.v) for c in self.read(constraint.on_velocities))
         )
 
     @cached_property

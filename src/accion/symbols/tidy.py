@@ -186,7 +186,7 @@ def fraction(expr):
     """numerator / denominator without common factors, each simplified by itself."""
     if expr.has(*UNFACTORED) or sp.count_ops(expr) > 4 * LARGE:
         return expr
-    numerator, denominator = sp.fraction(sp.factor(sp.point(expr)))
+    numerator, denominator = sp.fraction(sp.factor(sp.together(expr)))
     return sp.factor_terms(factors(numerator)) / factors(denominator)
 
 

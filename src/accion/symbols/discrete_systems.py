@@ -4,10 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from accion.symbols.discrete_equations import (
-    DiscreteEquations,
-    DiscreteStep,
-)
+from accion.symbols.discrete_equations import DiscreteEquations, DiscreteStep
 from accion.symbols.registry import derive
 from accion.symbols.simplification import Simplifier
 from accion.systems import DiscreteSystem, DiscreteThermalSystem

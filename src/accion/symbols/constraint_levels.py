@@ -17,7 +17,8 @@ from accion.systems import System
 def level_equations(
     system: System, cuts: Sequence[Any], seconds: float
 ) -> tuple[list[Any], Any, str | None]:
-    """The equations of each W_k and the determinant of the test 004 eq 4.11.
+    """The equations of each W_k and the determinant of the test of regularity (Vakonomic
+    thesis, eq 4.11).
 
     Arguments:
         system: the system whose constraint algorithm it is.

@@ -168,13 +168,13 @@ class DiscreteStep(ABC):
 @dataclass(frozen=True)
 class DiscreteEquations(Readable):
     """The discrete Lagrangian of a step from (t_k, q_k) to (t_k + h, q_k+1) and what follows from
-    it (001 eq 2.4; 002 eq 11).
+    it (Marsden and West 2001; Bonich, eq 2.4; Colombo-Gamonal, eq 11).
 
         D2 Ld(q_k-1, q_k) + Fd^+(q_k-1, q_k)
             + D1 Ld(q_k, q_k+1) + Fd^-(q_k, q_k+1) + h A^T lam_k = 0
 
     Of order r the step has r + 1 configurations, and the equations are the sum over the r + 1 steps
-    that have q_k among them (004 section 8.3).
+    that have q_k among them (Vakonomic thesis, section 8.3).
     """
 
     step: DiscreteStep

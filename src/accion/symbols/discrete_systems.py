@@ -4,10 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from accion.symbols.discrete_equations import (
-    DiscreteEquations,
-    DiscreteStep,
-)
+from accion.symbols.discrete_equations import DiscreteEquations, DiscreteStep
 from accion.symbols.registry import derive
 from accion.symbols.simplification import Simplifier
 from accion.systems import DiscreteSystem, DiscreteThermalSystem
@@ -37,7 +34,7 @@ class GivenStep(DiscreteStep):
 
 @dataclass(frozen=True)
 class DiscreteSystemStep(GivenStep):
-    """A step of a `DiscreteSystem` (001 Def 2.17 and 2.29)."""
+    """A step of a `DiscreteSystem` (Bonich, Def 2.17 and 2.29)."""
 
     system: DiscreteSystem
 
@@ -68,7 +65,9 @@ class DiscreteSystemStep(GivenStep):
 
 @dataclass(frozen=True)
 class DiscreteThermalStep(GivenStep):
-    """A step of a `DiscreteThermalSystem`, from (q_k, S_k) to (q_k+1, S_k+1) (001 Def 3.12)."""
+    """A step of a `DiscreteThermalSystem`, from (q_k, S_k) to (q_k+1, S_k+1) (Bonich, Def
+    3.12).
+    """
 
     system: DiscreteThermalSystem
 

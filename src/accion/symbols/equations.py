@@ -35,7 +35,7 @@ class Equations(Readable):
     first asked for. `complete` is False once the limit of time for simplification was met:
     expressions are then right but longer than they need be.
 
-    References: 003 eq 15, 21, 25, 37, 47, 49; 004 Prop 4.1.2.
+    References: Romero, eq 15, 21, 25, 37, 47 and 49; Vakonomic thesis, Prop 4.1.2.
     """
 
     system: System
@@ -215,7 +215,7 @@ class Equations(Readable):
 
     @cached_property
     def energy(self) -> Any:
-        """E = p.v - L (003 eq 37)."""
+        """E = p.v - L (Romero, eq 37)."""
         return self.for_reader(self.inner_energy)
 
     @cached_property
@@ -256,7 +256,7 @@ class Equations(Readable):
     @cached_property
     def cyclic(self) -> dict[Any, Any]:
         """{coordinate: conserved momentum} of the coordinates that neither L nor a force nor a
-        constraint sees (003 eq 36).
+        constraint sees (Romero, eq 36).
         """
         x = self.variables
         found = {}
@@ -292,8 +292,8 @@ class Equations(Readable):
 
     @cached_property
     def Omega_L(self) -> Form:
-        """The two-form -d theta_L = dq ^ d(dL/dv) on TQ of a flat space (004 section 2.2.4, with
-        the right sign).
+        """The two-form -d theta_L = dq ^ d(dL/dv) on TQ of a flat space (Vakonomic thesis, section
+        2.2.4, with the right sign).
 
         Of a vakonomic system it is that of L + lam.Phi, with terms dq ^ dlam: closed on (q, v,
         lam), and symplectic on Phi = 0 where d2L/dv2 bordered by dPhi/dv is regular.
@@ -349,7 +349,7 @@ class Equations(Readable):
 
     def modified(self, method: Method, order: int = 2) -> ModifiedEquations:
         """The modified Lagrangian and Hamiltonian of a method as power series in h up to `order`
-        (002 section 5), for small systems.
+        (Colombo-Gamonal, section 5), for small systems.
         """
         check_flat(self.system, "modified")
         return modified(self, method, order)

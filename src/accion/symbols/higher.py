@@ -25,7 +25,7 @@ from accion.systems import HigherOrderSystem
 @dataclass(frozen=True)
 class HigherOrderEquations(Readable):
     """The Euler-Lagrange equations and the Jacobi-Ostrogradsky momenta of L(t, q, q', ..., q^(r))
-    (004 section 5.1, with the right signs).
+    (Vakonomic thesis, section 5.1, with the right signs).
 
         sum_l (-1)^l d^l/dt^l dL/dq^(l) = 0
         p_i = sum_s (-1)^s d^s/dt^s dL/dq^(i+1+s),        i = 0, ..., r - 1
@@ -251,7 +251,9 @@ class HigherOrderEquations(Readable):
         )
 
     def discrete(self, method: Method) -> DiscreteEquations:
-        """The discrete equations of a method, in q_k-r, ..., q_k+r (004 section 8.3)."""
+        """The discrete equations of a method, in q_k-r, ..., q_k+r (Vakonomic thesis, section
+        8.3).
+        """
         return under_method(self.system, method, self.simplify)
 
     @property

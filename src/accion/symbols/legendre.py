@@ -21,7 +21,7 @@ def inverse(eqs: "Equations") -> tuple[Any, ...]:
     """(v, lam) as functions of (t, q, p): p = dL/dv or, where multipliers are in the action, p =
     d(L + lam.Phi)/dv with Phi = 0; else no lam.
 
-    They exist where d2L/dv2, bordered by dPhi/dv, is regular (004 eq 4.11).
+    They exist where d2L/dv2, bordered by dPhi/dv, is regular (Vakonomic thesis, eq 4.11).
 
     Raises:
         ValueError: where it is not, or where they cannot be had in closed form.

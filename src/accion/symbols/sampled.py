@@ -12,10 +12,7 @@ import jax.numpy as jnp
 from accion.checks import check_method
 from accion.discretise import Discretisation, discretise
 from accion.methods import Method
-from accion.symbols.discrete_equations import (
-    DiscreteEquations,
-    DiscreteStep,
-)
+from accion.symbols.discrete_equations import DiscreteEquations, DiscreteStep
 from accion.symbols.simplification import Simplifier
 from accion.systems import AbstractSystem
 

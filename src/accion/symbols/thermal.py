@@ -38,8 +38,8 @@ def powers(system: ThermalSystem) -> tuple[Callable[..., Any], Callable[..., Any
 
 @dataclass(frozen=True)
 class ThermalEquations(Readable):
-    """What follows from a Lagrangian with entropies, as SymPy expressions in functions of time (001
-    Thm 3.9).
+    """What follows from a Lagrangian with entropies, as SymPy expressions in functions of time
+    (Bonich, Thm 3.9).
 
         d/dt dL/dv - dL/dq = F_fr + F_ext                    dL/dS S' = F_fr.v - P_H
 
@@ -209,7 +209,7 @@ class ThermalEquations(Readable):
 
     def discrete(self, method: Method) -> DiscreteEquations:
         """The discrete equations of a method, in q_k-1, q_k, q_k+1 and the entropies there, and the
-        sampled entropy balances, its `constraints` (001 eq 3.10 and 3.19).
+        sampled entropy balances, its `constraints` (Bonich, eq 3.10 and 3.19).
         """
         check_balance(method)
         return under_method(self.system, method, self.simplify)

@@ -6,7 +6,7 @@ is kept for functions of the same structure (pytrees, shapes, functions inside a
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from importlib.util import find_spec
 from threading import Lock
@@ -126,11 +126,14 @@ def small_jit(f: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def small_map(f: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def small_map(
+    f: Callable[[Any, Any], Any], sizes: Sequence[int] | None = None
+) -> Callable[[Any, Any], Any]:
     """The function (constants, rows) that is `f(constants, row)` for each row, along a new first
     axis of its results.
 
-    Native, one row after the other, where it serves; else all rows at once by XLA.
+    Native, one row after the other, where it serves; else by XLA, all rows at once or in batches of
+    `sizes`, see `in_batches`.
     """
     all_rows = jax.jit(jax.vmap(f, (None, 0)))
 
@@ -144,10 +147,27 @@ def small_map(f: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         program = native(
             "folded", f, lambda constants, _, row: ((), f(constants, row)), constants, (), row
         )
-        return (
-            all_rows(constants, rows)
-            if program is None
-            else program(constants, (), rows, len(leaves[0]))[1]
-        )
+        if program is not None:
+            return program(constants, (), rows, len(leaves[0]))[1]
+        if sizes is None:
+            return all_rows(constants, rows)
+        return in_batches(all_rows, sizes, constants, rows)
 
     return call
+
+
+def in_batches(
+    f: Callable[[Any, Any], Any], sizes: Sequence[int], constants: Any, rows: Any
+) -> Any:
+    """`f(constants, rows)` on some rows at a time, the last repeated to fill the last batch: as
+    many as the least of `sizes` that holds all, else the largest. So numbers of rows share what XLA
+    compiles.
+    """
+    count = len(jax.tree.leaves(rows)[0])
+    size = next((size for size in sizes if count <= size), sizes[-1])
+    found = []
+    for first in range(0, count, size):
+        chosen = np.minimum(np.arange(first, first + size), count - 1)
+        batch = jax.tree.map(lambda a, chosen=chosen: np.asarray(a)[chosen], rows)
+        found.append(f(constants, batch))
+    return jax.tree.map(lambda *a: np.concatenate([np.asarray(b) for b in a])[:count], *found)

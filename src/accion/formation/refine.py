@@ -8,7 +8,7 @@ import numpy as np
 from accion.checks import whole
 from accion.formation.attraction import ANOTHER, Outcomes, Rule, Survey, compute
 from accion.formation.formation import Formation
-from accion.methods import Method, Trapezoid
+from accion.methods import Method, registry
 
 if TYPE_CHECKING:  # it is imported where it is wanted
     from xarray import Dataset
@@ -27,12 +27,18 @@ def refine(
     again: those in cells whose corners differ.
 
     The rest takes the outcome of its cell; `computed` is False there. A formation with a potential
-    of its own, and a method other than Trapezoid, must be passed again.
+    of its own, and a method that holds a function, must be passed again.
 
     Arguments: `ds`, what `attraction` or `refine` returned; the others as of `attraction`.
-    Raises: ValueError where nothing is to be refined.
+    Raises: ValueError where nothing is to be refined, or something must be passed again.
     """
     factor = whole(factor, "factor", 2)
+    method = method or registry.stored(ds.attrs["method"])
+    if method is None:
+        raise ValueError(
+            f"the map was made by {ds.attrs['method']}, which holds a function; pass it again:"
+            " refine(ds, method=...)."
+        )
     shape = ds["desired"].values
     formation = formation or rebuild(ds)
     names = ("x", "y", "z")[: formation.dimension]
@@ -66,7 +72,7 @@ def refine(
         grid,
         float(ds.attrs["h"]),
         int(ds.attrs["steps"]),
-        method or Trapezoid(),
+        method,
         Rule(**json.loads(ds.attrs["rule"])),
         workers,
         progress,

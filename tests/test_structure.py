@@ -9,8 +9,8 @@ import pytest
 import sympy as sp
 
 import accion as ac
-from accion.analysis.control import rk4_step
 from accion.analysis.modified import weights
+from accion.analysis.runge_kutta import rk4_step
 from accion.analysis.symplectic import form_defect
 from accion.gallery import damped_spring, double_pendulum
 from accion.methods import Adjoint

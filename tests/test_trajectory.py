@@ -9,8 +9,8 @@ import pytest
 
 import accion as ac
 from accion import methods
-from accion.methods import registry
 from accion.gallery import double_pendulum
+from accion.methods import registry
 
 
 @pytest.fixture(scope="module")

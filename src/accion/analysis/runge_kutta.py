@@ -1,6 +1,7 @@
-"""The method that everyone knows, for comparison."""
+"""The classical Runge-Kutta method of order 4, which everyone knows: for comparison."""
 
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -8,16 +9,20 @@ import numpy as np
 
 from accion.engines.auto import native
 from accion.instant.continuous import accelerations
+from accion.systems import System
+from accion.types import Array, ArrayLike, Configuration, Scalar, Vector
 
 
-def rk4_step(system, t, h, q, v):
-    """One step of the classical Runge-Kutta method on (q, v)."""
+def rk4_step(
+    system: System, t: Scalar, h: Scalar, q: Configuration, v: Vector
+) -> tuple[Configuration, Vector]:
+    """(q, v) after one step of the classical Runge-Kutta method."""
     a = accelerations(system)
 
-    def rate(t, z):
+    def rate(t: Scalar, z: Any) -> Any:
         return z[1], a(t, *z)
 
-    def shifted(z, k, c):
+    def shifted(z: Any, k: Any, c: Scalar) -> Any:
         return tuple(x + c * dx for x, dx in zip(z, k, strict=True))
 
     z = (q, v)
@@ -25,13 +30,14 @@ def rk4_step(system, t, h, q, v):
     k2 = rate(t + h / 2, shifted(z, k1, h / 2))
     k3 = rate(t + h / 2, shifted(z, k2, h / 2))
     k4 = rate(t + h, shifted(z, k3, h))
-    return tuple(
+    q, v = (
         x + h / 6 * (a + 2 * b + 2 * c + d) for x, a, b, c, d in zip(z, k1, k2, k3, k4, strict=True)
     )
+    return q, v
 
 
-def save(constants, z, j):
-    """(q, v) after the steps up to the j-th save."""
+def saved_row(constants: Any, z: Any, j: Array) -> tuple[Any, Any]:
+    """(q, v) after the steps up to the j-th one that is saved."""
     system, t0, h, save_every = constants
     z = jax.lax.fori_loop(
         0, save_every, lambda k, z: rk4_step(system, t0 + (j * save_every + k) * h, h, *z), z
@@ -40,15 +46,32 @@ def save(constants, z, j):
 
 
 @jax.jit
-def rk4_loop(constants, z, rows):
-    return jax.lax.scan(partial(save, constants), z, rows)
+def rk4_loop(constants: Any, z: Any, rows: Array) -> tuple[Any, Any]:
+    """All rows that are saved, by XLA."""
+    return jax.lax.scan(partial(saved_row, constants), z, rows)
 
 
-def rk4(system, *, q0, v0, t0=0.0, h, steps, save_every=1):
-    """(t, q, v) by the classical Runge-Kutta method of order 4, which is not symplectic: the
-    control that variational methods are held against.
+def rk4(
+    system: System,
+    *,
+    q0: ArrayLike,
+    v0: ArrayLike,
+    t0: float = 0.0,
+    h: float,
+    steps: int,
+    save_every: int = 1,
+) -> tuple[Array, Array, Array]:
+    """(t, q, v) by the classical Runge-Kutta method of order 4, which is not symplectic: what
+    variational methods are held against.
 
-    Unconstrained systems on flat spaces, q a vector. Arrays have one row for each saved time.
+    Arguments:
+        system: unconstrained, on a flat space where q is a vector.
+        q0, v0: the start.
+        t0, h, steps: its time, the length and the number of steps.
+        save_every: which steps are saved.
+
+    Returns:
+        Arrays with one row for each saved time.
     """
     if (
         system.constraint is not None
@@ -61,7 +84,7 @@ def rk4(system, *, q0, v0, t0=0.0, h, steps, save_every=1):
         )
     q0, v0 = jnp.asarray(q0, dtype=float), jnp.asarray(v0, dtype=float)
     constants, rows = (system, float(t0), float(h), save_every), np.arange(steps // save_every)
-    program = native("folded", "rk4", save, constants, (q0, v0), 0)
+    program = native("folded", "rk4", saved_row, constants, (q0, v0), 0)
     _, (q, v) = (
         rk4_loop(constants, (q0, v0), rows)
         if program is None

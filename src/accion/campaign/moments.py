@@ -28,7 +28,7 @@ class Moment:
         self.fields = row | scheme.fields(row, saved, state, h)
 
     @cached_property
-    def shown(self) -> dict[str, Any]:
+    def from_readout(self) -> dict[str, Any]:
         """What is shown in place of what the steps carry, where there is such."""
         if self.readout is None:
             return {}
@@ -38,7 +38,7 @@ class Moment:
     def field(self, name: str) -> Any:
         """What a `Trajectory` has in its field `name`; None where it has nothing."""
         own = self.readout is not None and name in self.readout.names
-        return self.shown[name] if own else self.fields.get(name)
+        return self.from_readout[name] if own else self.fields.get(name)
 
     def value(self, name: str) -> Any:
         """The value of the channel called `name`, of a Product's "q" a tuple; None where this
@@ -93,8 +93,8 @@ class Moment:
             raise ValueError(readings.no_velocities(self.system))
         if self.jets is not None:
             return self.jets[0]
-        if "guess" in self.shown:  # of a constrained motion, the velocity itself
-            return self.shown["guess"]
+        if "guess" in self.from_readout:  # of a constrained motion, the velocity itself
+            return self.from_readout["guess"]
         return readings.velocity(self.system, self.t, self.z, self.p, self.field("guess"))
 
     @cached_property

@@ -20,7 +20,7 @@ from accion.methods import Method
 from accion.numerics import newton
 from accion.stepping import Scheme, scheme_of
 from accion.systems import Start
-from accion.types import Array, ArrayLike
+from accion.types import Array, Scalar
 
 FAILURES = (
     "none",
@@ -90,7 +90,7 @@ def one(
     first = Moment(scheme, t0, h, state, nothing)
     carries = tuple(jax.tree.map(jnp.asarray, each.init(first)) for each in job.reductions)
 
-    def turn(k, carry):
+    def turn(k: Array, carry: Any) -> Any:
         state, last, carries = carry
         after, iterations = scheme.step(state, t0 + k * h, h)
         # The iterations of the step that failed tell why; NaN stops Newton's method at once in
@@ -127,7 +127,7 @@ class Program:
             (job.system, self.base, job.t0, job.h, jnp.asarray(job.steps))
         )
 
-        def all_members(numbers, rows):
+        def all_members(numbers: list[Any], rows: list[Array]) -> Any:
             member_of = partial(one, job, self.targets, *jax.tree.unflatten(frame, numbers))
             return jax.lax.map(
                 lambda row: member_of(dict(zip(self.targets, row, strict=True))), rows
@@ -242,9 +242,9 @@ def job_of(
     system: Any,
     method: Method | None,
     plan: Plan,
-    h: ArrayLike,
+    h: Scalar,
     steps: int,
-    t0: ArrayLike,
+    t0: Scalar,
     reductions: tuple[Reduction, ...],
     chunk: int | None,
 ) -> Job:
@@ -255,9 +255,10 @@ def job_of(
             f" {plan!r}."
         )
     system = checks.check_system(system, method)
-    t0, h = checks.check_times(t0, h, steps, 1)
+    first, length = checks.check_times(t0, h, steps, 1)
     # A chunk costs tens of ms to write, however many it holds; fewer than 64 would leave threads
     # idle at the end and lose more when interrupted.
-    chunk = min(plan.size, max(256, min(8192, -(-plan.size // 64)))) if chunk is None else chunk
-    chunk = checks.whole(chunk, "chunk, how many members are run and stored at once,")
-    return Job(system, method, plan, t0, h, checks.whole(steps, "steps"), reductions, chunk)
+    own = min(plan.size, max(256, min(8192, -(-plan.size // 64)))) if chunk is None else chunk
+    size = checks.whole(own, "chunk, how many members are run and stored at once,")
+    steps = checks.whole(steps, "steps")
+    return Job(system, method, plan, first, length, steps, reductions, size)

@@ -17,7 +17,7 @@ from accion.campaign.store import Store, in_memory
 from accion.errors import StepFailed
 from accion.methods import Method
 from accion.progress import progress_bar
-from accion.types import ArrayLike
+from accion.types import Scalar
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -28,9 +28,9 @@ def run(
     method: Method | None,
     plan: Plan,
     *,
-    h: ArrayLike,
+    h: Scalar,
     steps: int,
-    t0: ArrayLike = 0.0,
+    t0: Scalar = 0.0,
     store: str | Path | None = None,
     reductions: Reduction | Iterable[Reduction] | None = None,
     chunk: int | None = None,
@@ -75,6 +75,17 @@ def run(
     program = Program(job_of(system, method, plan, h, steps, t0, reductions, chunk))
     disk = None if store is None else Store(store)
     left = list(range(program.job.chunks)) if disk is None else disk.prepare(program, overwrite)
+    chunks = computed(program, left, disk, client, progress)
+    dataset = in_memory(program, chunks) if disk is None else disk.dataset()
+    if throw:
+        raise_first(program.job, dataset)
+    return dataset
+
+
+def computed(
+    program: Program, left: Sequence[int], disk: Store | None, client: Any, progress: bool
+) -> list[dict[str, np.ndarray]]:
+    """Run the chunks that are `left`; those that are not written to disk, in their order."""
     chunks = {}
     with bar(program.job, left, progress) as advance:
         for c, arrays in (
@@ -82,17 +93,10 @@ def run(
             if client is None
             else on_cluster(client, program, left, disk)
         ):
-            if disk is None:
+            if arrays is not None:
                 chunks[c] = arrays
             advance(c)
-    dataset = (
-        disk.dataset()
-        if disk is not None
-        else in_memory(program, [chunks[c] for c in sorted(chunks)])
-    )
-    if throw:
-        raise_first(program.job, dataset)
-    return dataset
+    return [chunks[c] for c in sorted(chunks)]
 
 
 def on_threads(

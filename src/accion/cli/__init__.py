@@ -3,6 +3,6 @@
 """
 
 # Commands are listed by `accion --help` in the order of these lines.
-from accion.cli import gallery as gallery, report as report, many as many  # isort: skip
+from accion.cli import gallery as gallery, report as report, campaigns as campaigns  # isort: skip
 from accion.cli.base import app as app
 from accion.cli.words import describe_control as describe_control

@@ -81,9 +81,9 @@ def run(
             )
         if out is not None:
             out.mkdir(parents=True)
-        begin = time.perf_counter()
+        began = time.perf_counter()
         found: Any = run_entry(entry, scheme, h=h, steps=steps, params=params)
-        seconds = time.perf_counter() - begin
+        seconds = time.perf_counter() - began
         if entry.problem is None:
             describe(found, seconds)
         else:

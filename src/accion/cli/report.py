@@ -39,18 +39,10 @@ def reproduce(
     from accion import gallery, report
 
     try:
-        if quick and names:
-            raise ValueError(
-                "--quick chooses the systems by itself; name them or pass --quick, not both."
-            )
-        if jobs is not None and jobs < 1:
-            raise ValueError(f"jobs must be a number of processes, at least 1; got {jobs}.")
-        chosen = list(dict.fromkeys(names or (gallery.QUICK if quick else gallery.NAMES)))
-        for name in chosen:
-            gallery.check_name(name)
+        chosen = systems_of(names, quick, jobs)
     except ValueError as error:
         fail(error)
-    begin, lines = time.perf_counter(), Lines(len(chosen))
+    began, lines = time.perf_counter(), Lines(len(chosen))
     try:
         with lines:
             results = report.reproduce(
@@ -72,13 +64,29 @@ def reproduce(
     )
     most = max(result.memory for result in results) / 2**20
     console.print(
-        f"{good} of {len(results)} systems PASS; {time.perf_counter() - begin:.0f} s, {used:.0f} s"
+        f"{good} of {len(results)} systems PASS; {time.perf_counter() - began:.0f} s, {used:.0f} s"
         f" of the processor, processes of at most {most:.0f} MiB. written: {out / 'index.html'}",
         highlight=False,
         soft_wrap=True,
     )
     if good < len(results):
         raise typer.Exit(1)
+
+
+def systems_of(names: list[str] | None, quick: bool, jobs: int | None) -> list[str]:
+    """The systems to simulate; ValueError where what is asked for contradicts itself."""
+    from accion import gallery
+
+    if quick and names:
+        raise ValueError(
+            "--quick chooses the systems by itself; name them or pass --quick, not both."
+        )
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"jobs must be a number of processes, at least 1; got {jobs}.")
+    chosen = list(dict.fromkeys(names or (gallery.QUICK if quick else gallery.NAMES)))
+    for name in chosen:
+        gallery.check_name(name)
+    return chosen
 
 
 class Lines:

@@ -87,17 +87,17 @@ def linkage(t: np.ndarray, points: np.ndarray) -> tuple[Any, Callable[[int], Any
     figure, ax = canvas(1, 1, (4.6, 4.6))
     center = np.nanmean(points, axis=(0, 1))
     reach = 1.1 * np.nanmax(np.abs(points - center)) or 1.0
-    many = points.shape[1] > 50
+    thin = points.shape[1] > 50
     ax.set(
         xlim=(center[0] - reach, center[0] + reach),
         ylim=(center[1] - reach, center[1] + reach),
         aspect="equal",
     )
     (trail,) = ax.plot([], [], color=COLORS[1], lw=0.8, alpha=0.7)
-    (body,) = ax.plot([], [], "o-", color=COLORS[0], lw=0.5 if many else 2, ms=2 if many else 6)
+    (body,) = ax.plot([], [], "o-", color=COLORS[0], lw=0.5 if thin else 2, ms=2 if thin else 6)
     clock = ax.set_title("", loc="left", fontsize=10)
 
-    def draw(i):
+    def draw(i: int) -> Any:
         body.set_data(points[i, :, 0], points[i, :, 1])
         trail.set_data(
             points[max(0, i - len(t) // 5) : i + 1, -1, 0],
@@ -123,7 +123,7 @@ def series(
     ax.set_xlabel("t [s]")
     markers = [ax.plot([], [], "o", color=COLORS[i % len(COLORS)])[0] for i in range(q.shape[1])]
 
-    def draw(i):
+    def draw(i: int) -> Any:
         for k, marker in enumerate(markers):
             marker.set_data([t[i]], [q[i, k]])
         return markers

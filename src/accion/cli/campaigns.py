@@ -70,27 +70,16 @@ def attraction(
     from accion.results.folders import replacing
 
     try:
-        if shape not in SHAPES:
-            raise ValueError(
-                f"there is no planar shape {shape!r}. Try one of: {', '.join(SHAPES)}."
-            )
         if out.exists():
             raise FileExistsError(f"{out} exists; choose a new folder.")
-        if size < 2 or not width > 0 or not scale > 0:
-            raise ValueError(
-                f"size must be at least 2, width and scale positive; got {size}, {width} and"
-                f" {scale}."
-            )
-        edges, positions = getattr(formation.shapes, shape)(scale)
-        if not 1 <= agent <= len(positions):
-            raise ValueError(f"agent must be a number from 1 to {len(positions)}; got {agent}.")
+        edges, positions = planar(shape, scale, agent, size, width)
         team = formation.Formation.from_shape(edges, positions, damping, name=shape)
         grid = [np.linspace(c - width, c + width, size) for c in positions[agent - 1]]
-        begin = time.perf_counter()
+        began = time.perf_counter()
         ds = formation.attraction(team, agent - 1, grid, h=h, steps=steps, progress=True)
         for _ in range(finer):
             ds = formation.refine(ds, team, progress=True)
-        seconds = time.perf_counter() - begin
+        seconds = time.perf_counter() - began
         out.parent.mkdir(parents=True, exist_ok=True)
         with replacing(out) as new:
             new.mkdir()
@@ -107,3 +96,21 @@ def attraction(
         f" written: {out}",
         highlight=False,
     )
+
+
+def planar(
+    shape: str, scale: float, agent: int, size: int, width: float
+) -> tuple[list[tuple[int, int]], np.ndarray]:
+    """(edges, positions) of a shape, where one of its agents is to be moved over a grid."""
+    from accion.formation import shapes
+
+    if shape not in SHAPES:
+        raise ValueError(f"there is no planar shape {shape!r}. Try one of: {', '.join(SHAPES)}.")
+    if size < 2 or not width > 0 or not scale > 0:
+        raise ValueError(
+            f"size must be at least 2, width and scale positive; got {size}, {width} and {scale}."
+        )
+    edges, positions = getattr(shapes, shape)(scale)
+    if not 1 <= agent <= len(positions):
+        raise ValueError(f"agent must be a number from 1 to {len(positions)}; got {agent}.")
+    return edges, positions

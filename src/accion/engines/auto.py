@@ -143,8 +143,8 @@ def small_map(f, sizes=None):
 
 
 def in_batches(f, sizes, constants, rows):
-    """`f(constants, rows)` on some rows at a time, the last repeated to fill the last batch: as many
-    as the least of `sizes` that holds all, else the largest. So numbers of rows share what XLA
+    """`f(constants, rows)` on some rows at a time, the last repeated to fill the last batch: as
+    many as the least of `sizes` that holds all, else the largest. So numbers of rows share what XLA
     compiles.
     """
     count = len(jax.tree.leaves(rows)[0])

@@ -126,7 +126,7 @@ def test_against_the_functions_that_are_run(name, equations, rng):
         )
         np.testing.assert_allclose(
             numbers(eqs, eqs.momenta, time, q, v, lam),
-            system.momentum(time, jnp.array(q), jnp.array(v), inner),
+            system.legendre(time, jnp.array(q), jnp.array(v), inner),
             rtol=1e-11,
         )
         np.testing.assert_allclose(
@@ -134,7 +134,7 @@ def test_against_the_functions_that_are_run(name, equations, rng):
             system.energy(time, jnp.array(q), jnp.array(v), inner),
             rtol=1e-11,
         )
-        H = jax.jacobian(system.momentum, 2)(time, jnp.array(q), jnp.array(v), inner)
+        H = jax.jacobian(system.legendre, 2)(time, jnp.array(q), jnp.array(v), inner)
         np.testing.assert_allclose(
             numbers(eqs, eqs.mass_matrix, time, q, v, lam).reshape(H.shape),
             H,
@@ -199,7 +199,7 @@ def test_energy_rate(name, equations):
 def test_hamiltonian_and_hamiltons_equations(equations, rng):
     system, eqs = SYSTEMS["forced"], equations["forced"]
     time, q, v, _ = point(system, rng)
-    p = np.asarray(system.momentum(time, jnp.array(q), jnp.array(v)))
+    p = np.asarray(system.legendre(time, jnp.array(q), jnp.array(v)))
     names = dict(zip(("p_x", "p_y", "p_theta"), p, strict=True))
     assert numbers(eqs, [eqs.hamiltonian], time, q, v, **names)[0] == pytest.approx(
         float(system.energy(time, jnp.array(q), jnp.array(v))), rel=1e-11
@@ -221,7 +221,7 @@ def test_hamiltonian_of_a_vakonomic_system(equations, rng):
     system, eqs = SYSTEMS["vakonomic"], equations["vakonomic"]
     time, q, v, lam = point(system, rng)
     q, v = project_at(system, time, jnp.array(q), jnp.array(v))
-    p = np.asarray(system.momentum(time, q, v, lam))
+    p = np.asarray(system.legendre(time, q, v, lam))
     names = dict(zip(("p_x", "p_y", "p_theta"), p, strict=True))
     H = numbers(eqs, [eqs.hamiltonian], time, q, v, lam, **names)[0]
     assert pytest.approx(float(system.energy(time, q, v, lam)), rel=1e-10) == H
@@ -319,7 +319,7 @@ def test_forms_of_a_vakonomic_system(equations, rng):
     """
     system, eqs = SYSTEMS["vakonomic"], equations["vakonomic"]
     time, q, v, lam = point(system, rng)
-    D = jax.jacobian(lambda z: system.momentum(time, z[:3], z[3:6], z[6:]))(
+    D = jax.jacobian(lambda z: system.legendre(time, z[:3], z[3:6], z[6:]))(
         jnp.concatenate([jnp.array(q), jnp.array(v), jnp.array(lam)])
     )
     d_theta = np.zeros((7, 7))
@@ -340,7 +340,7 @@ def test_forms(equations, rng):
     """
     system, eqs = SYSTEMS["free"], equations["free"]
     time, q, v, _ = point(system, rng)
-    D = jax.jacobian(lambda z: system.momentum(time, z[:3], z[3:]))(
+    D = jax.jacobian(lambda z: system.legendre(time, z[:3], z[3:]))(
         jnp.concatenate([jnp.array(q), jnp.array(v)])
     )
     d_theta = np.zeros((6, 6))
@@ -351,7 +351,7 @@ def test_forms(equations, rng):
     assert abs(np.linalg.det(W)) > 1e-3
     np.testing.assert_allclose(
         numbers(eqs, eqs.theta_L.matrix, time, q, v)[:3],
-        system.momentum(time, jnp.array(q), jnp.array(v)),
+        system.legendre(time, jnp.array(q), jnp.array(v)),
         rtol=1e-9,
         atol=1e-12,
     )

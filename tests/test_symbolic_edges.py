@@ -65,7 +65,7 @@ def test_coordinates_that_are_named_like_something_else(coordinates):
         len({*eqs.q, *eqs.lam, *(sp.Function(f"p_{word}")(t) for word in eqs.variables.words)}) == 5
     )
     free = ac.symbolic(line(L, 2, coordinates=coordinates))
-    p = ac.System.momentum(system, 0.4, jnp.array([0.7, -0.3]), jnp.array([0.2, 0.5]))
+    p = ac.System.legendre(system, 0.4, jnp.array([0.7, -0.3]), jnp.array([0.2, 0.5]))
     at = {
         sp.Function(f"p_{word}")(t): float(x)
         for word, x in zip(free.variables.words, p, strict=True)
@@ -199,7 +199,7 @@ def test_a_hamiltonian_holds_for_momenta_of_both_signs():
     system = line(lambda t, q, v, p: v[0] ** 2 / 2 + v[0] ** 4 / 4)
     H = ac.symbolic(system).hamiltonian
     for v in (-0.8, 0.8):
-        p = float(system.momentum(0.0, jnp.array([0.0]), jnp.array([v]))[0])
+        p = float(system.legendre(0.0, jnp.array([0.0]), jnp.array([v]))[0])
         assert complex(H.xreplace({sp.Function("p_q1")(t): sp.Float(p)})) == pytest.approx(
             v**2 / 2 + 3 * v**4 / 4
         )

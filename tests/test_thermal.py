@@ -103,7 +103,7 @@ def test_reference_against_another_integrator():
 
 def test_the_continuous_motion_keeps_the_first_law():
     q, v, S = ac.reference(isolated, **START, ts=[0.0, 0.5, 2.0])
-    E = [isolated.energy(0.0, isolated.together(q[i], S[i]), v[i]) for i in range(3)]
+    E = [isolated.energy(0.0, isolated.point(q[i], S[i]), v[i]) for i in range(3)]
     assert_allclose(E, E[0], rtol=1e-11)
     assert np.all(np.diff(S) > 0)
 
@@ -588,7 +588,7 @@ def test_derivatives_against_differences(method):
 
 
 def test_nothing_is_compiled_when_only_numbers_change():
-    from accion.solve.simulation import ONE
+    from accion.solve.loop import ONE
 
     run = {"h": 0.05, "steps": 3}
     ac.simulate(driven, ac.Midpoint(), **START, **run)

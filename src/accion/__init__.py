@@ -19,7 +19,6 @@ from accion import (
     thermo as thermo,
 )
 from accion.control import ControlProblem as ControlProblem, optimize as optimize
-from accion.discretise.views import discrete as discrete
 from accion.errors import (
     ConnectFailed as ConnectFailed,
     OptimizeFailed as OptimizeFailed,
@@ -52,12 +51,14 @@ from accion.spaces import (
     Product as Product,
     Torus as Torus,
 )
+from accion.stepping.views import discrete as discrete
 from accion.symbols import (
     Untranslatable as Untranslatable,
     from_sympy as from_sympy,
     symbolic as symbolic,
 )
 from accion.systems import (
+    DiscreteSystem as DiscreteSystem,
     DiscreteThermalSystem as DiscreteThermalSystem,
     HigherOrderSystem as HigherOrderSystem,
     System as System,

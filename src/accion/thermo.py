@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from accion.results.trajectory import worst
+from accion.stepping.laws import worst
 
 # J/(mol K), exact since 2019: the product of the Avogadro and Boltzmann constants
 R = 8.31446261815324

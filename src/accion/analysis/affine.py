@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.analysis.noether import Symmetry
-from accion.discretise.views import discrete
 from accion.instant.constrained import project_at
+from accion.stepping.views import discrete
 
 GAUSS = np.polynomial.legendre.leggauss(16)
 PARTS = 2**14  # of an integral, at most

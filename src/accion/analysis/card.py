@@ -14,12 +14,12 @@ from accion.analysis.regularity import Regularity, regularity
 from accion.analysis.symmetries import AffineSymmetry, symmetries
 from accion.analysis.symplectic import symplecticity_along
 from accion.checks import check_mechanical
-from accion.discretise.views import discrete
 from accion.engines.auto import small_jit
 from accion.methods import Adjoint
 from accion.plot import new_figure
 from accion.plot.figures import step_axis
 from accion.solve.simulation import simulate
+from accion.stepping.views import discrete
 
 MODIFIED_ORDER = 6
 SHORT = 50  # steps over which tangent maps and reversal are looked at

@@ -141,7 +141,7 @@ class Chain:
     def equations(self, z):
         """Phi = 0 and p = dL/dv + lam.dPhi/dv: the submanifold W1."""
         t, q, p, v, lam = self.parts(z)
-        legendre = (p - self.system.momentum(t, q, v, lam)) / self.momentum
+        legendre = (p - self.system.legendre(t, q, v, lam)) / self.momentum
         return (
             jnp.concatenate([self.system.constraint.value(self.system, t, q, v), legendre])
             if self.m
@@ -269,7 +269,7 @@ def constraint_algorithm(system, *, samples=12, seed=0, seconds=10.0):
     """
     if not isinstance(system, System):
         raise ValueError(f"constraint_algorithm needs a System; got {system!r}.")
-    if system.holonomic is not None or system.nonholonomic is not None:
+    if system.constraint is not None and not system.enters_action:
         raise ValueError(
             "constraint_algorithm is for vakonomic constraints (or none); holonomic and"
             " nonholonomic ones give no such chain."

@@ -12,9 +12,9 @@ import numpy as np
 
 from accion.analysis.order import step_sizes
 from accion.checks import check_mechanical
-from accion.discretise.views import discrete
 from accion.instant.continuous import reference
 from accion.numerics import newton
+from accion.stepping.views import discrete
 
 DEGREES = (6, 10, 16, 24, 32)
 TOLERANCE = 3e-13
@@ -50,17 +50,23 @@ def action(system, degree, t, h, q0, q1, inner):
     return h * jnp.asarray(w) @ jax.vmap(system.L)(t + jnp.asarray(c) * h, q, v)
 
 
-def balance(inner, args):
-    """dS/d(inner points) = 0."""
-    system, t, h, q0, q1, mark = args
-    return jax.grad(lambda x: action(system, len(mark), t, h, q0, q1, x))(inner)
+@dataclass(frozen=True)
+class Stationarity(newton.Equations):
+    """dS/d(inner points) = 0; the arguments are (system, t, h, q0, q1, an array as long as the
+    degree).
+    """
 
+    multipliers: int = 0
 
-def units(inner, J, args):
-    """The size of an inner point that matters: the length of the step."""
-    *_, q0, q1, _ = args
-    scale = jnp.max(jnp.abs(q1 - q0)) + jnp.max(jnp.abs(q0)) * jnp.finfo(float).eps
-    return jnp.full_like(inner, scale), jnp.zeros_like(inner)
+    def residual(self, unknowns, args):
+        system, t, h, q0, q1, mark = args
+        return jax.grad(lambda x: action(system, len(mark), t, h, q0, q1, x))(unknowns)
+
+    def sizes(self, unknowns, J, args):
+        """The size of an inner point that matters: the length of the step."""
+        *_, q0, q1, _ = args
+        scale = jnp.max(jnp.abs(q1 - q0)) + jnp.max(jnp.abs(q0)) * jnp.finfo(float).eps
+        return jnp.full_like(unknowns, scale), jnp.zeros_like(unknowns)
 
 
 def stationary(system, degree, t, h, q0, q1):
@@ -70,7 +76,7 @@ def stationary(system, degree, t, h, q0, q1):
     nodes = jnp.asarray(points(degree)[0][1:-1])
     guess = (nodes[:, None] * (q1 - q0)).ravel()
     fixed = jax.lax.stop_gradient((system, t, h, q0, q1, jnp.zeros(degree)))
-    inner, _, converged = newton.root(balance, units, 0, guess, fixed)
+    inner, _, converged = newton.root(Stationarity(), guess, fixed)
     return action(system, degree, t, h, q0, q1, jax.lax.stop_gradient(inner)), converged
 
 

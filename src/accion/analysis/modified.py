@@ -20,10 +20,10 @@ from scipy.interpolate import make_interp_spline
 
 from accion.analysis.order import step_sizes
 from accion.checks import check_mechanical
-from accion.discretise.views import discrete
 from accion.methods import Adjoint
 from accion.results.trajectory import rows
 from accion.solve.simulation import simulate
+from accion.stepping.views import discrete
 
 
 @cache

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.checks import check_field
-from accion.discretise.views import discrete
 from accion.spaces import Group
+from accion.stepping.views import discrete
 
 ROUNDOFF = 1e-12  # what counts as no motion, relative to the size of a configuration
 
@@ -82,7 +82,7 @@ class Symmetry:
 
     def momentum(self, system, t, q, v):
         """X^V(L) - f = p.X - f."""
-        return system.momentum(t, q, v) @ self.X(q) - self.change(t, q)
+        return system.legendre(t, q, v) @ self.X(q) - self.change(t, q)
 
     def discrete_defect(self, system, method, t, h, q0, q1):
         """What one step adds to p.X - f: D1 Ld.X(q0) + D2 Ld.X(q1) - f(t + h, q1) + f(t, q0), with
@@ -198,7 +198,7 @@ def decay(trajectory, X) -> Decay:
     system = trajectory.system
     kappa = decay_rate(system)
     J0 = np.asarray(
-        jax.jit(jax.vmap(lambda q, v: system.momentum(0.0, q, v) @ X(q)))(
+        jax.jit(jax.vmap(lambda q, v: system.legendre(0.0, q, v) @ X(q)))(
             trajectory.q, trajectory.v
         )
     )

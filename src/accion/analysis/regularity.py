@@ -7,12 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.discretise.views import discrete
+from accion.checks import check_mechanical
 from accion.engines.auto import small_map
 from accion.instant import constrained
 from accion.solve.simulation import simulate
-from accion.stepping.variational import balance, increments
-from accion.systems import MechanicalLagrangian, System
+from accion.stepping.base import StepEquations
+from accion.stepping.variational import increments
+from accion.stepping.views import discrete
 from accion.systems.rank import condition, direction_words, relative_rank
 
 
@@ -107,8 +108,7 @@ def regularity(
     satisfy them (004 eq 4.11, with L + lam.Phi for L where they are vakonomic), with each
     coordinate measured by its own inertia, so that units do not matter.
     """
-    if not isinstance(system, System):
-        raise ValueError(f"regularity needs a System; got {system!r}.")
+    check_mechanical(system, "regularity")
     system.check()
     n, rng = system.space.dim, np.random.default_rng(seed)
     found, other = random_points(system, rng, samples)
@@ -124,7 +124,7 @@ def regularity(
     size, ranks, direction = found.shape[1], tuple(sorted({r for r, _ in pairs})), None
     if ranks[0] < size:
         direction = direction_words(system, next(d for r, d in pairs if r == ranks[0])[:n])
-    same = system.constraint is None and isinstance(system.lagrangian, MechanicalLagrangian)
+    same = system.constraint is None and system.mechanical is not None
     same = same or bool(np.allclose(found, other, rtol=1e-9, atol=1e-12))
     hyper = False if ranks[0] < size else True if same else None
     worst = max(condition(each, n) for each in found) if ranks[0] == size else np.inf
@@ -142,7 +142,7 @@ def random_points(system, rng, samples):
 
     def at(t, q, v, lam):
         _, v = constrained.project_at(system, t, q, v)
-        return constrained.bordered(system, t, q, v, lam if system.vakonomic is not None else None)
+        return constrained.bordered(system, t, q, v, lam if system.enters_action else None)
 
     def both(_, point):
         t, x, v, w, lam, mu = point
@@ -169,8 +169,9 @@ def along_trajectory(system, method, q0, v0, lam0, t0, h, steps):
         x = system.space.local(q, q1)
         guess = jnp.concatenate([x, jnp.zeros(m)])
         # Once more, for the multipliers of the step, which a trajectory does not keep.
-        unknowns = increments(system, method)(t, h, q, p, x, guess).x
-        return jax.jacfwd(lambda u: balance(method, u, (system, t, h, q, p, x)))(unknowns)
+        unknowns = increments(system, method, t, h, q, p, guess).x
+        equations = StepEquations(method, m)
+        return jax.jacfwd(lambda u: equations.residual(u, (system, t, h, q, p, x)))(unknowns)
 
     J = small_map(one)(
         traj.h, (traj.t[:-1], first, jax.tree.map(lambda a: a[1:], traj.q), traj.p[:-1])

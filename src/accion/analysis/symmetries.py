@@ -24,8 +24,8 @@ import numpy as np
 
 from accion.analysis.affine import AffineSymmetry, ClosedForm, Integrated
 from accion.checks import check_mechanical
-from accion.discretise.views import discrete
 from accion.instant.constrained import matrix, nearest, project_at
+from accion.stepping.views import discrete
 
 SMALL = 1e-9  # a singular value of equations whose terms are of size one, that counts as zero
 FITS = 1e-8  # so does a residual of them
@@ -95,7 +95,7 @@ def symmetries(system, method=None, *, seed=0) -> Symmetries:
     if not system.space.flat or isinstance(system.space.identity(), tuple):
         raise ValueError(f"symmetries needs Euclidean or Torus; got {system.space}.")
     check_mechanical(system, "symmetries")
-    if system.vakonomic is not None:
+    if system.enters_action:
         raise ValueError("symmetries does not look at vakonomic systems.")
     system.check()
     points = sample(system, seed)
@@ -133,7 +133,7 @@ def sample(system, seed):
         q, v = project_at(system, t, q, v)
 
         def hidden(t, q, v):
-            return system.constraint.hidden(system, t, q, v)
+            return system.constraint.on_velocities(system, t, q, v)
 
         off = jax.jvp(hidden, (t, q, v), (jnp.ones(()), v, a))[1]
         return t, q, v, a - jnp.linalg.lstsq(jax.jacfwd(hidden, 2)(t, q, v), off)[0]

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.checks import Start, check_mechanical, check_start, check_times
-from accion.discretise.views import discrete
 from accion.engines.auto import small_jit, small_map
+from accion.stepping.views import discrete
 
 
 def canonical(space, p):
@@ -65,7 +65,7 @@ def begin(system, q0, v0, p0, t0, h):
     check_mechanical(system, "symplecticity")
     t0, h = check_times(t0, h, 1, 1)
     start = check_start(system, Start(q0, v0, p0))
-    p0 = start.p0 if start.p0 is not None else system.momentum(t0, start.q0, start.v0)
+    p0 = start.p0 if start.p0 is not None else system.legendre(t0, start.q0, start.v0)
     return t0, h, start.q0, p0
 
 

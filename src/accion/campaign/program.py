@@ -16,9 +16,7 @@ from accion.campaign.members import base_of, member
 from accion.campaign.plans import Plan, digest
 from accion.campaign.reductions import fold, moment
 from accion.numerics import newton
-from accion.solve.simulation import begin
-from accion.stepping.schemes import scheme_of
-from accion.stepping.variational import stepper
+from accion.stepping import scheme_of
 
 FAILURES = (
     "none",
@@ -70,15 +68,15 @@ def one(job, targets, system, base, t0, h, steps, row):
     """
     system, start = member(system, job.method, base, targets, row)
     system.check()
-    state, known, thermal = begin(system, job.method, t0, h, start)
+    scheme = scheme_of(system, job.method)
+    state, known = scheme.begin(t0, h, start)
     state = state._replace(changes=())  # a campaign does not look at energies
-    step = stepper(scheme_of(system, job.method))
     first = moment(system, t0, h, state)
     carries = tuple(jax.tree.map(jnp.asarray, each.init(first)) for each in job.reductions)
 
     def turn(k, carry):
         state, last, carries = carry
-        after, iterations = step(state, t0 + k * h, h)
+        after, iterations = scheme.step(state, t0 + k * h, h)
         # The iterations of the step that failed tell why; NaN stops Newton's method at once in
         # those after it.
         last = jnp.where(state.completed == k, iterations, last)
@@ -98,7 +96,7 @@ def one(job, targets, system, base, t0, h, steps, row):
                     f"two reductions give a result called {name!r}; name them differently."
                 )
             results[name] = value
-    seen = starts.look(system, start, state, known, thermal)
+    seen = starts.look(scheme, start, state, known)
     return results, {"completed": end.completed, "iterations": last, "left": end.left}, seen
 
 
@@ -199,7 +197,11 @@ class Program:
         ).astype(np.int8)
         failure = np.where(went["left"], np.int8(4), failure)
         reason = np.full(len(failure), "", dtype=object)
-        build = partial(member, job.system, job.method, self.base, self.targets)
+
+        def build(row):
+            system, start = member(job.system, job.method, self.base, self.targets, row)
+            return scheme_of(system, job.method), start
+
         for i in starts.suspects(job.system.space, seen):
             words = starts.obstacle(
                 build,

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from accion.instant import constrained
-from accion.stepping import higher
+from accion.stepping import nodal
 from accion.systems import HigherOrderSystem, ThermalSystem
 
 
@@ -25,7 +25,7 @@ class Moment:
 
     def __init__(self, system, t, h, state):
         self.system, self.t, self.z, self.params = system, t, state.q, system.params
-        self.q, self.S = system.apart(state.q)
+        self.q, self.S = system.parts(state.q)
         self.momenta, self.guess = state.p, state.x[: system.space.dim] / h
 
     @cached_property
@@ -56,7 +56,7 @@ class Moment:
     def energy(self):
         """E = p.v - L."""
         return self.system.energy(
-            self.t, self.z, self.v, self.lam if self.system.vakonomic is not None else None
+            self.t, self.z, self.v, self.lam if self.system.enters_action else None
         )
 
     @cached_property
@@ -65,7 +65,7 @@ class Moment:
         return (
             None
             if self.S is None
-            else self.system.frame.shown(self.system.temperature(self.t, self.z, self.v))
+            else self.system.frame.as_given(self.system.temperature(self.t, self.z, self.v))
         )
 
     @property
@@ -94,8 +94,8 @@ class HigherMoment:
     @cached_property
     def seen(self):
         """(p, jets, lam) at the node."""
-        d, top = self.state.rates
-        return higher.seen(self.system, self.t, self.q, self.state.p, d, top, self.h, 0.0)
+        d, top, _ = self.state.memory
+        return nodal.at_node(self.system, self.t, self.q, self.state.p, d, top, self.h, 0.0)
 
     @property
     def p(self):

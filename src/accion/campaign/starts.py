@@ -4,14 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.instant.starts import check_first
-from accion.stepping.thermal import check_hypotheses
-from accion.systems import MechanicalLagrangian, System
 from accion.systems.rank import equilibrated
 
 
-def look(system, start, state, known, thermal):
+def look(scheme, start, state, known):
     """What tells whether a member can start, as arrays."""
+    system = scheme.system
     leaves = [
         leaf
         for leaf in jax.tree.leaves((system, start))
@@ -19,12 +17,9 @@ def look(system, start, state, known, thermal):
     ]
     finite = jnp.all(jnp.array([jnp.all(jnp.isfinite(leaf)) for leaf in leaves]))
     mass = None
-    if (
-        isinstance(system, System)
-        and isinstance(system.lagrangian, MechanicalLagrangian)
-        and callable(system.lagrangian.mass)
-    ):
-        mass = system.lagrangian.inertia(system.params).mass
+    mechanical = system.mechanical
+    if mechanical is not None and callable(mechanical.mass):
+        mass = mechanical.inertia(system.params).mass
     off = jnp.zeros(())
     if not system.space.flat:
         pairs = zip(
@@ -37,7 +32,6 @@ def look(system, start, state, known, thermal):
         "x": state.x[: system.space.dim],
         "mass": mass,
         "known": known,
-        "thermal": thermal,
     }
 
 
@@ -53,17 +47,18 @@ def suspects(space, seen):
             if mass.ndim == 3
             else ~np.all(np.abs(mass.reshape(len(mass), -1)) > 0, axis=1)
         )
-    known, thermal = seen["known"], seen["thermal"]
+    known = seen["known"]
+    thermal = known.thermal
     if known.bordered is not None:
         bad = bad | weak(equilibrated(known.bordered, space.dim)[0])
-    if known.beside is not None:
-        bad = bad | ~(np.max(np.abs(known.beside), axis=1) < 1e-9)
+    if known.excess is not None:
+        bad = bad | ~(np.max(np.abs(known.excess), axis=1) < 1e-9)
     if known.value is not None:
-        for part in (known.value, known.hidden):
+        for part in (known.value, known.on_velocities):
             if part is not None:
                 bad = bad | ~(np.max(np.abs(part.reshape(len(part), -1)), axis=1) < 1e-9)
-        if known.opening is not None:
-            bad = bad | ~(np.max(np.abs(known.opening[1]), axis=1) < 1e-12)
+        if known.first_step is not None:
+            bad = bad | ~(np.max(np.abs(known.first_step[1]), axis=1) < 1e-12)
         if known.matrix is not None:
             bad = bad | weak(known.matrix)
     if thermal is not None:
@@ -82,14 +77,12 @@ def weak(matrices):
 def obstacle(build, row, seen):
     """Why a member cannot start, in words; None if it can.
 
-    `build(row)` makes its system and start, `seen` is its part of `look`.
+    `build(row)` makes its scheme and start, `seen` is its part of `look`.
     """
     try:
-        system, start = build(row)
-        check_first(system, seen["known"], start)
-        if seen["thermal"] is not None:
-            check_hypotheses(system, seen["thermal"])
-        system.space.check_increment(seen["x"])
+        scheme, start = build(row)
+        scheme.check_start(seen["known"], start)
+        scheme.system.space.check_increment(seen["x"])
     except ValueError as error:
         return str(error)
     return None

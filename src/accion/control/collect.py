@@ -13,10 +13,10 @@ from accion.control import vakonomic
 from accion.control.between import Point
 from accion.control.direct import Step
 from accion.control.solution import Solution
-from accion.discretise.pullback import variation
+from accion.discretise.step import variation
 from accion.instant import constrained
 from accion.results.trajectory import Trajectory, rows
-from accion.stepping.higher import from_nodes
+from accion.stepping.nodal import from_nodes
 
 
 class Refined(NamedTuple):
@@ -156,7 +156,7 @@ def momenta(s, details):
     if ends is not None:
         for node, v in ((0, ends[0]), (-1, ends[1])):
             p[node] = np.asarray(
-                system.momentum(t[node], jax.tree.map(lambda a, k=node: a[k], q), jnp.asarray(v))
+                system.legendre(t[node], jax.tree.map(lambda a, k=node: a[k], q), jnp.asarray(v))
             )
     return p
 
@@ -195,7 +195,7 @@ def costate(system, t, q, v, lam, slope):
     """-(dV/dq at fixed v, dV/dv) from dV/dq at fixed p and lam = dV/dp, with p = dL/dv(t, q, v)."""
 
     def pairing(e, v):
-        return lam @ system.momentum(t, system.space.displace(q, e), v)
+        return lam @ system.legendre(t, system.space.displace(q, e), v)
 
     dq, dv = jax.grad(pairing, (0, 1))(jnp.zeros(system.space.dim), v)
     return -jnp.stack([slope + dq, dv])

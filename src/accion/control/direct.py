@@ -21,7 +21,7 @@ from accion.assembly.program import Chart, Family, Program
 from accion.assembly.rows import Rows
 from accion.control.layout import base_of, layout_of
 from accion.control.problem import Push
-from accion.discretise.pullback import variation
+from accion.discretise.step import variation
 from accion.systems.constraints import Holonomic
 
 
@@ -83,7 +83,7 @@ class Departure:
         n = system.space.dim
         (base,), _ = data
         e, v = parts(x, n)
-        return jnp.zeros(()), system.momentum(t0, system.space.retract(base, e), v)
+        return jnp.zeros(()), system.legendre(t0, system.space.retract(base, e), v)
 
 
 @dataclass(frozen=True)
@@ -103,11 +103,14 @@ class Arrival:
         t = t0 + (T[0] if self.free_time else duration)
         q = system.space.retract(base, e)
         cost = jnp.zeros(()) if self.terminal is None else self.terminal(t, q, v, system.params)
-        p = -system.momentum(t, q, v)
+        p = -system.legendre(t, q, v)
         if constraint is None:
             return cost, p
         return cost, jnp.concatenate(
-            [p + constraint.reaction(system, t, q, v, lam), constraint.hidden(system, t, q, v)]
+            [
+                p + constraint.reaction(system, t, q, v, lam),
+                constraint.on_velocities(system, t, q, v),
+            ]
         )
 
 
@@ -198,7 +201,7 @@ def closures(problem, steps):
     """
     system = problem.system
     wanted = np.full((steps, system.multipliers), True)
-    held = 0 if system.holonomic is None else system.count(Holonomic(system.holonomic))
+    held = 0 if not system.holds_positions else system.count(Holonomic(system.holonomic))
     if problem.boundary == "configurations":
         wanted[[0, -1]] = False
         wanted[-2, :held] = False

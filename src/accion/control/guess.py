@@ -51,7 +51,7 @@ def line(problem, steps):
 
 def on_constraint(system, t, q):
     """The configurations moved to where the holonomic constraint holds."""
-    if system.holonomic is None:
+    if not system.holds_positions:
         return q
     moved, _ = jax.vmap(lambda t, q: project_at(system, t, q, jnp.zeros(system.space.dim)))(
         jnp.asarray(t), q

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from accion.systems.system import unit_of
+from accion.systems.base import unit_of
 
 
 def rows_of(solution):

@@ -14,7 +14,7 @@ from accion.instant.starts import check_rank
 from accion.methods import Midpoint
 from accion.spaces import Euclidean, Product, Torus
 from accion.systems import System
-from accion.systems.system import check_returns, describe, evaluate
+from accion.systems.functions import check_returns, describe, evaluate
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class ControlProblem:
 
 def check_mechanics(problem):
     checks.check_mechanical(problem.system, "ControlProblem")
-    if problem.system.vakonomic is not None:
+    if problem.system.enters_action:
         raise ValueError(
             "a vakonomic system has no forces to control it by: give its constraint as holonomic or"
             " nonholonomic."
@@ -473,9 +473,9 @@ def check_on_constraint(problem, name, end, t):
     system, constraint = problem.system, problem.system.constraint
     if constraint is None or problem.boundary != "velocities" or not np.all(end.q_fixed):
         return
-    hidden = constraint.hidden(system, jnp.asarray(float(t)), end.q, jnp.asarray(end.v))
+    hidden = constraint.on_velocities(system, jnp.asarray(float(t)), end.q, jnp.asarray(end.v))
     off = [float(np.max(np.abs(hidden)))] if np.all(end.v_fixed) else []
-    if system.holonomic is not None:
+    if system.holds_positions:
         off.append(float(np.max(np.abs(system.holonomic(t, end.q, system.params)))))
     if off and max(off) > 1e-8:
         raise ValueError(

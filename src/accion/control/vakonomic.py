@@ -25,7 +25,7 @@ from accion.assembly.rows import Rows
 from accion.control.direct import Transcription, assemble, limited, parts
 from accion.control.layout import base_of, layout_of
 from accion.control.problem import Selected
-from accion.discretise.pullback import variation
+from accion.discretise.step import variation
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class HalfWindow:
         t = t0 + duration - h if self.last else t0
         minus, plus = variation(system, self.method, t, h, q0, space.local(q0, q1))
         there, q = (t + h, q1) if self.last else (t, q0)
-        p = system.momentum(there, q, v)
+        p = system.legendre(there, q, v)
         R = plus - p if self.last else p + minus
         u = self.eliminated.u(R, h / 2)
         cost = h / 2 * self.cost(there, q, v, u, system.params)

@@ -9,15 +9,19 @@ steps after its first node; for r = 1 this is the pullback of a step. Derivative
 displacements e_0, ..., e_r of the nodes.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from math import comb, floor
+from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.methods import Sample
+from accion.discretise.base import Blocks, Discretisation, Variation, discretise
+from accion.methods import Method, Sample
+from accion.numerics import newton
+from accion.systems import HigherOrderSystem
 
 
 @lru_cache(maxsize=256)
@@ -116,20 +120,68 @@ def samples(space, method, t, h, q, d, e=None):
     return found
 
 
-def action(system, method, t, h, q, d, e=None, lam=None):
-    """Ld = h sum_i w_i L(t_i, q_i, v_i, a_i, ...) of a window; with `lam`, of L + lam.Phi."""
-    return h * sum(
-        s.w * system.L(s.t, s.q, s.v, lam) for s in samples(system.space, method, t, h, q, d, e)
-    )
+def nodes_of(space, q, d):
+    """The configurations of a window from its first one and the differences of its increments."""
+    nodes = [q]
+    for x in combine(summation(len(d)), d):
+        nodes.append(space.retract(nodes[-1], x))
+    return nodes
 
 
-def closure(system, method, t, h, q, d):
-    """The discrete constraint sum_i w_i Phi(t_i, q_i, v_i, a_i, ...) of a window, shape (m,)."""
-    return sum(s.w * system.Phi(s.t, s.q, s.v) for s in samples(system.space, method, t, h, q, d))
+def window_sizes(Ld, d, J, P=None):
+    """The size of the highest difference that matters: sqrt(|Ld| / |J|), which is h^r q^(r), or
+    that of the momenta `P` of the first configuration; and that of an increment.
+    """
+    stiffness = jnp.diagonal(J)[: d.shape[1]]
+    own = jnp.sqrt(newton.own_size(jnp.abs(Ld), stiffness))
+    if P is not None:
+        own = own + newton.own_size(jnp.abs(P), stiffness)
+    return own, jnp.abs(d[0])
 
 
-def variation(system, method, t, h, q, d, lam=None):
-    """(D_1 Ld, ..., D_{r+1} Ld), shape (r + 1, dim)."""
-    return jax.grad(lambda e: action(system, method, t, h, q, d, e, lam))(
-        jnp.zeros((len(d) + 1, d.shape[1]))
-    )
+@dataclass(frozen=True)
+class Window(Discretisation):
+    """A window of a `HigherOrderSystem`."""
+
+    system: HigherOrderSystem
+    method: Method
+
+    @property
+    def blocks(self) -> Blocks:
+        return Blocks(x=self.system.space.dim, lam=self.system.multipliers)
+
+    def samples(self, t, h, z, x, e=None):
+        """Where the window looks at the system."""
+        return samples(self.system.space, self.method, t, h, z, x, e)
+
+    def displaced_action(self, t, h, z, x, e, lam=None):
+        """Ld with the configurations displaced by `e`, shape (r + 1, dim)."""
+        return h * sum(s.w * self.system.L(s.t, s.q, s.v, lam) for s in self.samples(t, h, z, x, e))
+
+    def action(self, t, h, z, x, lam=None, inner=None):
+        return self.displaced_action(t, h, z, x, None, lam)
+
+    def between(self, nodes):
+        return nodes[0], differences(self.system.space, nodes)
+
+    def variation(self, t, h, z, x, lam=None, inner=None):
+        G = self.derivatives(t, h, z, x, lam)
+        return Variation(G[0], jnp.zeros(0), G[1:])
+
+    def closure(self, t, h, z, x):
+        """The discrete constraint sum_i w_i Phi(t_i, q_i, v_i, a_i, ...), shape (m,)."""
+        return sum(s.w * self.system.Phi(s.t, s.q, s.v) for s in self.samples(t, h, z, x))
+
+    def reaction(self, t, h, z, v, lam):
+        return 0.0
+
+    def sizes(self, t, h, z, x, J, inner=None):
+        return window_sizes(self.action(t, h, z, x), x, J)
+
+    def from_increments(self, x):
+        return combine(differencing(len(x)), x)
+
+
+@discretise.register
+def _(system: HigherOrderSystem, method: Any) -> Window:
+    return Window(system, method)

@@ -20,8 +20,7 @@ from accion.formation.potentials import quartic
 from accion.methods import Trapezoid
 from accion.progress import progress_bar
 from accion.spaces import Euclidean
-from accion.stepping.schemes import scheme_of
-from accion.stepping.variational import stepper
+from accion.stepping import scheme_of
 
 CONGRUENT, ANOTHER, NOT_CONVERGED, DIVERGED = range(4)
 OUTCOMES = ("congruent", "another shape", "not converged", "diverged")
@@ -72,7 +71,7 @@ def settle(system, method, graph, shape, q, h, steps, rule):
     Only the state and a time are carried: memory does not grow with `steps`.
     """
     scheme = scheme_of(system, method)
-    step = stepper(scheme)
+    step = scheme.step
     n, d = shape.shape
     wanted = system.params["d"]
     low, high = ((1 - rule.tolerance) * wanted) ** 2, ((1 + rule.tolerance) * wanted) ** 2

@@ -7,13 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.analysis import decay, symmetries
-from accion.discretise.views import discrete
 from accion.gallery.base import Entry, compare
 from accion.instant.continuous import reference
 from accion.methods import Midpoint, Trapezoid
 from accion.plot import new_figure, step_axis
 from accion.solve.simulation import simulate
 from accion.spaces import Euclidean
+from accion.stepping.views import discrete
 from accion.systems import mechanical
 
 KAPPA, OMEGA = -0.4, 2.0

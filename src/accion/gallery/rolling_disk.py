@@ -5,13 +5,13 @@ corrected.
 import jax.numpy as jnp
 import numpy as np
 
-from accion.discretise.views import discrete
 from accion.gallery.base import Entry, compare, data
 from accion.instant.continuous import reference
 from accion.methods import Midpoint
 from accion.plot import new_figure
 from accion.solve.simulation import simulate
 from accion.spaces import Euclidean
+from accion.stepping.views import discrete
 from accion.systems import System
 
 PHI0, SPIN, TURN, H = 0.4, 3.0, 1.2, 0.1

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.discretise.views import discrete
 from accion.gallery.base import Entry, compare
 from accion.instant.continuous import reference
 from accion.methods import Midpoint, Trapezoid
@@ -16,6 +15,7 @@ from accion.plot import new_figure, step_axis
 from accion.solve.simulation import simulate
 from accion.solve.two_point import connect
 from accion.spaces import SO3, Euclidean
+from accion.stepping.views import discrete
 from accion.systems import HigherOrderSystem
 
 H, DURATION = 0.02, 2.0

@@ -2,53 +2,22 @@
 force, the nearest good data.
 """
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.checks import is_finite_number, is_traced
+from accion.checks import check_mechanical, is_finite_number
+from accion.discretise import discretise
 from accion.numerics import newton
 from accion.spaces import check_vector
-from accion.systems import HigherOrderSystem, MechanicalLagrangian, System, Vakonomic
-from accion.systems.system import constraint_kinds, legendre_units
+from accion.systems.legendre import InverseLegendre
+from accion.systems.start import is_traced
 
 # Numbers of 64 bits end at e^709.8 and e^-708.4 (what is smaller is taken for zero), products of a
 # weight with others a little before.
 FAR = 600.0
-
-
-class Look(NamedTuple):
-    """What tells whether a motion can start at a point."""
-
-    # d2L/dv2 bordered by the constraints; None for a `mechanical` system without them, which knows
-    # its mass
-    bordered: Any
-    value: Any  # of the constraint, None where there is none
-    hidden: Any  # of what it says about velocities
-    matrix: Any  # A
-    # p0 - dL/dv, where a constrained motion starts from p0: what it has besides the momentum of its
-    # velocity
-    beside: Any = None
-    # of a start from q1: what is left of the equations of its first step, and how far q1 is from
-    # satisfying them
-    opening: Any = None
-
-
-def look(system, t, q, v, lam=None, p0=None):
-    constraint = system.constraint
-    if constraint is None:
-        return Look(system.hessian(t, q, v), None, None, None)
-    point = (system, t, q, v)
-    beside = None if p0 is None else p0 - system.momentum(t, q, v, lam)
-    return Look(
-        bordered(*point, lam),
-        constraint.value(*point),
-        constraint.hidden(*point),
-        matrix(*point),
-        beside,
-    )
 
 
 def bordered(system, t, q, v, lam=None):
@@ -65,22 +34,22 @@ def border(system, H, t, q, v):
     constraint = system.constraint
     if constraint is None:
         return H
-    C = jax.jacfwd(lambda v: constraint.hidden(system, t, q, v))(v)
+    C = jax.jacfwd(lambda v: constraint.on_velocities(system, t, q, v))(v)
     return jnp.block([[H, matrix(system, t, q, v).T], [C, jnp.zeros((len(C), len(C)))]])
 
 
-def opening(system, method, t, h, q, q1, A):
+def first_step(system, method, t, h, q, q1, A):
     """What is left of the discrete constraint of a step from `q` to `q1`, and how far q1 is from
     satisfying it, each of shape (m,).
 
     The second is a displacement, so that the units of the equations do not matter.
     """
-    constraint, space = system.constraint, system.space
-    left = constraint.closure(system, method.samples(space, t, h, q, space.local(q, q1)), t + h, q1)
+    space = system.space
+    left = discretise(system, method).closure(t, h, q, space.local(q, q1))
     length = jnp.concatenate(
         [
-            jnp.full(count, 1.0 if kind == "holonomic" else h)
-            for kind, count in constraint_kinds(system)
+            jnp.full(system.count(part), 1.0 if part.holds_positions else h)
+            for part in system.kinds_of_constraint
         ]
     )
     size = jnp.sqrt(jnp.sum(A**2, axis=1))
@@ -88,34 +57,34 @@ def opening(system, method, t, h, q, q1, A):
 
 
 def matrix(system, t, q, v):
-    """A(t, q), shape (m, dim), whose transpose turns multipliers into forces (for a vakonomic
-    system dPhi/dv).
+    """A(t, q), shape (m, dim), whose transpose turns multipliers into forces (where they are in
+    the action, dPhi/dv).
     """
-    constraint = system.constraint
-    if isinstance(constraint, Vakonomic):
-        return jax.jacfwd(lambda v: constraint.value(system, t, q, v))(v)
-    return jax.jacfwd(lambda lam: constraint.reaction(system, t, q, v, lam))(
-        jnp.zeros(system.multipliers)
-    ).T
+    return system.constraint.matrix(system, t, q, v, system.multipliers)
 
 
-def node_residual(unknowns, args):
-    """dL/dv - p - A^T mu = 0 with the hidden constraint; for a vakonomic system dL/dv + dPhi/dv^T
-    lam - p = 0 with Phi = 0.
+@dataclass(frozen=True)
+class ConstrainedLegendre(newton.Equations):
+    """dL/dv - p - A^T mu = 0 with what the constraints say of v; where multipliers are in the
+    action, dL/dv + dPhi/dv^T lam - p = 0 with Phi = 0.
+
+    Unknown are v and the multipliers; the arguments are (system, t, q, p, near).
     """
-    system, t, q, p, near = args
-    n, constraint = system.space.dim, system.constraint
-    v, lam = unknowns[:n], unknowns[n:]
-    balance = system.momentum(t, q, v, lam) - p - constraint.reaction(system, t, q, near, lam)
-    return jnp.concatenate([balance, constraint.hidden(system, t, q, v)])
 
+    multipliers: int
 
-def node_units(unknowns, J, args):
-    system, t, q, p, near = args
-    own, beside = legendre_units(
-        unknowns, J, (system, t, q, p, unknowns[len(p) :] if system.vakonomic is not None else None)
-    )
-    return own + jnp.abs(near), beside + 1.0
+    def residual(self, unknowns, args):
+        system, t, q, p, near = args
+        n, constraint = system.space.dim, system.constraint
+        v, lam = unknowns[:n], unknowns[n:]
+        balance = system.legendre(t, q, v, lam) - p - constraint.reaction(system, t, q, near, lam)
+        return jnp.concatenate([balance, constraint.on_velocities(system, t, q, v)])
+
+    def sizes(self, unknowns, J, args):
+        system, t, q, p, near = args
+        lam = unknowns[len(p) :] if system.enters_action else None
+        own, beside = InverseLegendre().sizes(unknowns, J, (system, t, q, p, lam))
+        return own + jnp.abs(near), beside + 1.0
 
 
 def legendre(system, t, q, p, guess):
@@ -130,9 +99,7 @@ def legendre(system, t, q, p, guess):
     if m == 0:
         return system.velocity(t, q, p, guess), None
     unknowns = jnp.concatenate([guess, jnp.zeros(m)])
-    found, _, converged = newton.root(
-        node_residual, node_units, m, unknowns, (system, t, q, p, guess)
-    )
+    found, _, converged = newton.root(ConstrainedLegendre(m), unknowns, (system, t, q, p, guess))
     found = jnp.where(converged, found, jnp.nan)
     return found[:n], found[n:]
 
@@ -147,7 +114,7 @@ def first_velocity(system, t, q, p):
     # A guess needs no derivatives, and those of least squares are not finite where singular values
     # meet.
     H, right = jax.lax.stop_gradient(
-        (jax.hessian(system.L, 2)(t, q, zero), p - system.momentum(t, q, zero))
+        (jax.hessian(system.L, 2)(t, q, zero), p - system.legendre(t, q, zero))
     )
     return legendre(system, t, q, p, jnp.linalg.lstsq(H, right)[0])
 
@@ -161,9 +128,9 @@ def node(system, t, q, p, guess):
     multiplier that belongs to p).
     """
     v, lam = legendre(system, t, q, p, guess)
-    if system.vakonomic is not None:
+    if system.enters_action:
         return v, p, lam
-    return v, system.momentum(t, q, v), index_one(system, t, q, v, None)[1]
+    return v, system.legendre(t, q, v), index_one(system, t, q, v, None)[1]
 
 
 def inertia_and_force(system, t, q, v, lam=None):
@@ -176,7 +143,7 @@ def inertia_and_force(system, t, q, v, lam=None):
     dL_dq = jax.grad(lambda e: system.L(t, space.displace(q, e), v, lam))(zero)
     # p changes along the motion at fixed v: the time derivative of dL/dv without its part in a.
     p, dp = jax.jvp(
-        lambda t, e: system.momentum(t, space.displace(q, e), v, lam), (one * t, zero), (one, v)
+        lambda t, e: system.legendre(t, space.displace(q, e), v, lam), (one * t, zero), (one, v)
     )
     return jax.hessian(system.L, 2)(t, q, v, lam), dL_dq + space.coad(v, p) + system.F(t, q, v) - dp
 
@@ -202,22 +169,12 @@ def index_one(system, t, q, v, lam):
     if constraint is None:
         return newton.solve(H, force), None
     _, dc = jax.jvp(
-        lambda t, e: constraint.hidden(system, t, space.displace(q, e), v),
+        lambda t, e: constraint.on_velocities(system, t, space.displace(q, e), v),
         (one * t, zero),
         (one, v),
     )
     both = newton.solve(border(system, H, t, q, v), jnp.concatenate([force, -dc]))
     return both[:n], both[n:] if lam is not None else -both[n:]
-
-
-def thermal_rates(system, t, z, v):
-    """(a, S') of a thermomechanical system: S' from the entropy balance, a from d/dt dL/dv - dL/dq
-    = F with S moving (001 Thm 3.9).
-    """
-    n = system.space.dim
-    dS = system.entropy_rates(t, z, v)
-    H, force = inertia_and_force(system.whole, t, z, jnp.concatenate([v, dS]))
-    return newton.solve(H[:n, :n], force[:n]), dS
 
 
 def project(system, q, v, t=0.0):
@@ -227,13 +184,7 @@ def project(system, q, v, t=0.0):
     First q is moved along dphi/dq to where phi = 0 (holonomic), then v along dc/dv to where the
     constraint on velocities c = 0.
     """
-    if isinstance(system, HigherOrderSystem):
-        raise ValueError(
-            "project is for a System: data of higher order are derivatives, of which the highest"
-            " follow from Phi = 0 and its rates."
-        )
-    if not isinstance(system, System):
-        raise ValueError(f"project is for a System, whose constraints it knows; got {system!r}.")
+    check_mechanical(system, "project")
     if not is_traced(t) and not is_finite_number(t):
         raise ValueError(
             f"t, the time at which the constraints are to hold, must be a finite number; got {t!r}."
@@ -260,14 +211,15 @@ def project_at(system, t, q, v):
     if constraint is None:
         return q, v
     zero = jnp.zeros(space.dim)
-    if system.holonomic is not None:
+    held = [part for part in system.kinds_of_constraint if part.holds_positions]
+    if held:
 
         def phi(e):
-            return system.holonomic(t, space.retract(q, e), system.params)
+            return held[0].value(system, t, space.retract(q, e), None)
 
         e, ok = nearest(phi, zero)
         q = jax.tree.map(lambda a: jnp.where(ok, a, jnp.nan), space.retract(q, e))
-    v, ok = nearest(lambda v: constraint.hidden(system, t, q, v), v)
+    v, ok = nearest(lambda v: constraint.on_velocities(system, t, q, v), v)
     return q, jnp.where(ok, v, jnp.nan)
 
 
@@ -302,11 +254,8 @@ def beyond_numbers(system, t, q, v):
     """Where L has grown or decayed so far that floating point ends, as exponential weights do: a
     sentence that says so, "" elsewhere.
     """
-    if not isinstance(system, System):
-        return ""
-    lagrangian = system.lagrangian
-    if isinstance(lagrangian, MechanicalLagrangian):
-        what, size = "weight", abs(float(lagrangian.w(t, system.params)))
+    if system.mechanical is not None:
+        what, size = "weight", abs(float(system.mechanical.w(t, system.params)))
     else:
         what, size = "inertia d2L/dv2", float(np.max(np.abs(jax.hessian(system.L, 2)(t, q, v))))
     with np.errstate(divide="ignore"):

@@ -2,7 +2,9 @@
 accuracy.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import singledispatch
 from itertools import pairwise
 from typing import Any
 
@@ -11,22 +13,58 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from accion.checks import Start, check_entropy, check_higher, check_start, check_system, is_traced
-from accion.engines.auto import callable_of, small_jit
-from accion.instant.constrained import beyond_numbers, index_one, look, project_at, thermal_rates
-from accion.instant.starts import check_first, check_rank, check_regular
-from accion.methods import Midpoint
-from accion.spaces import check_vector
-from accion.stepping.higher import look as higher_look
-from accion.stepping.thermal import check_temperatures
-from accion.systems import Entropic, HigherOrderSystem, ThermalSystem
+from accion.checks import check_kind, check_numbers, check_start
+from accion.engines.auto import callable_of
+from accion.instant.constrained import project_at
+from accion.systems import AbstractSystem, Start
 
 # of the whole time at least, after each of which a constrained motion is put back on its constraint
 PIECES = 40
 OUTSIDE, FAR = 1e100, 1e50  # a rate that no step can take, and where one would lead
 
 
-def accelerations(system) -> Callable[..., Any]:
+class ContinuousEquations(ABC):
+    """The equations of motion of a kind of system, as first-order ones for (z, v, lam)."""
+
+    @abstractmethod
+    def accelerations(self, system: Any) -> Callable[..., Any]:
+        """What `accelerations` returns."""
+
+    @abstractmethod
+    def check_start(self, system: Any, t: Any, z: Any, start: Start) -> None:
+        """Raise ValueError where no motion can start."""
+
+    @abstractmethod
+    def rates(self, system: Any, t: Any, y: Any, z: Any) -> Any:
+        """The right-hand side; `z` is a configuration to take the shapes from."""
+
+    @abstractmethod
+    def tolerance(self, system: Any, t: Any, z: Any, v: Any, atol: float, size: int) -> Any:
+        """The absolute tolerance, one for all numbers of the state or one for each."""
+
+    @abstractmethod
+    def is_projected(self, system: Any) -> bool:
+        """Whether a motion is put back on its constraint on the way."""
+
+    @abstractmethod
+    def obstacle(self, system: Any, t: Any, z: Any, v: Any) -> str:
+        """Why a motion cannot be followed to the time t, in words; "" where nothing is known."""
+
+    @abstractmethod
+    def result(self, system: Any, q: Any, v: Any, lam: Any, S: Any) -> tuple[Any, ...]:
+        """What `reference` returns."""
+
+
+@singledispatch
+def continuous(system: AbstractSystem) -> ContinuousEquations:
+    """The continuous equations of a system; each kind registers its own."""
+    raise ValueError(
+        f"{system.name} is given in discrete time: it has no accelerations and no continuous"
+        " motion."
+    )
+
+
+def accelerations(system: Any) -> Callable[..., Any]:
     """The function (t, q, v) -> a, shape (dim,), from the Euler-Lagrange equations with force
 
         d2L/dv2 a = dL/dq + ad*_v dL/dv + F + A^T lam - d/dq(dL/dv).v - d/dt(dL/dv)         (000 eq 2, 002 eq 1)
@@ -39,87 +77,23 @@ def accelerations(system) -> Callable[..., Any]:
     q^(2r), `jets` being (q', ..., q^(2r-1)), shape (2r - 1, dim); with a constraint (t, q, jets,
     lams) -> (q^(2r), lam^(r)), `lams` being (lam, ..., lam^(r-1)).
     """
-    system = check_system(system, Midpoint()) if not isinstance(system, Entropic) else system
-    if isinstance(system, HigherOrderSystem):
-        system.check()
-        return lambda t, q, jets, lams=None: higher_accelerations(system, t, q, jets, lams)
-    if isinstance(system, Entropic):
-        return lambda t, q, v, S: thermal_accelerations(system, t, q, v, S)
-    system.check()
-    if system.vakonomic is not None:
-        return lambda t, q, v, lam: mechanical_accelerations(system, t, q, v, lam)
-    if system.constraint is not None:
-        return lambda t, q, v: mechanical_accelerations(system, t, q, v, None)
-    return lambda t, q, v: mechanical_accelerations(system, t, q, v, None)[0]
-
-
-# Compiled once for all systems built alike: what is traced anew in each call takes ten times as
-# long.
-solved, solved_highest, solved_thermal = (
-    small_jit(index_one),
-    small_jit(HigherOrderSystem.highest),
-    small_jit(thermal_rates),
-)
-looked = small_jit(look)
-
-
-def mechanical_accelerations(system, t, q, v, lam):
-    """(a, lam), and a sentence where the equations do not determine them."""
-    q, v = system.space.check(q, "q"), check_vector(v, system.space.dim, "v")
-    lam = None if lam is None else check_vector(lam, system.multipliers, "lam", "multiplier")
-    t = jnp.asarray(t, dtype=float)
-    if system.constraint is not None and not is_traced((system, t, q, v, lam)):
-        # Equations that depend on each other need not give NaN: their rounding may give anything.
-        where = f"at t = {float(t):g}, q = {jax.tree.map(lambda a: np.asarray(a).tolist(), q)}"
-        check_rank(system, np.asarray(looked(system, t, q, v).matrix), where)
-    found = solved(system, t, q, v, lam)
-    if system.constraint is None and not is_traced(found) and not np.all(np.isfinite(found[0])):
-        check_regular(
-            system, None if (H := looked(system, t, q, v).bordered) is None else np.asarray(H)
-        )
-    return found
-
-
-def higher_accelerations(system, t, q, jets, lams):
-    """q^(2r), with a constraint (q^(2r), lam^(r))."""
-    q, jets = system.space.check(q, "q"), check_higher(system, "v0", jets, "jets")
-    if system.vakonomic is None:
-        return solved_highest(system, jnp.asarray(t, dtype=float), q, jets, None)[0]
-    if lams is None:
-        raise ValueError(
-            "the accelerations of a system with a vakonomic constraint are a function of (t, q,"
-            " jets, lams); lams is missing."
-        )
-    return solved_highest(
-        system, jnp.asarray(t, dtype=float), q, jets, check_higher(system, "lam0", lams, "lams")
-    )
-
-
-def thermal_accelerations(system, t, q, v, S):
-    system = check_system(system, Midpoint(), S0=S)
-    system.check()
-    q, v, S = (
-        system.space.check(q, "q"),
-        check_vector(v, system.space.dim, "v"),
-        check_entropy(system, S, "S"),
-    )
-    a, dS = solved_thermal(system, jnp.asarray(t, dtype=float), system.together(q, S), v)
-    return a, system.frame.shown(dS)
+    check_kind(system)
+    return continuous(system).accelerations(check_numbers(system))
 
 
 def reference(
-    system,
+    system: Any,
     *,
-    q0,
-    v0,
-    ts,
-    S0=None,
-    lam0=None,
-    rtol=1e-12,
-    atol=1e-12,
-    max_steps=1_000_000,
-    with_error=False,
-) -> Any:
+    q0: Any,
+    v0: Any,
+    ts: Any,
+    S0: Any = None,
+    lam0: Any = None,
+    rtol: float = 1e-12,
+    atol: float = 1e-12,
+    max_steps: int = 1_000_000,
+    with_error: bool = False,
+) -> tuple[Any, ...]:
     """The continuous trajectory through (q0, v0) at time ts[0], at the times `ts`: (q, v), one row
     for each time.
 
@@ -133,44 +107,35 @@ def reference(
     a thermal system `S0`, and (q, v, S). For a system of order r, v and v0 are (q', ..., q^(2r-1)),
     lam and lam0 (lam, ..., lam^(r-1)).
     """
-    system = check_system(system, Midpoint(), S0=S0)
+    system = check_numbers(system, S0=S0)
+    equations = continuous(system)
     system.check()
     start = check_start(system, Start(q0, v0, lam0=lam0, S0=S0))
-    z0 = system.together(start.q0, start.S0)
+    z0 = system.point(start.q0, start.S0)
     ts = jnp.asarray(ts, dtype=float)
     if ts.ndim != 1 or len(ts) < 2 or not bool(jnp.all(jnp.diff(ts) > 0)):
         raise ValueError(
             "ts must be at least two increasing times, the first one that of q0; got"
             f" {np.asarray(ts)}."
         )
-    check_first(system, first_look(system, ts[0], z0, start.v0, start.lam0), start)
+    equations.check_start(system, ts[0], z0, start)
     lam0 = jnp.zeros(0) if lam0 is None else start.lam0
-    if isinstance(system, Entropic):
-        check_temperatures(system, first_temperature(system, ts[0], z0, start.v0))
     states = integrate(system, z0, start.v0, lam0, ts, rtol, atol, max_steps)
     if states is None:
-        why = beyond_numbers(system, ts[-1], z0, start.v0)
+        why = equations.obstacle(system, ts[-1], z0, start.v0)
         raise RuntimeError(
             f"the continuous equations could not be integrated to t = {float(ts[-1]):g} with rtol ="
             f" {rtol:g}: "
             + (why or "the solution may not exist that far, or max_steps is too small")
             + "."
         )
-    more = (
-        (estimated_error(system, z0, start.v0, lam0, ts, rtol, atol, max_steps, states),)
-        if with_error
-        else ()
-    )
     z, v, lam = unflat(jnp.asarray(states), z0, start.v0.size)
-    q, S = system.apart(z if system.space.flat else jax.jit(jax.vmap(system.step_space.project))(z))
-    if S is not None:
-        return q, v, S, *more
-    if isinstance(system, HigherOrderSystem):
-        v, lam = (
-            v.reshape(len(ts), -1, system.space.dim),
-            lam.reshape(len(ts), system.order, system.multipliers),
-        )
-    return (q, v, lam, *more) if system.vakonomic is not None else (q, v, *more)
+    q, S = system.parts(z if system.space.flat else jax.jit(jax.vmap(system.step_space.project))(z))
+    found = equations.result(system, q, v, lam, S)
+    if not with_error:
+        return found
+    error = estimated_error(system, z0, start.v0, lam0, ts, rtol, atol, max_steps, states)
+    return *found, error
 
 
 def estimated_error(system, z0, v0, lam0, ts, rtol, atol, max_steps, states):
@@ -190,8 +155,8 @@ def flat(z, v, lam):
     """The state of the continuous equations as one vector: configuration (on a group the entries of
     its matrix), velocity, multipliers.
     """
-    return np.concatenate(
-        [*(np.ravel(leaf) for leaf in jax.tree.leaves(z)), np.ravel(v), np.ravel(lam)]
+    return jnp.concatenate(
+        [*(jnp.ravel(leaf) for leaf in jax.tree.leaves(z)), jnp.ravel(v), jnp.ravel(lam)]
     )
 
 
@@ -212,41 +177,9 @@ def unflat(y, z, n):
     )
 
 
-@small_jit
-def first_look(system, t, z, v, lam):
-    return (
-        higher_look(system, t, z, v, lam)
-        if isinstance(system, HigherOrderSystem)
-        else look(system, t, z, v, lam)
-    )
-
-
-first_temperature = small_jit(lambda system, t, z, v: system.temperature(t, z, v))
-
-
 def rates(system, t, y, z):
     """The right-hand side of the continuous equations."""
-    if isinstance(system, HigherOrderSystem):
-        return higher_rates(system, t, y, z)
-    q, v, lam = unflat(y, z, system.space.dim)
-    if isinstance(system, Entropic):
-        a, dS = thermal_rates(system, t, q, v)
-        dq, dlam = system.step_space.tangent(q, jnp.concatenate([v, dS])), lam
-    else:
-        a, rate = index_one(system, t, q, v, lam if system.vakonomic is not None else None)
-        dq, dlam = (
-            system.space.tangent(q, v),
-            (rate if rate is not None and system.vakonomic is not None else lam),
-        )
-    change = jnp.concatenate([*(jnp.ravel(leaf) for leaf in jax.tree.leaves(dq)), a, dlam])
-    # Where a trial step leads out of the domain the step control must see an error, which it does
-    # not in NaN.
-    inside = (
-        jnp.isfinite(change) & jnp.all(system.temperature(t, q, v) > 0)
-        if isinstance(system, ThermalSystem)
-        else jnp.isfinite(change)
-    )
-    return jnp.where(inside, change, OUTSIDE)
+    return continuous(system).rates(system, t, y, z)
 
 
 @jax.jit
@@ -254,44 +187,18 @@ def put_back(system, t, y, z):
     """The state nearest to y that satisfies the constraint."""
     q, v, lam = unflat(y, z, system.space.dim)
     q, v = project_at(system, t, system.space.project(q), v)
-    return jnp.concatenate([*(jnp.ravel(leaf) for leaf in jax.tree.leaves(q)), v, lam])
-
-
-def higher_rates(system, t, y, z):
-    """d/dt of (q, jets, lams) of a system of higher order."""
-    n, r = system.space.dim, system.order
-    q, v, lam = unflat(y, z, (2 * r - 1) * n)
-    jets, lams = v.reshape(-1, n), lam.reshape(r, system.multipliers)
-    top, last = system.highest(t, q, jets, lams)
-    dq = jax.tree.leaves(system.space.tangent(q, jets[0]))
-    change = jnp.concatenate([*(jnp.ravel(leaf) for leaf in dq), *jets[1:], top, *lams[1:], last])
-    return jnp.where(jnp.isfinite(change), change, OUTSIDE)
-
-
-def entropy_tolerance(system, t, z, v, atol, size):
-    """`atol` for each number of the state; of an entropy it is a part of energy over temperature
-    where that is less than 1.
-    """
-    scale = abs(float(system.energy(t, z, v))) / float(jnp.min(system.temperature(t, z, v)))
-    n, m = system.space.dim, system.frame.m
-    return np.concatenate(
-        [
-            np.full(size - n - m, atol),
-            np.full(m, atol * min(1.0, scale) if scale > 0 else atol),
-            np.full(n, atol),
-        ]
-    )
+    return flat(q, v, lam)
 
 
 def integrate(system, z0, v0, lam0, ts, rtol, atol, max_steps):
     """The states at the times `ts`, one row for each, or None where the equations could not be
     integrated so far.
     """
-    pieces = 1 if system.constraint is None else max(2, -(-PIECES // (len(ts) - 1)))
-    y, step, count = flat(z0, v0, lam0), None, 0
+    projected = continuous(system).is_projected(system)
+    pieces = 1 if not projected else max(2, -(-PIECES // (len(ts) - 1)))
+    y, step, count = np.asarray(flat(z0, v0, lam0)), None, 0
     rows, rate = [y], callable_of("rates", rates, system, np.float64(ts[0]), y, z0)
-    if isinstance(system, Entropic):
-        atol = entropy_tolerance(system, ts[0], z0, v0, atol, len(y))
+    atol = continuous(system).tolerance(system, ts[0], z0, v0, atol, len(y))
     for a, b in pairwise(np.asarray(ts)):
         for t, end in pairwise(np.linspace(a, b, pieces + 1)):
             first = None if step is None else min(step, end - t)
@@ -310,7 +217,7 @@ def integrate(system, z0, v0, lam0, ts, rtol, atol, max_steps):
             if found.status != 0 or not np.all(np.abs(found.y[:, -1]) < FAR) or count > max_steps:
                 return None
             y, step = found.y[:, -1], max(np.diff(found.t)[:-1], default=step)
-            if system.constraint is not None:
+            if projected:
                 y = np.asarray(put_back(system, np.float64(end), y, z0))
         rows.append(y)
     return np.stack(rows)

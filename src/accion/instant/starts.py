@@ -3,56 +3,87 @@ direction.
 """
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from accion.systems import DiscreteThermalSystem, HigherOrderSystem
+from accion.instant import constrained
 from accion.systems.mechanical import check_mass
-from accion.systems.system import constraint_kinds
 
 MOVE = "Move it there: q0, v0 = accion.project(system, q0, v0, t=t0)."
 # how far q1 may be from the constraint, so that the first step leads to it to roundoff
 ON_CONSTRAINT = 1e-11
 
 
-def check_first(system, known, start):
-    """Raise ValueError where the start is not one that a motion can have; of an ensemble the first
-    member is looked at.
+class Known(NamedTuple):
+    """What tells whether a motion can start at a point."""
+
+    # d2L/dv2 bordered by the constraints; None for a `mechanical` system without them, which knows
+    # its mass, and for one that is given in discrete time
+    bordered: Any = None
+    value: Any = None  # of the constraint, None where there is none
+    on_velocities: Any = None  # of what it says about velocities
+    matrix: Any = None  # A
+    # p0 - dL/dv, where a constrained motion starts from p0: what it has besides the momentum of its
+    # velocity
+    excess: Any = None
+    # of a start from q1: what is left of the equations of its first step, and how far q1 is from
+    # satisfying them
+    first_step: Any = None
+    thermal: Any = None  # temperatures and derivatives by the entropies: `thermal.Hypotheses`
+
+
+def known_at(system, t, q, v, lam=None, p0=None) -> Known:
+    """What is known of a `System` at a point; `p0` are the momenta that the user gave."""
+    constraint = system.constraint
+    if constraint is None:
+        return Known(system.hessian(t, q, v))
+    point = (system, t, q, v)
+    return Known(
+        constrained.bordered(*point, lam),
+        constraint.value(*point),
+        constraint.on_velocities(*point),
+        constrained.matrix(*point),
+        None if p0 is None else p0 - system.legendre(t, q, v, lam),
+    )
+
+
+def one(a, rank) -> Any:
+    """The first member of an ensemble, or all there is."""
+    return None if a is None else np.asarray(a)[(0,) * (np.ndim(a) - rank)]
+
+
+def check_mechanical_start(system, known, start):
+    """Raise ValueError where the start is not one that a motion of a `System` can have; of an
+    ensemble the first member is looked at.
     """
-
-    def one(a, rank) -> Any:
-        return None if a is None else np.asarray(a)[(0,) * (np.ndim(a) - rank)]
-
-    if known.value is None or isinstance(system, HigherOrderSystem):
-        check_regular(system, one(known.bordered, 2))
-        if known.value is not None:
-            check_higher_constraint(system, one(known.value, 2), start)
+    if known.value is None:
+        check_inertia(system, one(known.bordered, 2))
         return
     # Constraints that depend on each other make the bordered matrix singular too: they are told
     # first.
     check_rank(system, one(known.matrix, 2))
-    check_regular(system, one(known.bordered, 2))
+    check_inertia(system, one(known.bordered, 2))
     if start.p0 is not None:
-        check_momentum(system, one(known.beside, 1), start)
+        check_momentum(system, one(known.excess, 1), start)
     check_constraint(system, known, start)
 
 
-def check_momentum(system, beside, start):
+def check_momentum(system, excess, start):
     """Raise ValueError where p0, under constraints, is not the momentum of a velocity that they
-    allow: `beside` is what it has besides.
+    allow: `excess` is what it has besides.
     """
     p0 = np.asarray(start.p0)[(0,) * (np.ndim(start.p0) - 1)]
-    if np.all(np.abs(beside) <= 1e-8 * (1 + np.max(np.abs(p0)))):  # NaN where no velocity was found
+    if np.all(np.abs(excess) <= 1e-8 * (1 + np.max(np.abs(p0)))):  # NaN where no velocity was found
         return
-    kinds = " and ".join(kind for kind, _ in constraint_kinds(system))
+    kinds = " and ".join(part.name for part in system.kinds_of_constraint)
     breaks = (
-        f"breaks the {kinds} constraint" if system.holonomic is None else "is off the constraint"
+        f"breaks the {kinds} constraint" if not system.holds_positions else "is off the constraint"
     )
     raise ValueError(
         f"p0 {breaks} of {system.name}: {p0} is the momentum of no velocity that the constraint"
-        f" allows; the nearest, along the constraint forces, is {p0 - beside}. Start from that, or"
+        f" allows; the nearest, along the constraint forces, is {p0 - excess}. Start from that, or"
         " from v0."
     )
 
@@ -62,10 +93,9 @@ def check_constraint(system, known, start):
     ensemble the worst member is looked at.
     """
     sizes = [float(np.max(np.abs(leaf))) for leaf in jax.tree.leaves((start.q0, start.v0))]
-    ends = np.cumsum([0, *(count for _, count in constraint_kinds(system))])
-    for (kind, _), rows in zip(
-        constraint_kinds(system), (slice(a, b) for a, b in pairwise(ends)), strict=True
-    ):
+    kinds = [part.name for part in system.kinds_of_constraint]
+    ends = np.cumsum([0, *map(system.count, system.kinds_of_constraint)])
+    for kind, rows in zip(kinds, (slice(a, b) for a, b in pairwise(ends)), strict=True):
 
         def worst(a, rows=rows):
             """The equations of this kind in the member that is farthest from them, how far, and
@@ -85,11 +115,11 @@ def check_constraint(system, known, start):
                 f"q0{who} is off the constraint of {system.name} (by {far:.3g}). {MOVE}"
             )
         if start.q1 is not None:
-            check_opening(
-                system, kind, worst(known.opening[0]), worst(known.opening[1]), 1 + max(sizes)
+            check_first_step(
+                system, kind, worst(known.first_step[0]), worst(known.first_step[1]), 1 + max(sizes)
             )
             continue
-        off, far, who = worst(known.hidden)
+        off, far, who = worst(known.on_velocities)
         if far > 1e-8 * (1 + max(sizes)):
             if kind == "holonomic":
                 raise ValueError(
@@ -102,7 +132,7 @@ def check_constraint(system, known, start):
             )
 
 
-def check_opening(system, kind, equations, distance, size):
+def check_first_step(system, kind, equations, distance, size):
     """Raise ValueError where the first step, from q0 to q1, does not satisfy the discrete
     constraint: it would lead to another q1.
     """
@@ -123,21 +153,6 @@ def check_opening(system, kind, equations, distance, size):
     )
 
 
-def check_higher_constraint(system, rates, start):
-    """Raise ValueError where Phi or one of its derivatives along the motion, the rows of `rates`,
-    is not zero at the start.
-    """
-    scale = 1 + max(float(np.max(np.abs(leaf))) for leaf in jax.tree.leaves((start.q0, start.v0)))
-    for k, row in enumerate(rates):
-        if np.max(np.abs(row)) > 1e-8 * scale:
-            what = "Phi" if k == 0 else "dPhi/dt" if k == 1 else f"d^{k}Phi/dt^{k}"
-            raise ValueError(
-                f"v0 is off the constraint of {system.name}: {what} = {np.asarray(row)}. Phi and"
-                f" its first {system.order - 1} derivatives must be zero at the start; choose"
-                f" q^({system.order + k}) so that this one is."
-            )
-
-
 def check_rank(system, A, where="at the initial data"):
     """Raise ValueError where the constraints depend on each other, naming the equations."""
     U, s, _ = np.linalg.svd(A)
@@ -150,13 +165,11 @@ def check_rank(system, A, where="at the initial data"):
         )
 
 
-def check_regular(system, K):
+def check_inertia(system, K):
     """Raise ValueError where d2L/dv2, bordered by the constraints (for a `mechanical` system
     without them, the mass), is singular.
     """
-    if isinstance(system, DiscreteThermalSystem):
-        return
     if K is None:
-        check_mass(system.lagrangian.inertia(system.params).mass, system.space.dim)
+        check_mass(system.mechanical.inertia(system.params).mass, system.space.dim)
     else:
         system.check_regular(K)

@@ -28,6 +28,14 @@ class Method(ABC):
     order: Any
     symmetric: Any
     nodes: Any
+    variational: Any  # whether it has a discrete Lagrangian
+    # How many inner points a step has besides its ends, whose places are unknowns. `samples` of a
+    # method that has some also takes `inner`, their increments from q0, shape (inner_points, dim).
+    inner_points: int = 0
+
+    @abstractmethod
+    def check(self, system: Any) -> None:
+        """Raise ValueError unless the method can step `system`, saying why and what to try."""
 
     @abstractmethod
     def samples(self, space, t, h, q0, x, e0=None, e1=None) -> list[Sample]:
@@ -37,3 +45,12 @@ class Method(ABC):
         `x`, `e0` and `e1` have shape (dim,). The displacements are zero in the value and serve to
         differentiate: D1 is the derivative with respect to `e0`, D2 with respect to `e1`.
         """
+
+
+def check_windows(method: Method, system: Any) -> None:
+    """Raise ValueError where a system of higher order meets a method that cannot sample windows."""
+    if system.order > 1 and method.nodes is None:
+        raise ValueError(
+            f"{type(method).__name__} does not support systems of higher order, whose windows are"
+            " sampled at fractions of a step; try Midpoint() or Trapezoid()."
+        )

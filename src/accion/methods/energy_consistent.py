@@ -26,14 +26,23 @@ class EnergyConsistent(Method):
     order: Any = field(init=False, repr=False)
     symmetric: Any = field(init=False, repr=False)
     nodes: Any = field(init=False, repr=False)
+    variational: Any = field(init=False, repr=False)
 
     def __post_init__(self):
         if not isinstance(self.method, Method):
             raise ValueError(
                 f"EnergyConsistent(method) needs a method, such as Midpoint(); got {self.method!r}."
             )
-        for name in ("order", "symmetric", "nodes"):
+        for name in ("order", "symmetric", "nodes", "variational"):
             object.__setattr__(self, name, getattr(self.method, name))
+
+    def check(self, system):
+        if not system.entropic:
+            raise ValueError(
+                "EnergyConsistent is for a ThermalSystem, whose entropy takes up energy; try"
+                f" {self.method!r}."
+            )
+        self.method.check(system)
 
     def samples(self, space, t, h, q0, x, e0=None, e1=None):
         return self.method.samples(space, t, h, q0, x, e0, e1)

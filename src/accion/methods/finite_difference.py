@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.methods.base import Method, Sample
+from accion.methods.base import Method, Sample, check_windows
 from accion.systems.indices import check_indices
 
 CHECKED = set()  # maps and spaces that were seen to fit
@@ -36,6 +36,7 @@ class FiniteDifference(Method):
     order = None
     symmetric = None
     nodes = None
+    variational = True
 
     def __post_init__(self):
         if not callable(self.psi):
@@ -81,17 +82,21 @@ class FiniteDifference(Method):
                 " math, on them."
             ) from error
 
-    def check(self, space):
+    def check(self, system):
+        check_windows(self, system)
+        self.check_samples(system.step_space)
+
+    def check_samples(self, space):
         """Raise ValueError unless every sample is a point of the space at which a short step has
         its own velocity.
         """
         if (self, space) not in CHECKED:
             # Numbers are looked at, also where all this is called while JAX traces.
             with jax.ensure_compile_time_eval():
-                self.look_at(space)
+                self.check_consistent(space)
             CHECKED.add((self, space))
 
-    def look_at(self, space):
+    def check_consistent(self, space):
 
         def sampled(q, x):
             return [(s.q, s.v) for s in self.samples(space, 0.0, H, q, x)]

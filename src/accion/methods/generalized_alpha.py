@@ -5,7 +5,7 @@ comparison.
 import numbers
 from dataclasses import dataclass
 
-from accion.methods.base import Method
+from accion.methods.base import Method, check_windows
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class GeneralizedAlpha(Method):
     order = 2
     symmetric = False
     nodes = None
+    variational = False
 
     def __post_init__(self):
         if (
@@ -54,6 +55,14 @@ class GeneralizedAlpha(Method):
     @property
     def beta(self):
         return (self.gamma + 0.5) ** 2 / 4
+
+    def check(self, system):
+        check_windows(self, system)
+        if system.entropic or system.enters_action:
+            raise ValueError(
+                f"GeneralizedAlpha does not support {'thermal' if system.entropic else 'vakonomic'}"
+                " systems; try Midpoint()."
+            )
 
     def samples(self, space, t, h, q0, x, e0=None, e1=None):
         raise ValueError(

@@ -13,6 +13,11 @@ from accion.methods.base import Method, Sample
 class Quadrature(Method):
     """What they share: v_i = x/h and q_i = retract(q0, c_i x), with weights w_i."""
 
+    variational = True
+
+    def check(self, system):
+        """Every system can be stepped."""
+
     def samples(self, space, t, h, q0, x, e0=None, e1=None):
         d, start = (x, q0) if e0 is None else (space.relative(x, e0, e1), space.displace(q0, e0))
         return [

@@ -6,6 +6,7 @@ through XLA for each small solve, and a loop that contains such a call cannot be
 function.
 """
 
+from abc import ABC, abstractmethod
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -28,6 +29,27 @@ LEAST = 0.25**9  # part of a Newton step; where a function levels off it may be 
 # Elimination is written out up to the first size, a loop up to the second; beyond it LAPACK is
 # faster.
 UNROLLED, SMALL = 8, 32
+
+
+class Equations(ABC):
+    """A few equations in as many unknowns, as Newton's method sees them.
+
+    The last `multipliers` unknowns enter linearly and need no test of their own; as many equations,
+    the last ones, are constraints. An object is compared by value and compiled in: what changes
+    from one solution to the next is in `args`, and it must hold nothing that is traced.
+    """
+
+    multipliers: int
+
+    @abstractmethod
+    def residual(self, unknowns: jax.Array, args: Any) -> jax.Array:
+        """What is left of the equations."""
+
+    @abstractmethod
+    def sizes(self, unknowns: jax.Array, J: jax.Array, args: Any) -> tuple[jax.Array, jax.Array]:
+        """The size of an unknown that matters, and of the quantities that it is added to; for each
+        unknown that is no multiplier. J are the derivatives of the residual.
+        """
 
 
 class Root(NamedTuple):
@@ -68,21 +90,19 @@ def accion_dense_solve(A, b):
     return jax.lax.fori_loop(0, n, substitute, b, unroll=unroll)
 
 
-@partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))
-def root(residual, unit, held, guess, args):
-    """x with residual(x, args) = 0, to roundoff, by Newton's method from `guess`.
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def root(equations: Equations, guess: jax.Array, args: Any) -> Root:
+    """x with equations.residual(x, args) = 0, to roundoff, by Newton's method from `guess`.
 
-    The last `held` unknowns are multipliers: they enter linearly and need no test of their own. The
-    last `held` equations are constraints. It ends when each correction is below sqrt(eps) of its
-    unknown. A component that is zero never gets there: after a few iterations it is asked whether
-    what is left is rounding, for which `unit(x, J, args)` returns the size of an unknown that
-    matters, and of the quantities that it is added to, shapes (n,). From then on a step that makes
-    the residual larger is shortened; and if the first iterations led nowhere, they are taken back.
+    It ends when each correction is below sqrt(eps) of its unknown. A component that is zero never
+    gets there: after a few iterations it is asked whether what is left is rounding, measured by
+    `equations.sizes`. From then on a step that makes the residual larger is shortened; and if the
+    first iterations led nowhere, they are taken back.
 
     Derivatives are those of the implicit function, dx = -J^{-1} (dr/dargs) dargs, and do not pass
-    through the iterations; `residual` must not close over traced values. Returns x, the number of
-    iterations and whether they converged.
+    through the iterations. Returns x, the number of iterations and whether they converged.
     """
+    residual, held = equations.residual, equations.multipliers
     n = guess.shape[0] - held
 
     def with_itself(x):
@@ -102,7 +122,7 @@ def root(residual, unit, held, guess, args):
             return x - dx, left_over(x - dx, dx)
 
         def closely():
-            own, beside = unit(x, J, args)
+            own, beside = equations.sizes(x, J, args)
             terms = jnp.sum(jnp.abs(J) * jnp.abs(x), axis=1)
             if held:
                 terms = terms.at[n:].add(jnp.sum(jnp.abs(J[n:, :n]) * beside, axis=1))
@@ -170,9 +190,9 @@ def damping(residual, args, x, dx, r, J, terms, guess):
 
 
 @root.defjvp
-def root_jvp(residual, unit, held, primals, tangents):
+def root_jvp(equations, primals, tangents):
     guess, args = primals
-    out = root(residual, unit, held, guess, args)
+    out, residual = root(equations, guess, args), equations.residual
     J = jax.jacfwd(residual)(out.x, args)
     _, dr = jax.jvp(lambda args: residual(out.x, args), (args,), (tangents[1],))
     none: Any = np.zeros((), jax.dtypes.float0)  # the tangent of what is no real number

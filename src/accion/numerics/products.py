@@ -6,9 +6,13 @@ the same with sums (`benchmarks/products.py`). So the equations of a step are tr
 small products replaced by multiplications and sums.
 """
 
+from dataclasses import dataclass
+
 import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Literal
+
+from accion.numerics.newton import Equations
 
 LARGEST = 1024  # multiplications; beyond it the library is faster
 CALLS = ("pjit", "jit", "closed_call", "core_call")  # what only calls a function
@@ -73,3 +77,20 @@ def product(a, b, dimension_numbers):
     b = jnp.expand_dims(b, tuple(range(len(batch_b), len(batch_b) + len(rest_a))))
     n = len(batch_a) + len(rest_a) + len(rest_b)
     return jnp.sum(a * b, axis=tuple(range(n, n + len(sum_a))))
+
+
+@dataclass(frozen=True)
+class WrittenOut(Equations):
+    """Equations with their small products as multiplications and sums."""
+
+    equations: Equations
+
+    @property
+    def multipliers(self):
+        return self.equations.multipliers
+
+    def residual(self, unknowns, args):
+        return written_out(self.equations.residual)(unknowns, args)
+
+    def sizes(self, unknowns, J, args):
+        return written_out(self.equations.sizes)(unknowns, J, args)

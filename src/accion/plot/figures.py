@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from accion.systems import DiscreteThermalSystem
-from accion.systems.thermal import Frame
+from accion.systems.entropic import Frame
 
 COLORS = ("#1b6ca8", "#d1495b", "#2e933c", "#edae49", "#6a4c93", "#3d405b", "#00798c", "#8d6a9f")
 STYLE = {
@@ -63,7 +62,7 @@ def trajectory(traj, axes=None):
 
     Returns the figure. `axes` are two, for a thermal system four.
     """
-    no_energy = isinstance(traj.system, DiscreteThermalSystem)
+    no_energy = traj.system is not None and traj.system.discrete_time
     panels = 2 if traj.S is None or no_energy else 4
     if axes is not None:
         axes = check_axes(axes, panels)

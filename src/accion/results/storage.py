@@ -13,10 +13,9 @@ import numpy as np
 
 from accion import methods
 from accion.results.folders import check_ending, recover, replacing
-from accion.stepping.higher import Nodal
-from accion.stepping.thermal import Laws
-from accion.systems import DiscreteThermalSystem, Entropic
-from accion.systems.system import unit_of, word_of
+from accion.stepping.laws import Laws
+from accion.stepping.nodal import Nodal
+from accion.systems.base import unit_of, word_of
 from accion.systems.tree import is_number
 
 FORMAT = 1  # of the stored file, raised when an older accion could not read it
@@ -51,7 +50,7 @@ def to_dataset(trajectory):
         "success": (per_run, trajectory.success, "whether every step was solved", "1"),
         "steps_completed": (per_run, trajectory.steps_completed, "steps that were solved", "1"),
     }
-    if not isinstance(system, DiscreteThermalSystem):
+    if not system.discrete_time:
         fields["v"] = (
             (*dims, "coordinate"),
             trajectory.v,
@@ -165,7 +164,7 @@ def thermal_fields(trajectory, dims):
         ),
         "supplied": (dims, trajectory.supplied, "energy from outside since the start", "J"),
     }
-    if not isinstance(trajectory.system, DiscreteThermalSystem):
+    if not trajectory.system.discrete_time:
         fields["T"] = (
             shape,
             trajectory.temperature(),
@@ -286,7 +285,7 @@ def own_system(dataset, system, path):
     """The system of what was stored, from the one that a user has: with its entropies, and for an
     ensemble with the numbers of each run.
     """
-    if isinstance(system, Entropic) and "S" in dataset and "body" in dataset["S"].dims:
+    if system.entropic and "S" in dataset and "body" in dataset["S"].dims:
         system = system.with_entropies(np.empty(dataset.sizes["body"]))
     if "run" in dataset.dims and (f"{NUMBER}0" in dataset or not jax.tree.leaves(system)):
         system = of_all_runs(dataset, system, path)
@@ -339,7 +338,7 @@ def check_same(dataset, system, path):
                 f"{path} was made with another system: its {name} is {dataset.attrs[name]}, that of"
                 f" the given one is {now}."
             )
-    if ("S" in dataset) != isinstance(system, Entropic):
+    if ("S" in dataset) != system.entropic:
         raise ValueError(
             f"{path} was made with another system:"
             f" {'a thermal one' if 'S' in dataset else 'one without entropies'}."

@@ -1,7 +1,6 @@
 """Results: what a simulation returns, shows, saves and loads."""
 
 import math
-import warnings
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -14,12 +13,10 @@ from jax.core import Tracer
 from accion import plot
 from accion.checks import check_field
 from accion.engines.auto import native
-from accion.errors import SecondLawViolated
 from accion.instant import constrained
 from accion.methods import Method
 from accion.results import storage
-from accion.stepping.higher import MomentumMap
-from accion.systems import DiscreteThermalSystem
+from accion.stepping.nodal import MomentumMap
 
 AT_ONCE = 256  # rows of a trajectory, if they are not more than so many
 NUMBERS = 16_384
@@ -97,7 +94,7 @@ class Trajectory:
     @property
     def z(self):
         """The configurations, with the entropies where there are any."""
-        return self.q if self.S is None else self.system.together(self.q, self.S)
+        return self.q if self.S is None else self.system.point(self.q, self.S)
 
     @property
     def v(self):
@@ -139,7 +136,7 @@ class Trajectory:
 
     def thermal(self, f):
         """`f(system, t, z, v)` at each saved time: a number for each body."""
-        return self.thermal_system().frame.shown(self.each(f, self.z, self.v))
+        return self.thermal_system().frame.as_given(self.each(f, self.z, self.v))
 
     def temperature(self):
         """T = -dL/dS at each saved time; with several entropies one for each, shape (times, m)."""
@@ -181,7 +178,7 @@ class Trajectory:
         made, exchanged = self.each(Production(outside), self.z, self.v)
         if not isinstance(exchanged, Tracer):
             check_exchanged(np.asarray(exchanged))
-        return self.system.frame.shown(made)
+        return self.system.frame.as_given(made)
 
     def first_law(self):
         """E - E_0 - (energy from outside) at each saved time: zero for the continuous motion, the
@@ -314,62 +311,6 @@ def check_exchanged(heat):
             " entropy_production(outside=lambda t, q, v, S, params: ...), the power from outside"
             " into each body."
         )
-
-
-def worst(trajectory):
-    """Of each law the run that keeps it least: ((least change of entropy, step, member), (largest
-    push, step, member)).
-    """
-    laws = trajectory.laws
-    least, push = np.atleast_1d(laws.least), np.atleast_1d(laws.push)
-    i, j = int(np.argmin(least)), int(np.argmax(push))
-    return (float(least[i]), int(np.atleast_1d(laws.least_step)[i]), i), (
-        float(push[j]),
-        int(np.atleast_1d(laws.push_step)[j]),
-        j,
-    )
-
-
-def warn_of_second_law(trajectory):
-    """Warn where friction gave energy, or the total entropy became less in a step without cooling,
-    by more than rounding.
-    """
-    (least, k, i), (push, l, j) = worst(trajectory)
-    t0, h = float(trajectory.t[0]), float(trajectory.h)
-
-    def where(step, member):
-        return (
-            f"member {member}, " if trajectory.is_ensemble else ""
-        ) + f"step {step} (t = {t0 + step * h:.6g})"
-
-    if push > 1e-9 * np.atleast_1d(trajectory.laws.friction)[j]:
-        message = (
-            f"friction gives energy instead of taking it: F_fr.v h = {push:.3g} > 0 in"
-            f" {where(l, j)}. Friction must oppose the velocity; a force that drives belongs to"
-            " `external`."
-        )
-    elif least < 0 and np.any(np.atleast_1d(trajectory.laws.least) < -1e-13 * rounding(trajectory)):
-        message = (
-            f"the total entropy became less by {-least:.3g} in {where(k, i)}, though the bodies"
-            " exchange heat only among themselves. EnergyConsistent does so where friction is"
-            " weaker than its error; otherwise look at the signs of `heat`."
-        )
-    else:
-        return
-    warnings.warn(message, SecondLawViolated, stacklevel=4)
-
-
-def rounding(trajectory):
-    """For each run the entropy whose last digit a step cannot see: the largest energy over the
-    least temperature.
-    """
-    if isinstance(trajectory.system, DiscreteThermalSystem):
-        return np.inf  # what it calls entropy need not obey the second law
-    runs = len(np.atleast_1d(trajectory.success))
-    E, T = (
-        np.asarray(a).reshape(runs, -1) for a in (trajectory.energy(), trajectory.temperature())
-    )
-    return np.nanmax(np.abs(E), axis=1) / np.nanmin(T, axis=1)
 
 
 def rows(f, many, system, t, *arrays, engine="auto"):

@@ -1,0 +1,1 @@
+"""Problems that are solved: from a start, or between two ends."""

@@ -9,9 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.discretise import pullback, window as windows
+from accion.discretise import discretise, window as windows
 from accion.engines.auto import small_map
-from accion.systems import HigherOrderSystem, System
 
 
 class Path(NamedTuple):
@@ -38,34 +37,13 @@ class Ends(NamedTuple):
     vb: Any
 
 
-def order(system):
-    """How many steps a window has."""
-    return system.order if isinstance(system, HigherOrderSystem) else 1
-
-
 def window(system, method, h, t, q, x, e, lam):
     """D_1 Ld, ..., D_{r+1} Ld of a window that starts at (t, q) with increments `x`, its nodes
     displaced by `e`, (r + 1, dim); and Phi.
     """
     space = system.space
     q, x = space.displace(q, e[0]), displaced(space, x, e)
-    if isinstance(system, HigherOrderSystem):
-        d = windows.combine(windows.differencing(len(x)), x)
-        G = windows.variation(system, method, t, h, q, d, lam)
-        return G, (
-            windows.closure(system, method, t, h, q, d)
-            if system.vakonomic is not None
-            else jnp.zeros(0)
-        )
-    G = jnp.stack(
-        pullback.variation(
-            system, method, t, h, q, x[0], lam if system.vakonomic is not None else None
-        )
-    )
-    if system.vakonomic is None:
-        return G, jnp.zeros(0)
-    samples = method.samples(space, t, h, q, x[0])
-    return G, system.constraint.closure(system, samples, t + h, space.retract(q, x[0]))
+    return discretise(system, method).window(t, h, q, x, lam)
 
 
 def displaced(space, x, e):
@@ -91,16 +69,12 @@ def edge(system, h, x, e, c):
 
 def all_windows(system, path, steps):
     """The first configuration of each window, its increments, and its multipliers."""
-    count, x = steps + 1 - order(system), np.asarray(path.x)
+    count, x = steps + 1 - system.order, np.asarray(path.x)
     q, x = (
         jax.tree.map(lambda a: np.asarray(a)[:count], path.q),
-        np.stack([x[i : i + count] for i in range(order(system))], axis=1),
+        np.stack([x[i : i + count] for i in range(system.order)], axis=1),
     )
-    return q, x, np.asarray(path.lam) if system.vakonomic is not None else np.zeros((count, 0))
-
-
-def is_held(system):
-    return isinstance(system, System) and system.holonomic is not None
+    return q, x, np.asarray(path.lam) if system.enters_action else np.zeros((count, 0))
 
 
 class Parts(NamedTuple):
@@ -121,7 +95,7 @@ def parts(method):
 
     def of_window(fixed, row, e=None, lam=None):
         (system, h), (t, q, x, own) = fixed, row
-        e = jnp.zeros((order(system) + 1, system.space.dim)) if e is None else e
+        e = jnp.zeros((system.order + 1, system.space.dim)) if e is None else e
         return window(system, method, h, t, q, x, e, own if lam is None else lam)
 
     def of_node(fixed, row, e=None, lam=None):
@@ -136,7 +110,7 @@ def parts(method):
         )
 
     def by_window(fixed, row):
-        zero = jnp.zeros((order(fixed[0]) + 1, fixed[0].space.dim))
+        zero = jnp.zeros((fixed[0].order + 1, fixed[0].space.dim))
         return jax.jacfwd(partial(of_window, fixed, row), (0, 1))(zero, row[-1])
 
     def by_node(fixed, row):
@@ -146,8 +120,8 @@ def parts(method):
 
     def by_edge(fixed, row):
         (system, h), (x,) = fixed, row
-        zero = jnp.zeros((order(system) + 1, system.space.dim))
-        return [jax.jacfwd(partial(edge, system, h, x, c=c))(zero) for c in (0, order(system))]
+        zero = jnp.zeros((system.order + 1, system.space.dim))
+        return [jax.jacfwd(partial(edge, system, h, x, c=c))(zero) for c in (0, system.order)]
 
     return Parts(
         small_map(of_window),
@@ -170,13 +144,13 @@ def equations(system, method, t0, h, steps, path, ends):
     """What is left of the equations: at each node, shape (steps + 1, dim), and of the constraints,
     one row for each window or node.
     """
-    r, n = order(system), system.space.dim
+    r, n = system.order, system.space.dim
     fixed, of_windows, of_nodes = laid_out(system, t0, h, steps, path)
     G, closed = map(np.asarray, parts(method).window(fixed, of_windows))
     balance = np.zeros((steps + 1, n))
     for i in range(r + 1):
         balance[i : i + len(G)] += G[:, i]
-    if is_held(system):
+    if system.holds_positions:
         force, closed = map(np.array, parts(method).node(fixed, of_nodes))
         balance += force
         closed[0] = closed[-1] = 0.0
@@ -192,7 +166,7 @@ def derivatives(system, method, t0, h, steps, path, ends):
     """The derivatives of what windows, nodes and ends add, by displacements and multipliers."""
     fixed, of_windows, of_nodes = laid_out(system, t0, h, steps, path)
     by_nodes, by_ends = None, None
-    if is_held(system):
+    if system.holds_positions:
         by_nodes = parts(method).by_node(fixed, of_nodes)
     if ends.va is not None:
         first, last = parts(method).by_edge(fixed, (of_windows[2][[0, -1]],))

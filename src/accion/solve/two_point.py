@@ -23,14 +23,13 @@ from accion.solve.equations import (
     Path,
     derivatives,
     equations,
-    is_held,
     laid_out,
-    order,
     pieces,
 )
-from accion.stepping import higher
-from accion.systems import Entropic, HigherOrderSystem, System
+from accion.stepping import nodal
+from accion.systems import HigherOrderSystem
 from accion.systems.rank import regular_or_raise, relative_rank
+from accion.systems.start import check_configurations, check_rows, stacked
 
 ITERATIONS = 100
 HALVINGS = 12
@@ -63,17 +62,17 @@ def connect(
     """
     system = checks.check_system(system, method, params)
     system.check()
-    if isinstance(system, Entropic):
+    if system.entropic:
         raise ValueError(
             "connect does not support thermal systems: heat has a direction of time, and entropy no"
             " second end. Use simulate."
         )
-    if isinstance(system, System) and system.nonholonomic is not None:
+    if system.holds_velocities:
         raise ValueError(
             "a nonholonomic system has no two-point problem: its velocities have fewer degrees of"
             " freedom than qb, so two given ends are too many conditions. Simulate it from one end."
         )
-    r = order(system)
+    r = system.order
     steps = checks.whole(steps, "steps", 2 * r)
     t0, duration = checks.check_times(t0, duration, steps, 1)
     h = duration / steps
@@ -94,7 +93,7 @@ def last(q):
 
 
 def check_ends(system, qa, qb, va, vb):
-    r, n, space = order(system), system.space.dim, system.space
+    r, n, space = system.order, system.space.dim, system.space
     if (va is None) != (vb is None):
         raise ValueError("give derivatives at both ends, va and vb, or at none.")
     if va is not None and r == 1:
@@ -104,27 +103,25 @@ def check_ends(system, qa, qb, va, vb):
         )
     if r == 1:
         return Ends(
-            checks.stacked([space.check(qa, "qa")]),
-            checks.stacked([space.check(qb, "qb")]),
+            stacked([space.check(qa, "qa")]),
+            stacked([space.check(qb, "qb")]),
             None,
             None,
         )
     if va is None:
         return Ends(
-            checks.check_configurations(space, qa, r, "qa"),
-            checks.check_configurations(space, qb, r, "qb"),
+            check_configurations(space, qa, r, "qa"),
+            check_configurations(space, qb, r, "qb"),
             None,
             None,
         )
     words = f"q', ..., q^(r-1) of a system of order r = {r}"
-    va, vb = (checks.check_rows(v, r - 1, n, name, words) for v, name in ((va, "va"), (vb, "vb")))
-    return Ends(
-        checks.stacked([space.check(qa, "qa")]), checks.stacked([space.check(qb, "qb")]), va, vb
-    )
+    va, vb = (check_rows(v, r - 1, n, name, words) for v, name in ((va, "va"), (vb, "vb")))
+    return Ends(stacked([space.check(qa, "qa")]), stacked([space.check(qb, "qb")]), va, vb)
 
 
 def check_on_constraint(system, t, q, name):
-    if isinstance(system, System) and system.holonomic is not None:
+    if system.holds_positions:
         off = float(jnp.max(jnp.abs(system.holonomic(t, q, system.params))))
         if off > 1e-8:
             raise ValueError(
@@ -135,12 +132,12 @@ def check_on_constraint(system, t, q, name):
 
 def first_path(system, t0, h, ends, steps, guess):
     space, m = system.space, system.multipliers
-    lam = jnp.zeros((steps + 1 - order(system) if system.vakonomic is not None else steps + 1, m))
+    lam = jnp.zeros((steps + 1 - system.order if system.enters_action else steps + 1, m))
     times = t0 + h * jnp.arange(steps + 1)
     if guess is None:
         x = space.local(first(ends.qa), last(ends.qb))
         q = jax.vmap(lambda s: space.retract(first(ends.qa), s * x))(jnp.linspace(0, 1, steps + 1))
-        if isinstance(system, System) and system.holonomic is not None:
+        if system.holds_positions:
             q, _ = jax.vmap(
                 lambda t, q: constrained.project_at(system, t, q, jnp.zeros(space.dim))
             )(times, q)
@@ -236,7 +233,7 @@ def regularity(fixed, row):
     constraints.
     """
     (system, h), (t, q, x, lam) = fixed, row
-    lam = lam if system.vakonomic is not None else None
+    lam = lam if system.enters_action else None
     if isinstance(system, HigherOrderSystem):
         d = window.combine(window.differencing(len(x)), x)
         return system.regularity(t, q, window.derivatives(d, 0.0, h), lam)
@@ -277,7 +274,7 @@ def parted(system, steps, x):
     system.
     """
     x = x.reshape(steps + 1, -1)
-    count = len(x) - order(system) if system.vakonomic is not None else len(x)
+    count = len(x) - system.order if system.enters_action else len(x)
     return jnp.asarray(x[:, : system.space.dim]), jnp.asarray(x[:count, system.space.dim :])
 
 
@@ -318,7 +315,7 @@ def linear_step(system, residual, jacobians, steps, extent):
     (vakonomic) or its own (holonomic). What is not unknown, the nodes at the ends and multipliers
     that do not exist, has an equation 1 x = 0 and is in no other. Solved by LAPACK with pivoting.
     """
-    r, n, m = order(system), system.space.dim, system.multipliers
+    r, n, m = system.order, system.space.dim, system.multipliers
     balance, closed = (np.asarray(a) for a in residual)
     of_windows, of_nodes, of_ends = jax.tree.map(np.asarray, jacobians)
     band, right = Band(steps + 1, n + m, r), np.zeros((steps + 1, n + m))
@@ -335,8 +332,8 @@ def linear_step(system, residual, jacobians, steps, extent):
             band.add((k + i)[mine], k[mine], Glam[mine][:, i], column=n)
             free = ~fixed[k + i]
             band.add(k[free], (k + i)[free], Ce[free][:, :, i, :], row=n)
-    multiplied = len(Ge) if system.vakonomic is not None else steps + 1
-    held = (node >= multiplied) | (~inner & is_held(system))
+    multiplied = len(Ge) if system.enters_action else steps + 1
+    held = (node >= multiplied) | (~inner & system.holds_positions)
     if of_nodes is not None:
         (Fe, Flam), (Pe, _) = of_nodes
         i = np.flatnonzero(inner)
@@ -414,6 +411,6 @@ def shown(system, t, q, h, steps, G, x):
     )
     ahead = np.arange(steps + 1.0) - start
     found = rows(
-        higher.seen, False, system, t, q, P, own, d[:, -1], np.full(steps + 1, float(h)), ahead
+        nodal.at_node, False, system, t, q, P, own, d[:, -1], np.full(steps + 1, float(h)), ahead
     )
-    return found, jax.tree.map(jnp.asarray, higher.Nodal(P, own, ahead))
+    return found, jax.tree.map(jnp.asarray, nodal.Nodal(P, own, ahead))

@@ -1,0 +1,13 @@
+"""How a system is stepped by a method."""
+
+from accion.stepping import (
+    alpha as alpha,
+    energy_consistent as energy_consistent,
+    given as given,
+    higher as higher,
+    thermal as thermal,
+    variational as variational,
+    views_thermal as views_thermal,
+    views_windows as views_windows,
+)
+from accion.stepping.base import Scheme as Scheme, State as State, scheme_of as scheme_of

@@ -1,7 +1,6 @@
 """What is said of a step that was not solved."""
 
 import math
-from functools import partial
 from typing import Any
 
 import jax
@@ -10,16 +9,13 @@ import numpy as np
 
 from accion.engines.auto import callable_of
 from accion.errors import StepFailed
-from accion.instant import constrained
 from accion.numerics import newton
-from accion.stepping.schemes import scheme_of
-from accion.systems import ThermalSystem
 
 
-def failure(again, system, method, first, t0, h, steps, trajectory, engine):
+def failure(again, scheme, first, t0, h, steps, trajectory, engine):
     """The error that says which step was not solved, how far it was from it, and what to try.
 
-    `again(system, first, k)` is the state of a run after k steps.
+    `again(scheme, first, k)` is the state of a run after k steps.
     """
     who = ""
     completed = trajectory.steps_completed
@@ -27,63 +23,48 @@ def failure(again, system, method, first, t0, h, steps, trajectory, engine):
         bad = completed < steps
         i = int(jnp.argmax(bad))
         who = f"member {i} ({int(jnp.sum(bad))} of {len(bad)} failed): "
-        system, first, completed = jax.tree.map(lambda a: a[i], (system, first, completed))
+        scheme, first, completed = jax.tree.map(lambda a: a[i], (scheme, first, completed))
     k = int(completed)
-    state = again(system, first, k)
+    state = again(scheme, first, k)
     t = float(t0 + k * h)
     where = f"{who}step {k} of {steps} (t = {t:.6g}, h = {float(h):.3g})"
-    scheme = scheme_of(system, method)
-    (x, _, converged), left = callable_of(
-        ("attempt", method), partial(attempt, method), system, state, t, h, engine=engine
-    )(system, state, t, h)
+    program = callable_of("attempt", attempt, scheme, state, t, h, engine=engine)
+    (x, _, converged), left = program(scheme, state, t, h)
     residual = float(np.max(np.abs(left)))
-    beyond = constrained.beyond_numbers(system, t, state.q, state.x[: system.space.dim] / h)
+    known = {"step": k, "t": t, "residual": residual, "trajectory": trajectory}
+    beyond = scheme.beyond(state, t, h)
     if beyond:
-        return StepFailed(
-            f"{where} was not solved: {beyond}.",
-            step=k,
-            t=t,
-            residual=residual,
-            trajectory=trajectory,
-        )
-    chart = outside(scheme, x, state, h)
-    if chart is not None:
-        what = chart
-    elif bool(converged):
-        what = scheme.obstacle(x, state, t, h)
-    elif math.isfinite(residual):
-        what = (
-            f"Newton's method did not converge in {newton.ITERATIONS} iterations; the momentum"
-            f" balance is off by {residual:.3g}, where |p| ="
-            f" {float(jnp.max(jnp.abs(state.p))):.3g}{least_squares(scheme, state, t, h, engine)}"
-        )
-    else:
-        what = (
-            "the derivatives of the Lagrangian or the force are not finite on the way to a"
-            " solution, or D12 Ld is singular there"
-        )
-        what += least_squares(scheme, state, t, h, engine)
-    if isinstance(system, ThermalSystem):
-        what += (
-            "; before it, T ="
-            f" {np.asarray(system.temperature(t, state.q, state.x[: system.space.dim] / h)).tolist()}"
-        )
+        return StepFailed(f"{where} was not solved: {beyond}.", **known)
+    what = reason(scheme, x, bool(converged), residual, state, t, h, engine)
+    what += scheme.circumstances(state, t, h)
     advice = (
         f"Try a smaller h (such as {float(h) / 4:.3g}), look at the last good state"
         " (error.trajectory), or pass throw=False to go on with NaN."
     )
-    return StepFailed(
-        f"{where} was not solved: {what}. {advice}",
-        step=k,
-        t=t,
-        residual=residual,
-        trajectory=trajectory,
+    return StepFailed(f"{where} was not solved: {what}. {advice}", **known)
+
+
+def reason(scheme, x, converged, residual, state, t, h, engine):
+    """Why a step was not taken, in words; `x` are the unknowns that were found."""
+    chart = outside(scheme, x, state, h)
+    if chart is not None:
+        return chart
+    if converged:
+        return scheme.obstacle(x, state, t, h)
+    if math.isfinite(residual):
+        return (
+            f"Newton's method did not converge in {newton.ITERATIONS} iterations; the momentum"
+            f" balance is off by {residual:.3g}, where |p| ="
+            f" {float(jnp.max(jnp.abs(state.p))):.3g}{least_squares(scheme, state, t, h, engine)}"
+        )
+    return (
+        "the derivatives of the Lagrangian or the force are not finite on the way to a solution, or"
+        f" D12 Ld is singular there{least_squares(scheme, state, t, h, engine)}"
     )
 
 
-def attempt(method, system, state, t, h):
+def attempt(scheme, state, t, h):
     """One step: where it leads, whether it was solved, and what is left of its equations."""
-    scheme = scheme_of(system, method)
     root = scheme.solve(state, t, h)
     return root, scheme.residual(root.x, state, t, h)
 
@@ -102,20 +83,18 @@ def least_squares(scheme, state, t, h, engine):
     """
     from scipy import optimize
 
-    def remaining(system, unknowns, state):
-        return scheme_of(system, scheme.method).residual(unknowns, state, t, h)
+    def remaining(scheme, unknowns, state):
+        return scheme.residual(unknowns, state, t, h)
 
-    examples = (scheme.system, state.guess, state)
-    value = callable_of(
-        ("remaining", scheme.method, t, float(h)), remaining, *examples, engine=engine
-    )
+    examples = (scheme, state.guess, state)
+    value = callable_of(("remaining", t, float(h)), remaining, *examples, engine=engine)
     slope = callable_of(
-        ("slopes", scheme.method, t, float(h)),
+        ("slopes", t, float(h)),
         jax.jacfwd(remaining, argnums=1),
         *examples,
         engine=engine,
     )
-    residual, slopes = (lambda x, f=f: f(scheme.system, x, state) for f in (value, slope))
+    residual, slopes = (lambda x, f=f: f(scheme, x, state) for f in (value, slope))
     first, J = np.asarray(residual(state.guess)), np.asarray(slopes(state.guess))
     if not (np.all(np.isfinite(first)) and np.all(np.isfinite(J))):
         return ""

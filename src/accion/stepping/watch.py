@@ -25,9 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.errors import StepTooLarge
-from accion.methods import GeneralizedAlpha
-from accion.stepping.variational import depends, is_explicit
-from accion.systems import System
+from accion.numerics.dependence import depends
 
 # of the first differences of the increments: where the second ones are larger, steps are not small
 # for the motion
@@ -46,15 +44,6 @@ class Changes(NamedTuple):
 
 
 NOTHING = Changes(np.zeros(()), np.zeros(()))
-
-
-def carried(state, method, system, save_every):
-    """The state before the first step, without changes that need not be carried along."""
-    return (
-        state._replace(changes=())
-        if save_every == 1 or not state.changes or is_explicit(system, method)
-        else state
-    )
 
 
 def with_step(before, state, n):
@@ -84,12 +73,7 @@ def is_kept(system, method):
 
     `GeneralizedAlpha` takes energy on purpose, and is not looked at.
     """
-    if (
-        not isinstance(system, System)
-        or system.force is not None
-        or system.vakonomic is not None
-        or isinstance(method, GeneralizedAlpha)
-    ):
+    if system.force is not None or system.enters_action or not method.variational:
         return False
     q, v, t = system.space.identity(), jnp.zeros(system.space.dim), jnp.zeros(())
     constraint = system.constraint
@@ -115,7 +99,7 @@ def constraints_do_no_work(system, known, x):
     return system.variational is None and bool(np.all(np.abs(work) <= 0.1 * most))
 
 
-def coarse(trajectory, changes, save_every):
+def coarse(trajectory, changes, save_every, explicit):
     """Whether the increments of each run are not smooth, shape (runs,)."""
     if save_every == 1:
         # The first row is h v0, of an instant and not of a step.
@@ -125,7 +109,7 @@ def coarse(trajectory, changes, save_every):
         second = np.max(
             np.abs(np.sum(p[..., 1:, :] * np.diff(change, axis=-2), axis=-1)), axis=-1, initial=0.0
         )
-    elif is_explicit(trajectory.system, trajectory.method):
+    elif explicit:
         first, second = (
             np.zeros(np.shape(trajectory.success)),
             np.ones(np.shape(trajectory.success)),
@@ -138,11 +122,11 @@ def coarse(trajectory, changes, save_every):
     )
 
 
-def warn_of_step(trajectory, changes, save_every):
+def warn_of_step(trajectory, changes, save_every, explicit):
     """Warn where the energy of a run changes by as much as the motion has to exchange; `changes`
     are those of its increments.
     """
-    if not np.any(coarse(trajectory, changes, save_every)):
+    if not np.any(coarse(trajectory, changes, save_every, explicit)):
         return
     runs = len(trajectory.success) if trajectory.is_ensemble else 1
 
@@ -166,4 +150,4 @@ def warn_of_step(trajectory, changes, save_every):
         f" {error[i]:.3g} along the run, where it should be kept and where the largest kinetic"
         f" energy is {most[i]:.3g}. Try a smaller h, such as {h / 4:.3g}."
     )
-    warnings.warn(message, StepTooLarge, stacklevel=4)
+    warnings.warn(message, StepTooLarge, stacklevel=5)

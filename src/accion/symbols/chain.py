@@ -15,7 +15,7 @@ def printed(system, cuts, seconds):
     try:
         eqs = derive(system, seconds)
         x = eqs.variables
-        phi = list(eqs.inner_constraints) if system.vakonomic is not None else []
+        phi = list(eqs.inner_constraints) if system.enters_action else []
         g = phi + [p - momentum for p, momentum in zip(x.p, eqs.inner_p, strict=True)]
         shown = [
             eqs.constraints,

@@ -86,7 +86,7 @@ class Equations(Readable):
     @cached_property
     def inner_total(self):
         """L, for a vakonomic system L + lam.Phi."""
-        if self.system.vakonomic is None:
+        if not self.system.enters_action:
             return self.inner_L
         return self.inner_L + sp.Add(
             *(lam * c for lam, c in zip(self.variables.lam, self.inner_constraints, strict=True))
@@ -121,14 +121,14 @@ class Equations(Readable):
         return (
             ()
             if constraint is None
-            else tuple(self.tidy(c, self.variables.v) for c in self.read(constraint.hidden))
+            else tuple(self.tidy(c, self.variables.v) for c in self.read(constraint.on_velocities))
         )
 
     @cached_property
     def inner_solution(self):
         """(a, lam), for a vakonomic system (a, lam'): M a + B lam = r, C a = s, linear in them."""
         x, n = self.variables, len(self.variables.v)
-        unknowns = (*x.a, *(x.dlam if self.system.vakonomic is not None else x.lam))
+        unknowns = (*x.a, *(x.dlam if self.system.enters_action else x.lam))
         rows = [
             el - f - r
             for el, f, r in zip(
@@ -283,7 +283,7 @@ class Equations(Readable):
                 for f, r, v in zip(self.inner_force, self.inner_reaction, x.v, strict=True)
             )
         )
-        if self.system.vakonomic is None:
+        if not self.system.enters_action:
             # Zero on a motion; it takes the power of a constraint at rest away.
             power -= sp.Add(*(lam * c for lam, c in zip(x.lam, self.inner_hidden, strict=True)))
         return self.show(self.tidy(power - derivative(self.inner_total, x.t), x.v))
@@ -291,7 +291,7 @@ class Equations(Readable):
     @property
     def form_coordinates(self):
         """(q, v); of a vakonomic system (q, v, lam), on which L + lam.Phi and its forms live."""
-        return (*self.q, *self.v, *(self.lam if self.system.vakonomic is not None else ()))
+        return (*self.q, *self.v, *(self.lam if self.system.enters_action else ()))
 
     @cached_property
     def theta_L(self):
@@ -311,7 +311,7 @@ class Equations(Readable):
         """
         self.flat_only("Omega_L")
         x, p, n = self.variables, self.inner_p, len(self.variables.q)
-        beside = (*x.v, *(x.lam if self.system.vakonomic is not None else ()))
+        beside = (*x.v, *(x.lam if self.system.enters_action else ()))
         terms = {
             (i, j): self.tidy(derivative(p[i], x.q[j]) - derivative(p[j], x.q[i]))
             for i in range(n)

@@ -15,7 +15,7 @@ def inverse(eqs):
 
     They exist where d2L/dv2, bordered by dPhi/dv, is regular (004 eq 4.11).
     """
-    x, held = eqs.variables, eqs.system.vakonomic is not None
+    x, held = eqs.variables, eqs.system.enters_action
     unknowns = (*x.v, *x.lam) if held else x.v
     rows = [
         *(m - p for m, p in zip(eqs.inner_p, x.p, strict=True)),
@@ -52,7 +52,7 @@ def inverse(eqs):
 
 
 def singular(eqs):
-    if eqs.system.vakonomic is None:
+    if not eqs.system.enters_action:
         return f"{eqs.system.name} has no Hamiltonian: d2L/dv2 is singular."
     return (
         f"{eqs.system.name} has no Hamiltonian of (q, p) alone: d2(L + lam.Phi)/dv2 bordered by"

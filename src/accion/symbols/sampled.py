@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from accion.discretise.pullback import action, gradient, work
+from accion.discretise.step import action, gradient, work
 from accion.symbols.calculus import derivative
 from accion.symbols.render import Readable, Sheet
 from accion.symbols.translate import translate
@@ -72,7 +72,7 @@ class DiscreteEquations(Readable):
     @cached_property
     def inner_lam(self):
         """The multipliers that enter the action: those of a vakonomic system."""
-        return (self.inner[-1],) if self.equations_of.system.vakonomic is not None else ()
+        return (self.inner[-1],) if self.equations_of.system.enters_action else ()
 
     @cached_property
     def inner_Ld(self):

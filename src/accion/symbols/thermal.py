@@ -13,7 +13,7 @@ from accion.symbols.render import Readable, Sheet
 from accion.symbols.tidy import Tidy
 from accion.symbols.variables import TIME
 from accion.systems import ThermalSystem
-from accion.systems.system import word_of
+from accion.systems.base import word_of
 
 
 def powers(system):

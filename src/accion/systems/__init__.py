@@ -1,12 +1,15 @@
 """WHAT moves: Lagrangians and what acts on them."""
 
+from accion.systems.base import AbstractSystem as AbstractSystem
 from accion.systems.bodies import rigid_body as rigid_body
-from accion.systems.constraints import Vakonomic as Vakonomic
-from accion.systems.discrete import DiscreteThermalSystem as DiscreteThermalSystem
+from accion.systems.discrete import (
+    DiscreteSystem as DiscreteSystem,
+    DiscreteThermalSystem as DiscreteThermalSystem,
+)
 from accion.systems.forces import rayleigh as rayleigh
 from accion.systems.higher import HigherOrderSystem as HigherOrderSystem
-from accion.systems.lagrangians import MechanicalLagrangian as MechanicalLagrangian
 from accion.systems.mechanical import mechanical as mechanical
 from accion.systems.particles import particles as particles
+from accion.systems.start import Start as Start
 from accion.systems.system import System as System
-from accion.systems.thermal import Entropic as Entropic, ThermalSystem as ThermalSystem
+from accion.systems.thermal import ThermalSystem as ThermalSystem

@@ -20,13 +20,15 @@ class Constraint(ABC):
     """
 
     name: ClassVar[str]
+    enters_action: ClassVar[bool]  # whether its multipliers are part of the action and of the state
+    holds_positions: Any  # whether it holds configurations, not only velocities
 
     @abstractmethod
     def value(self, system, t, q, v) -> Any:
         """The equations as the user wrote them, at a point, shape (m,)."""
 
     @abstractmethod
-    def hidden(self, system, t, q, v) -> Any:
+    def on_velocities(self, system, t, q, v) -> Any:
         """What they say about the velocity, shape (m,)."""
 
     @abstractmethod
@@ -41,6 +43,14 @@ class Constraint(ABC):
     def lagrangian(self, system, t, q, v, lam) -> Any:
         """What the constraint adds to the Lagrangian."""
 
+    def matrix(self, system, t, q, v, m) -> Any:
+        """A(t, q), shape (m, dim), whose transpose turns multipliers into forces; where they enter
+        the action, dPhi/dv.
+        """
+        if self.enters_action:
+            return jax.jacfwd(lambda v: self.value(system, t, q, v))(v)
+        return jax.jacfwd(lambda lam: self.reaction(system, t, q, v, lam))(jnp.zeros(m)).T
+
 
 def sampled(f, samples):
     """sum_i w_i f(t_i, q_i, v_i)."""
@@ -52,12 +62,14 @@ class Holonomic(Constraint):
     """phi(t, q) = 0 (004 Thm 8.2.1): A = dphi/dq, and q_{k+1} is on the constraint."""
 
     name: ClassVar[str] = "holonomic"
+    enters_action: ClassVar[bool] = False
+    holds_positions: ClassVar[bool] = True
     phi: Callable[..., Any]
 
     def value(self, system, t, q, v):
         return self.phi(t, q, system.params)
 
-    def hidden(self, system, t, q, v):
+    def on_velocities(self, system, t, q, v):
         zero = jnp.zeros(system.space.dim)
 
         def along(t, e):
@@ -85,13 +97,15 @@ class Nonholonomic(Constraint):
     """
 
     name: ClassVar[str] = "nonholonomic"
+    enters_action: ClassVar[bool] = False
+    holds_positions: ClassVar[bool] = False
     kappa: Callable[..., Any]
     A: Callable[..., Any] | None
 
     def value(self, system, t, q, v):
         return self.kappa(t, q, v, system.params)
 
-    def hidden(self, system, t, q, v):
+    def on_velocities(self, system, t, q, v):
         return self.value(system, t, q, v)
 
     def reaction(self, system, t, q, v, lam):
@@ -113,12 +127,14 @@ class Vakonomic(Constraint):
     """
 
     name: ClassVar[str] = "vakonomic"
+    enters_action: ClassVar[bool] = True
+    holds_positions: ClassVar[bool] = False
     Phi: Callable[..., Any]
 
     def value(self, system, t, q, v):
-        return self.Phi(t, q, v, system.params)
+        return self.Phi(t, q, *system.derivatives(v), system.params)
 
-    def hidden(self, system, t, q, v):
+    def on_velocities(self, system, t, q, v):
         return self.value(system, t, q, v)
 
     def reaction(self, system, t, q, v, lam):
@@ -128,32 +144,38 @@ class Vakonomic(Constraint):
         return sampled(lambda t, q, v: self.value(system, t, q, v), samples)
 
     def lagrangian(self, system, t, q, v, lam):
-        return lam @ self.value(system, t, q, v)
+        return jnp.sum(lam * self.value(system, t, q, v))
 
 
 @dataclass(frozen=True)
-class Together(Constraint):
+class Combined(Constraint):
     """Several constraints, their multipliers joined into one vector; `sizes` says how many each
     has.
     """
 
+    name: ClassVar[str] = "constraint"
+    enters_action: ClassVar[bool] = False
     parts: tuple[Constraint, ...]
     sizes: tuple[int, ...]
 
-    def pieces(self, lam):
+    @property
+    def holds_positions(self):
+        return any(part.holds_positions for part in self.parts)
+
+    def shares(self, lam):
         ends = [sum(self.sizes[:i]) for i in range(len(self.sizes) + 1)]
         return [lam[a:b] for a, b in pairwise(ends)]
 
     def value(self, system, t, q, v):
         return jnp.concatenate([part.value(system, t, q, v) for part in self.parts])
 
-    def hidden(self, system, t, q, v):
-        return jnp.concatenate([part.hidden(system, t, q, v) for part in self.parts])
+    def on_velocities(self, system, t, q, v):
+        return jnp.concatenate([part.on_velocities(system, t, q, v) for part in self.parts])
 
     def reaction(self, system, t, q, v, lam):
         return sum(
-            part.reaction(system, t, q, v, piece)
-            for part, piece in zip(self.parts, self.pieces(lam), strict=True)
+            part.reaction(system, t, q, v, share)
+            for part, share in zip(self.parts, self.shares(lam), strict=True)
         )
 
     def closure(self, system, samples, t1, q1):
@@ -161,6 +183,6 @@ class Together(Constraint):
 
     def lagrangian(self, system, t, q, v, lam):
         return sum(
-            part.lagrangian(system, t, q, v, piece)
-            for part, piece in zip(self.parts, self.pieces(lam), strict=True)
+            part.lagrangian(system, t, q, v, share)
+            for part, share in zip(self.parts, self.shares(lam), strict=True)
         )

@@ -1,15 +1,220 @@
-"""A discrete thermomechanical system that is given as such, not made from a continuous one."""
+"""Systems that are given in discrete time, by their discrete Lagrangian."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from accion.spaces import Space
-from accion.systems.system import check_returns, evaluate
-from accion.systems.thermal import Entropic
+from accion.spaces import Space, check_vector
+from accion.systems.base import WithoutEntropy
+from accion.systems.entropic import Entropic
+from accion.systems.functions import check_returns, evaluate
+from accion.systems.start import (
+    Start,
+    check_configurations,
+    check_no_entropy,
+    check_one_start,
+    check_rows,
+)
+from accion.types import Array, Configuration, Function, Params, Scalar
+
+NO_VELOCITIES = "is given in discrete time: it has no velocities and no energy"
+
+
+@jax.tree_util.register_pytree_node_class
+@dataclass(frozen=True)
+class DiscreteSystem(WithoutEntropy):
+    """A system given by its discrete Lagrangian Ld(t, h, q0, q1), one for each step from q0 at the
+    time t to q1 at t + h. Its motion satisfies (001 Def 2.17 and 2.29, Thm 2.31)
+
+        D2 Ld(q_{k-1}, q_k) + Fd^+ + D1 Ld(q_k, q_{k+1}) + Fd^- + h A(t_k, q_k)^T lam_k = 0
+        c(t_k, h, q_k, q_{k+1}) = 0                        where there is a constraint
+
+    With `order` k, Ld and the other functions are of k + 1 configurations, q_0, ..., q_k, and the
+    equations are sum_j D_j Ld = 0 over the k + 1 windows that hold a configuration (004 section
+    8.3). It is simulated without a method: `simulate(system, q0=..., q1=..., h=..., steps=...)`.
+
+    Arguments:
+        lagrangian: `Ld(t, h, q0, q1, params)`, a scalar.
+        space, params, coordinates, name: as those of a `System`.
+        order: k, 1 or more.
+        work: `work(t, h, q0, q1, params)`, the discrete forces (Fd^-, Fd^+), covectors of shape
+            (dim,), one for each configuration.
+        constraint: `constraint(t, h, q0, q1, params)`, m equations.
+        variational: `variational(t, q, params)`, the matrix A of shape (m, dim) whose rows the
+            virtual displacements of a configuration must satisfy. Without it the constraint is in
+            the action, and the motion is the free one of Ld + h lam.c (004 eq 8.3).
+    """
+
+    lagrangian: Function
+    space: Space
+    params: Params = None
+    _: KW_ONLY
+    order: int = 1
+    work: Function | None = None
+    constraint: Function | None = None
+    variational: Function | None = None
+    coordinates: Any = None
+    name: str | None = None
+
+    kind: ClassVar[str] = "systems given in discrete time"
+    required: ClassVar[tuple[str, ...]] = ("lagrangian",)
+    static: ClassVar[tuple[str, ...]] = ("space", "order", "coordinates", "name")
+    default_name: ClassVar[str] = "discrete system"
+    discrete_time = True
+    holds_positions = False
+    mechanical = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.order, bool) or not isinstance(self.order, int | np.integer):
+            raise ValueError(f"order must be a whole number, 1 or more; got {self.order!r}.")
+        if self.order < 1:
+            raise ValueError(f"order must be 1 or more; got {self.order!r}.")
+        object.__setattr__(self, "order", int(self.order))
+        self.check_fields()
+        if self.variational is not None and self.constraint is None:
+            raise ValueError(
+                "`variational` goes with `constraint`: it says which virtual displacements that"
+                " constraint allows."
+            )
+        if self.variational is not None and self.order > 1:
+            raise ValueError(
+                f"`variational` is for systems of order 1; this one is of order {self.order}."
+                " Without it the constraint is in the action."
+            )
+
+    @property
+    def signatures(self) -> dict[str, str]:
+        points = ", ".join(f"q{i}" for i in range(self.order + 1))
+        ends = f"t, h, {points}, params"
+        return {
+            "lagrangian": ends,
+            "work": ends,
+            "constraint": ends,
+            "variational": "t, q, params",
+        }
+
+    @property
+    def enters_action(self) -> bool:
+        return self.constraint is not None and self.variational is None
+
+    @property
+    def holds_velocities(self) -> bool:
+        return self.variational is not None
+
+    @property
+    def multipliers(self) -> int:
+        if self.constraint is None:
+            return 0
+        out = evaluate(
+            "constraint", DiscreteSystem.c, self, *self.somewhere(), takes=self.takes("constraint")
+        )
+        return check_returns("constraint", out, None, "m equations, shape (m,)").shape[0]
+
+    # ------------------------------------------------------------ functions of (t, h, q0, q1, ...)
+
+    def Ld(self, t: Scalar, h: Scalar, q: Sequence[Configuration], lam: Any = None) -> Scalar:
+        """The discrete Lagrangian of order + 1 configurations; with `lam`, Ld + h lam.c where the
+        constraint is in the action.
+        """
+        value = self.lagrangian(t, h, *q, self.params)
+        if lam is None or not self.enters_action:
+            return value
+        return value + h * jnp.sum(lam * self.c(t, h, q))
+
+    def c(self, t: Scalar, h: Scalar, q: Sequence[Configuration]) -> Array:
+        """The discrete constraint, shape (m,)."""
+        f = self.constraint
+        return jnp.zeros(0) if f is None else f(t, h, *q, self.params)
+
+    def Fd(self, t: Scalar, h: Scalar, q: Sequence[Configuration]) -> Array:
+        """The discrete forces, shape (order + 1, dim); zero where there are none."""
+        f = self.work
+        if f is None:
+            return jnp.zeros((self.order + 1, self.space.dim))
+        return jnp.stack(f(t, h, *q, self.params))
+
+    # ------------------------------------------------------------ checks
+
+    def takes(self, field: str) -> str:
+        return f"({self.signatures[field]})"
+
+    def somewhere(self) -> tuple[Array, Array, list[Configuration]]:
+        """(t, h, configurations) to look at functions."""
+        return jnp.zeros(()), jnp.ones(()), [self.space.identity()] * (self.order + 1)
+
+    def check_functions(self) -> None:
+        point, n = self.somewhere(), self.space.dim
+        out = evaluate(
+            "lagrangian", DiscreteSystem.Ld, self, *point, takes=self.takes("lagrangian")
+        )
+        check_returns("lagrangian", out, (), "a scalar, the discrete Lagrangian")
+        if self.work is not None:
+            f, count = self.work, self.order + 1
+            words = f"{count} covectors of shape ({n},), one for each configuration"
+            out = evaluate(
+                "work",
+                lambda s, t, h, q: f(t, h, *q, s.params),
+                self,
+                *point,
+                takes=self.takes("work"),
+            )
+            if not isinstance(out, tuple | list) or len(out) != count:
+                raise ValueError(f"work must return {words}; it returned {type(out).__name__}.")
+            for part in out:
+                check_returns("work", part, (n,), words)
+        if (m := self.multipliers) > n:
+            raise ValueError(f"{self.name} has more constraints than coordinates: {m} and {n}.")
+        if self.variational is not None:
+            A = self.variational
+            out = evaluate(
+                "variational",
+                lambda s, t, q: A(t, q, s.params),
+                self,
+                jnp.zeros(()),
+                self.space.identity(),
+                takes=self.takes("variational"),
+            )
+            check_returns("variational", out, (m, n), f"a matrix of shape ({m}, {n})")
+
+    def check_regular(self, K: Any) -> None:
+        """Nothing is known of it before the first step, whose failure says so."""
+
+    def check_given(self, start: Start) -> None:
+        check_one_start(start)
+        check_no_entropy(start)
+        if start.v0 is not None:
+            raise ValueError(
+                f"{self.name} {NO_VELOCITIES}. It starts from q0 and q1, the"
+                f" {2 * self.order - 1} next configurations"
+                f"{', or from q0 and p0' if self.order == 1 else ''}."
+            )
+        if start.p0 is not None and self.order > 1:
+            raise ValueError(
+                f"{self.name} is of order {self.order}: it starts from q0 and q1, the"
+                f" {2 * self.order - 1} next configurations; not from p0."
+            )
+        wanted = self.enters_action and start.q1 is not None
+        if wanted == (start.lam0 is None):
+            raise ValueError(
+                "a start from q1 needs lam0, the multipliers of the first"
+                f" {self.order} windows, shape ({self.order}, m), as the constraint is in the action."
+                if wanted
+                else "lam0 belongs to a start from q1 under a constraint that is in the action."
+            )
+
+    def check_part(self, part: str, value: Any, name: str) -> Any:
+        r = self.order
+        if part == "q0" or (part == "q1" and r == 1):
+            return self.space.check(value, name)
+        if part == "q1":
+            return check_configurations(self.space, value, 2 * r - 1, name)
+        if part == "lam0":
+            return check_rows(value, r, self.multipliers, name, "the multipliers of the windows")
+        return check_vector(value, self.space.dim, name, "degree of freedom")
 
 
 @jax.tree_util.register_pytree_node_class
@@ -17,74 +222,64 @@ from accion.systems.thermal import Entropic
 class DiscreteThermalSystem(Entropic):
     """A discrete thermomechanical system (001 Def 3.12), whose motion satisfies (001 Thm 3.17)
 
-        D1 Ld(k, k+1) + D2 Ld(k-1, k) + Fd^-(k, k+1) + Fd^+(k-1, k) = 0                rho_d(k, k+1) = 0
+        D1 Ld(k, k+1) + D2 Ld(k-1, k) + Fd^-(k, k+1) + Fd^+(k-1, k) = 0
+        rho_d(k, k+1) = 0
 
     All functions are of (t, h, q0, q1, S0, S1, params), the step from (q0, S0) at time t to (q1,
     S1): `lagrangian` returns Ld, a scalar; `kinematic` returns rho_d, one number for each entropy;
     `friction` and `external` return the pair (Fd^-, Fd^+) of covectors. It is simulated without a
-    method: `simulate(system, None, q0=..., q1=..., S0=..., h=..., steps=...)`.
+    method: `simulate(system, q0=..., q1=..., S0=..., h=..., steps=...)`.
     """
 
-    lagrangian: Callable[..., Any]
+    lagrangian: Function
     space: Space
-    params: Any = None
+    params: Params = None
     _: KW_ONLY
-    kinematic: Callable[..., Any]
-    friction: Callable[..., Any] | None = None
-    external: Callable[..., Any] | None = None
+    kinematic: Function
+    friction: Function | None = None
+    external: Function | None = None
     entropies: Any = None
-    coordinates: tuple[str, ...] | None = None
+    coordinates: Any = None
     name: str | None = None
 
-    functions = ("lagrangian", "kinematic", "friction", "external")
-    required = 2
-    arguments = "t, h, q0, q1, S0, S1, params"
+    kind: ClassVar[str] = "thermal systems given in discrete time"
+    required: ClassVar[tuple[str, ...]] = ("lagrangian", "kinematic")
+    discrete_time = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.check_fields()
+        self.name_entropies()
 
-    def hessian(self, t, z, v):
-        return None
+    @property
+    def signatures(self) -> dict[str, str]:
+        fields = ("lagrangian", "kinematic", "friction", "external")
+        return dict.fromkeys(fields, "t, h, q0, q1, S0, S1, params")
 
-    def evaluate(self, f, t, h, z0, z1):
-        (q0, S0), (q1, S1) = self.apart(z0), self.apart(z1)
+    def evaluate(
+        self, f: Function, t: Scalar, h: Scalar, z0: Configuration, z1: Configuration
+    ) -> Any:
+        """`f` on the step from z0 to z1."""
+        (q0, S0), (q1, S1) = self.parts(z0), self.parts(z1)
         return f(t, h, q0, q1, S0, S1, self.params)
 
-    def velocity(self, *_):
-        raise ValueError(
-            f"{self.name} is given in discrete time: it has no velocities and no energy, only q, p"
-            " and S."
-        )
-
-    energy = velocity
-    temperature = velocity
-    dissipation = velocity
-    heating = velocity
-
-    def check(self):
-        """Raise ValueError unless the functions return what they should."""
+    def check_functions(self) -> None:
         n, m, scalar = self.frame.n, self.frame.m, self.entropies is None
-        z = self.origin()
+        z, takes = self.origin(), f"({self.signatures['lagrangian']})"
 
-        def read(system, field):
-            return system.evaluate(getattr(system, field), jnp.zeros(()), jnp.ones(()), z, z)
+        def read(field: str) -> Any:
+            def at_rest(system: Any) -> Any:
+                f = getattr(system, field)
+                return system.evaluate(f, jnp.zeros(()), jnp.ones(()), z, z)
 
-        check_returns(
-            "lagrangian",
-            evaluate("lagrangian", lambda s: read(s, "lagrangian"), self),
-            (),
-            "a scalar",
-        )
+            return evaluate(field, at_rest, self, takes=takes)
+
+        check_returns("lagrangian", read("lagrangian"), (), "a scalar")
         shape = () if scalar else (m,)
-        check_returns(
-            "kinematic",
-            evaluate("kinematic", lambda s: read(s, "kinematic"), self),
-            shape,
-            f"a number for each entropy, shape {shape}",
-        )
+        words = f"a number for each entropy, shape {shape}"
+        check_returns("kinematic", read("kinematic"), shape, words)
         for field in ("friction", "external"):
             if getattr(self, field) is not None:
-                pair = evaluate(field, lambda s, field=field: read(s, field), self)
+                pair = read(field)
                 if not isinstance(pair, tuple | list) or len(pair) != 2:
                     raise ValueError(
                         f"{field} must return the pair (Fd^-, Fd^+); it returned"
@@ -92,3 +287,14 @@ class DiscreteThermalSystem(Entropic):
                     )
                 for part in pair:
                     check_returns(field, part, (n,), f"two covectors of shape ({n},)")
+
+    def check_regular(self, K: Any) -> None:
+        """Nothing is known of it before the first step, whose failure says so."""
+
+    def check_given(self, start: Start) -> None:
+        self.check_start_has_entropy(start)
+        if start.q1 is None:
+            raise ValueError(
+                f"{self.name} is given in discrete time: it starts from q0, S0 and q1, the second"
+                " configuration."
+            )

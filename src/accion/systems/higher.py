@@ -2,9 +2,8 @@
 q^(r)).
 """
 
-from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -12,18 +11,24 @@ import numpy as np
 
 from accion.numerics import newton
 from accion.spaces import Space
-from accion.systems.arity import check_function
+from accion.systems.base import Mechanical
+from accion.systems.constraints import Constraint, Vakonomic
+from accion.systems.functions import check_returns, evaluate
 from accion.systems.rank import relative_rank
-from accion.systems.system import check_returns, evaluate, unit_of, word_of
-from accion.systems.tree import join, split
-
-FUNCTIONS = ("lagrangian", "vakonomic")
-CHECKED = set()  # systems whose functions were seen to return what they should
+from accion.systems.start import (
+    Start,
+    check_configurations,
+    check_multipliers_given,
+    check_no_entropy,
+    check_one_start,
+    check_rows,
+)
+from accion.types import Array, Configuration, Function, Params, Scalar, Vector
 
 
 @jax.tree_util.register_pytree_node_class
 @dataclass(frozen=True)
-class HigherOrderSystem:
+class HigherOrderSystem(Mechanical):
     """A system of order r: its Lagrangian is a function of t, q and the derivatives q', ..., q^(r)
     (004 chapter 5). Its motion satisfies
 
@@ -39,20 +44,23 @@ class HigherOrderSystem:
     multipliers and theirs, `lams` = (lam, lam', ...).
     """
 
-    lagrangian: Callable[..., Any]
+    lagrangian: Function
     space: Space
-    params: Any = None
+    params: Params = None
     _: KW_ONLY
     order: int = 2
-    vakonomic: Callable[..., Any] | None = None
-    coordinates: tuple[str, ...] | None = None
+    vakonomic: Function | None = None
+    coordinates: Any = None
     name: str | None = None
 
-    def __post_init__(self):
-        if not isinstance(self.space, Space):
-            raise ValueError(
-                f"space must be a Space, such as Euclidean(2) or SO3(); got {self.space!r}."
-            )
+    kind: ClassVar[str] = "systems of higher order"
+    required: ClassVar[tuple[str, ...]] = ("lagrangian",)
+    static: ClassVar[tuple[str, ...]] = ("space", "order", "coordinates", "name")
+    default_name: ClassVar[str] = "system"
+    mechanical = None
+    holds_velocities = False
+
+    def __post_init__(self) -> None:
         if (
             isinstance(self.order, bool)
             or not isinstance(self.order, int | np.integer)
@@ -63,131 +71,81 @@ class HigherOrderSystem:
                 f" Lagrangian; got {self.order!r}."
             )
         object.__setattr__(self, "order", int(self.order))
-        for field in FUNCTIONS:
-            check_function(
-                field, getattr(self, field), self.arguments, optional=field != "lagrangian"
-            )
-        coordinates = (
-            self.space.coordinates() if self.coordinates is None else tuple(self.coordinates)
-        )
-        if len(coordinates) != self.space.dim or not all(
-            isinstance(name, str) for name in coordinates
-        ):
-            raise ValueError(
-                f"coordinates must be {self.space.dim} names, one for each degree of freedom; got"
-                f" {self.coordinates!r}."
-            )
-        object.__setattr__(self, "coordinates", coordinates)
-        object.__setattr__(self, "name", self.name or "system")
-
-    def tree_flatten(self):
-        numbers, frame = split((self.params, *(getattr(self, field) for field in FUNCTIONS)))
-        return numbers, (frame, self.space, self.order, self.coordinates, self.name)
-
-    @classmethod
-    def tree_unflatten(cls, aux, numbers):
-        frame, space, order, coordinates, name = aux
-        params, *functions = join(numbers, frame)
-        self = object.__new__(cls)
-        # Not through the constructor: while JAX transforms a system its numbers may be anything.
-        self.__dict__.update(
-            zip(FUNCTIONS, functions, strict=True),
-            params=params,
-            space=space,
-            order=order,
-            coordinates=coordinates,
-            name=name,
-        )
-        return self
+        self.check_fields()
 
     @property
-    def arguments(self):
-        """The arguments of its functions, for messages."""
+    def signatures(self) -> dict[str, str]:
         words = ["t", "q", "v", "a", *(f"q^({k})" for k in range(3, self.order + 1))]
-        return ", ".join([*words[: self.order + 2], "params"])
-
-    def with_params(self, params):
-        """The same system with other parameters."""
-        return replace(self, params=params)
+        arguments = ", ".join([*words[: self.order + 2], "params"])
+        return {"lagrangian": arguments, "vakonomic": arguments}
 
     @property
-    def names(self):
-        """The coordinates without their units."""
-        return tuple(map(word_of, self.coordinates or ()))
+    def constraint(self) -> Constraint | None:
+        return None if self.vakonomic is None else Vakonomic(self.vakonomic)
 
     @property
-    def units(self):
-        """The unit of each coordinate, "" where none was given."""
-        return tuple(map(unit_of, self.coordinates or ()))
-
-    @property
-    def step_space(self):
-        """Where a step moves: the configuration space."""
-        return self.space
-
-    @property
-    def constraint(self):
-        """None: constraints of higher order are in the Lagrangian, L + lam.Phi."""
-
-    def together(self, q, S):
-        """What a step moves: q."""
-        return q
-
-    def apart(self, z):
-        """(q, S) of what a step moves; there is no entropy."""
-        return z, None
-
-    @property
-    def multipliers(self):
-        """How many multipliers there are."""
+    def multipliers(self) -> int:
         if self.vakonomic is None:
             return 0
         out = evaluate("vakonomic", HigherOrderSystem.Phi, self, *self.somewhere(), again=True)
         return check_returns("vakonomic", out, None, "m equations, shape (m,)").shape[0]
 
-    def somewhere(self):
+    def somewhere(self) -> tuple[Array, Configuration, Array]:
+        """A point (t, q, jets) to look at functions."""
         return jnp.zeros(()), self.space.identity(), jnp.zeros((self.order, self.space.dim))
 
-    def check(self):
-        """Raise ValueError unless the functions return what they should; nothing is computed, and a
-        system is looked at once.
-        """
-        key = (
-            jax.tree.structure(self),
-            tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in jax.tree.leaves(self)),
-        )
-        if key in CHECKED:
-            return
+    def check_functions(self) -> None:
         if self.vakonomic is not None:
             evaluate("vakonomic", HigherOrderSystem.Phi, self, *self.somewhere())
         out = evaluate("lagrangian", HigherOrderSystem.L, self, *self.somewhere())
-        check_returns("lagrangian", out, (), f"a scalar; its arguments are ({self.arguments})")
+        arguments = self.signatures["lagrangian"]
+        check_returns("lagrangian", out, (), f"a scalar; its arguments are ({arguments})")
         if self.multipliers > self.space.dim:
             raise ValueError(
                 f"{self.name} has more constraints than coordinates: {self.multipliers} and"
                 f" {self.space.dim}."
             )
-        CHECKED.add(key)
+
+    def check_given(self, start: Start) -> None:
+        check_one_start(start)
+        check_no_entropy(start)
+        if start.p0 is not None:
+            raise ValueError(
+                f"a system of order {self.order} starts from v0, its derivatives up to order"
+                f" {2 * self.order - 1}, or from q1; not from p0."
+            )
+        check_multipliers_given(start, self.enters_action)
+
+    def check_part(self, part: str, value: Any, name: str) -> Any:
+        r, n = self.order, self.space.dim
+        if part == "q0":
+            return self.space.check(value, name)
+        if part == "q1":
+            return check_configurations(self.space, value, 2 * r - 1, name)
+        rows, length, words = (
+            (2 * r - 1, n, "q', ..., q^(2r-1)")
+            if part == "v0"
+            else (r, self.multipliers, "lam, ..., lam^(r-1)")
+        )
+        return check_rows(value, rows, length, name, f"{words} of a system of order r = {r}")
 
     # ------------------------------------------------------------ the functions, at a point
 
-    def L(self, t, q, jets, lam=None):
-        """The Lagrangian; with `lam`, L + lam.Phi."""
-        value = self.lagrangian(t, q, *(jets[i] for i in range(self.order)), self.params)
-        return (
-            value
-            if lam is None or self.vakonomic is None
-            else value + jnp.sum(lam * self.Phi(t, q, jets))
-        )
+    def derivatives(self, v: Array) -> tuple[Vector, ...]:
+        """The derivatives of q that its functions take, from rows (q', q'', ...)."""
+        return tuple(v[i] for i in range(self.order))
 
-    def Phi(self, t, q, jets):
+    def L(self, t: Scalar, q: Configuration, jets: Array, lam: Any = None) -> Scalar:
+        """The Lagrangian; with `lam`, L + lam.Phi."""
+        value = self.lagrangian(t, q, *self.derivatives(jets), self.params)
+        if lam is None or self.vakonomic is None:
+            return value
+        return value + jnp.sum(lam * self.Phi(t, q, jets))
+
+    def Phi(self, t: Scalar, q: Configuration, jets: Array) -> Array:
         """The constraint, shape (m,)."""
-        f: Any = self.vakonomic
-        return (
-            jnp.zeros(0)
-            if f is None
-            else f(t, q, *(jets[i] for i in range(self.order)), self.params)
-        )
+        f = self.vakonomic
+        return jnp.zeros(0) if f is None else f(t, q, *self.derivatives(jets), self.params)
 
     def slopes(self, t, q, jets, lams):
         """The derivatives of L + lam.Phi by q (on a group by displacements of the body), q', q'',

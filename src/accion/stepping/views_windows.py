@@ -1,6 +1,4 @@
-"""The discrete objects of a system of higher order under a method, as functions of configurations
-one step apart.
-"""
+"""The discrete objects of a system of order r, as functions of configurations one step apart."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,65 +6,17 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from accion.discretise.window import action, closure, differences, summation, variation
+from accion.discretise import discretise
+from accion.discretise.forms import theta_minus, theta_plus, window_derivatives
+from accion.discretise.window import differences, summation
 from accion.methods import Method
-from accion.stepping.higher import pieces, solve, theta_minus, theta_plus
-from accion.systems import HigherOrderSystem
-
-
-def given_multipliers(system, lam, windows):
-    """The multipliers `lam` of so many windows, shape (windows, m); those of a vakonomic system
-    must be given.
-    """
-    m = system.multipliers if system.vakonomic is not None else 0
-    if m and lam is None:
-        words = (
-            f"of the {windows} windows, shape ({windows}, {m})"
-            if windows > 1
-            else f"of the window, shape ({m},)"
-        )
-        raise ValueError(
-            "configurations do not determine a vakonomic motion, whose multiplier is part of the"
-            f" state: give lam, the multipliers {words}."
-        )
-    if lam is None or not m:
-        return jnp.zeros((windows, m))
-    lam = jnp.asarray(lam, dtype=float)
-    if lam.size != windows * m:
-        raise ValueError(
-            f"lam must have shape ({windows}, {m}), a row for each window; got shape {lam.shape}."
-        )
-    return jnp.reshape(lam, (windows, m))
-
-
-def two_form(space, theta, nodes, lam):
-    """-d Theta at configurations and multipliers `lam`, of a one-form whose components at the nodes
-    are `theta(nodes, lam)`, shape (len(nodes), dim).
-
-    Its entries are for the fields e_a of constant displacement in local coordinates, -(e_a(Theta_b)
-    - e_b(Theta_a)) + Theta([e_a, e_b]); after those of the nodes come those for changes of the
-    multipliers.
-    """
-    n, count = space.dim, len(nodes) * space.dim
-
-    def at(z):
-        moved = [
-            space.retract(node, part)
-            for node, part in zip(nodes, z[:count].reshape(-1, n), strict=True)
-        ]
-        return jnp.concatenate(
-            [theta(moved, lam + z[count:].reshape(lam.shape)).ravel(), jnp.zeros(lam.size)]
-        )
-
-    zero = jnp.zeros(count + lam.size)
-    D = jax.jacfwd(at)(zero)
-    bracket = jax.vmap(lambda a: jax.vmap(lambda b: space.ad(a, b))(jnp.eye(n)))(jnp.eye(n))
-    turned = jnp.einsum("abc,kc->kab", bracket, at(zero)[:count].reshape(-1, n))
-    return D - D.T + jax.scipy.linalg.block_diag(*turned, jnp.zeros((lam.size, lam.size)))
+from accion.stepping.views import DiscreteGiven, discrete_objects, given_multipliers, two_form
+from accion.stepping.windows import next_window
+from accion.systems import DiscreteSystem, HigherOrderSystem
 
 
 @dataclass(frozen=True)
-class DiscreteHigher:
+class DiscreteWindows:
     """The discrete Lagrangian Ld(t, h, q_0, ..., q_r) of a system of order r under `method`, and
     what follows from it (004 sections 8.3 and 8.4).
 
@@ -75,8 +25,12 @@ class DiscreteHigher:
     for each, and are those of L + lam.Phi; Ld and D without `lam` are those of L alone.
     """
 
-    system: HigherOrderSystem
-    method: Method
+    system: HigherOrderSystem | DiscreteSystem
+    method: Method | None
+
+    @property
+    def form(self) -> Any:
+        return discretise(self.system, self.method)
 
     def read(self, q, count):
         if len(q) != count:
@@ -96,22 +50,15 @@ class DiscreteHigher:
     def Ld(self, t, h, *q, lam=None):
         """h sum_i w_i L(t_i, q_i, v_i, a_i, ...) of r + 1 configurations."""
         q0, d = self.window(q)
-        return action(
-            self.system,
-            self.method,
-            t,
-            h,
-            q0,
-            d,
-            lam=None if lam is None else self.multipliers(lam, 1)[0],
-        )
+        own = None if lam is None else self.multipliers(lam, 1)[0]
+        return self.form.action(t, h, q0, d, own)
 
     def Phi(self, t, h, *q):
         """The discrete constraint sum_i w_i Phi(t_i, q_i, v_i, a_i, ...) of r + 1 configurations,
         shape (m,).
         """
         q0, d = self.window(q)
-        return closure(self.system, self.method, t, h, q0, d)
+        return self.form.closure(t, h, q0, d)
 
     def D(self, j, t, h, *q, lam=None):
         """D_j Ld, j = 1, ..., r + 1."""
@@ -121,23 +68,16 @@ class DiscreteHigher:
                 f" j = {j!r}."
             )
         q0, d = self.window(q)
-        return variation(
-            self.system,
-            self.method,
-            t,
-            h,
-            q0,
-            d,
-            None if lam is None else self.multipliers(lam, 1)[0],
-        )[j - 1]
+        own = None if lam is None else self.multipliers(lam, 1)[0]
+        return self.form.derivatives(t, h, q0, d, own)[j - 1]
 
     def euler_lagrange(self, t, h, *q, lam=None):
         """sum_j D_j Ld at the middle of 2r + 1 configurations, each of the window in which it is
         the j-th; zero on a trajectory.
         """
         r = self.system.order
-        G = pieces(
-            self.system, self.method, t, h, self.read(q, 2 * r + 1), self.multipliers(lam, r + 1)
+        G = window_derivatives(
+            self.form, t, h, self.read(q, 2 * r + 1), self.multipliers(lam, r + 1)
         )
         return sum(G[i, r - i] for i in range(r + 1))
 
@@ -146,9 +86,7 @@ class DiscreteHigher:
         the first r, zero at the others (004 eq 8.5).
         """
         r = self.system.order
-        first = -theta_minus(
-            self.system, self.method, t, h, self.read(q, 2 * r), self.multipliers(lam, r)
-        )
+        first = -theta_minus(self.form, t, h, self.read(q, 2 * r), self.multipliers(lam, r))
         return jnp.concatenate([first, jnp.zeros_like(first)])
 
     def theta_plus(self, t, h, *q, lam=None):
@@ -156,9 +94,7 @@ class DiscreteHigher:
         of D_j Ld at the others (004 eq 8.6).
         """
         r = self.system.order
-        last = theta_plus(
-            self.system, self.method, t, h, self.read(q, 2 * r), self.multipliers(lam, r)
-        )
+        last = theta_plus(self.form, t, h, self.read(q, 2 * r), self.multipliers(lam, r))
         return jnp.concatenate([jnp.zeros_like(last), last])
 
     def omega(self, t, h, *q, lam=None):
@@ -193,12 +129,12 @@ class DiscreteHigher:
 
         def equations(e, mu):
             q0, d = self.window([*nodes[:-1], space.retract(nodes[-1], e)])
-            first = variation(self.system, self.method, t, h, q0, d, mu)[0]
-            if self.system.vakonomic is None:
+            first = self.form.variation(t, h, q0, d, mu).start
+            if not self.system.enters_action:
                 return first
-            return jnp.concatenate([first, closure(self.system, self.method, t, h, q0, d)])
+            return jnp.concatenate([first, self.form.closure(t, h, q0, d)])
 
-        if self.system.vakonomic is None:
+        if not self.system.enters_action:
             return jax.jacfwd(equations)(zero, mu)
         by_last, by_lam = jax.jacfwd(equations, (0, 1))(zero, mu)
         return jnp.concatenate([by_last, by_lam / h], axis=1)
@@ -212,10 +148,10 @@ class DiscreteHigher:
         """
         system, r, n = self.system, self.system.order, self.system.space.dim
         nodes, lam = self.read(q, 2 * r), self.multipliers(lam, r)
-        P = theta_plus(system, self.method, t, h, nodes, lam)
+        P = theta_plus(self.form, t, h, nodes, lam)
         d = differences(system.space, nodes[r:]) if r > 1 else jnp.zeros((0, n))
         guess = jnp.concatenate([differences(system.space, nodes[r - 1 :])[-1], lam[-1]])
-        found, _, converged = solve(system, self.method, t + r * h, h, nodes[r], P, d, guess)
+        found, _, converged = next_window(system, self.method, t + r * h, h, nodes[r], P, d, guess)
         top = jnp.where(converged, found[:n], jnp.nan)
         x = jnp.concatenate([d, top[None]])
         last = system.space.retract(
@@ -225,6 +161,16 @@ class DiscreteHigher:
         after = (*nodes[1:], last)
         return (
             after
-            if system.vakonomic is None
+            if not system.enters_action
             else (after, jnp.concatenate([lam[1:], found[None, n:]]))
         )
+
+
+@discrete_objects.register
+def _(system: HigherOrderSystem, method: Any) -> DiscreteWindows:
+    return DiscreteWindows(system, method)
+
+
+@discrete_objects.register
+def _(system: DiscreteSystem, method: Any) -> DiscreteGiven | DiscreteWindows:
+    return DiscreteGiven(system) if system.order == 1 else DiscreteWindows(system, None)

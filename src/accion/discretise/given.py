@@ -1,0 +1,117 @@
+"""A step of a system that is given in discrete time: its functions are those of the user."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+
+from accion.discretise.base import Blocks, Discretisation, Variation, discretise, moved_nodes
+from accion.discretise.thermal import Exchange, ThermalDiscretisation
+from accion.discretise.window import combine, differences, differencing, nodes_of, window_sizes
+from accion.systems import DiscreteSystem, DiscreteThermalSystem
+
+
+@dataclass(frozen=True)
+class Given(Discretisation):
+    """A window of a `DiscreteSystem` of order r: r + 1 configurations (001 Def 2.17 and 2.29).
+
+    The `x` of its functions are the forward differences of the r increments, shape (r, dim).
+    """
+
+    system: DiscreteSystem
+    method: None = None
+
+    @property
+    def blocks(self) -> Blocks:
+        return Blocks(x=self.system.space.dim, lam=self.system.multipliers)
+
+    def nodes(self, q, x):
+        """The configurations of the window."""
+        return nodes_of(self.system.space, q, x)
+
+    def action(self, t, h, z, x, lam=None, inner=None):
+        return self.system.Ld(t, h, self.nodes(z, x), lam)
+
+    def displaced_action(self, t, h, z, x, e, lam=None):
+        nodes = moved_nodes(self.system.space, self.nodes(z, x), e)
+        return self.system.Ld(t, h, nodes, lam)
+
+    def between(self, nodes):
+        return nodes[0], differences(self.system.space, nodes)
+
+    def variation(self, t, h, z, x, lam=None, inner=None):
+        G = self.derivatives(t, h, z, x, lam)
+        if self.system.work is not None:
+            G = G + self.system.Fd(t, h, self.nodes(z, x))
+        return Variation(G[0], jnp.zeros(0), G[1:])
+
+    def closure(self, t, h, z, x):
+        return self.system.c(t, h, self.nodes(z, x))
+
+    def reaction(self, t, h, z, v, lam):
+        A = self.system.variational
+        return 0.0 if A is None else h * (A(t, z, self.system.params).T @ lam)
+
+    def sizes(self, t, h, z, x, J, inner=None):
+        return window_sizes(self.action(t, h, z, x), x, J)
+
+    def from_increments(self, x):
+        return combine(differencing(len(x)), x)
+
+
+@dataclass(frozen=True)
+class GivenThermal(ThermalDiscretisation):
+    """A step of a `DiscreteThermalSystem` (001 Def 3.12)."""
+
+    system: DiscreteThermalSystem
+    method: None = None
+
+    def read(self, f, t, h, z, x, e0=None, e1=None):
+        """`f` on the step whose ends are displaced by `e0` and `e1`."""
+        space = self.system.step_space
+        start, end = z, space.retract(z, x)
+        if e0 is not None:
+            start, end = space.displace(start, e0), space.displace(end, e1)
+        return self.system.evaluate(f, t, h, start, end)
+
+    def action(self, t, h, z, x, lam=None, inner=None):
+        return self.read(self.system.lagrangian, t, h, z, x)
+
+    def displaced_action(self, t, h, z, x, e, lam=None):
+        return self.read(self.system.lagrangian, t, h, z, x, e[0], e[1])
+
+    def whole_variation(self, t, h, z, x):
+        n = self.system.space.dim
+        minus, plus = self.derivatives(t, h, z, x)
+        for f in (self.system.friction, self.system.external):
+            if f is not None:
+                force_minus, force_plus = self.read(f, t, h, z, x)
+                minus, plus = minus.at[:n].add(force_minus), plus.at[:n].add(force_plus)
+        return minus, plus
+
+    def closure(self, t, h, z, x):
+        value = self.read(self.system.kinematic, t, h, z, x)
+        return jnp.reshape(value, (self.system.frame.m,))
+
+    def exchange(self, t, h, z, x):
+        nothing = jnp.zeros(self.system.frame.m)
+        return Exchange(jnp.zeros(()), nothing, nothing, nothing, nothing + h)
+
+    def energy(self, t, z, v):
+        return jnp.zeros(())
+
+    def temperature(self, t, z, v):
+        return jnp.full(self.system.frame.m, jnp.nan)
+
+    def cold(self, t, h, z, x):
+        return jnp.zeros(self.system.frame.m, dtype=bool)
+
+
+@discretise.register
+def _(system: DiscreteSystem, method: Any) -> Given:
+    return Given(system)
+
+
+@discretise.register
+def _(system: DiscreteThermalSystem, method: Any) -> GivenThermal:
+    return GivenThermal(system)

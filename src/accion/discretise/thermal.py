@@ -1,0 +1,129 @@
+"""A step of a thermomechanical system: its two ends are z = (q, S) on Q x R^m (001 Def 3.12)."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from accion.discretise.base import Blocks, Discretisation, Variation, discretise
+from accion.discretise.step import action, sampled, variation
+from accion.numerics import newton
+from accion.systems import ThermalSystem
+from accion.types import Array
+
+
+class Exchange(NamedTuple):
+    """What a step exchanges, sampled as the step is."""
+
+    # energy from outside: external work, heat, and what L's own dependence on time brings
+    supply: Any
+    heat: Any  # into each body, shape (m,)
+    dissipation: Any  # into each body, shape (m,)
+    friction: Any  # h |F_fr| |v|, what dissipation is measured by, shape (m,)
+    T: Any  # h times the temperatures, shape (m,)
+
+
+class ThermalDiscretisation(Discretisation):
+    """What thermal systems in continuous and in discrete time share."""
+
+    @property
+    def blocks(self) -> Blocks:
+        return Blocks(x=self.system.space.dim, S=self.system.frame.m)
+
+    @abstractmethod
+    def whole_variation(self, t, h, z, x) -> tuple[Array, Array]:
+        """((D1 Ld + Fd^-, D3 Ld), (D2 Ld + Fd^+, D4 Ld)), each of shape (dim + m,)."""
+
+    @abstractmethod
+    def exchange(self, t, h, z, x) -> Exchange:
+        """What is exchanged with the outside and between bodies."""
+
+    @abstractmethod
+    def energy(self, t, z, v) -> Any:
+        """E at a point, zero where there is none."""
+
+    @abstractmethod
+    def temperature(self, t, z, v) -> Array:
+        """T at a point, NaN where there is none, shape (m,)."""
+
+    @abstractmethod
+    def cold(self, t, h, z, x) -> Array:
+        """Which temperatures are not positive at the end of the step, shape (m,)."""
+
+    def variation(self, t, h, z, x, lam=None, inner=None):
+        n = self.system.space.dim
+        minus, plus = self.whole_variation(t, h, z, x)
+        return Variation(minus[:n], jnp.zeros(0), plus[:n])
+
+    def reaction(self, t, h, z, v, lam):
+        return 0.0
+
+    def sizes(self, t, h, z, x, J, inner=None):
+        """Of q as for any system; of S the energy over the temperature, which is what dr/dS
+        holds.
+        """
+        n = self.system.space.dim
+        Ld = jnp.abs(self.action(t, h, z, x))
+        diagonal = jnp.abs(jnp.diagonal(J)[: len(x)]) + newton.TINY
+        own = jnp.concatenate([jnp.sqrt(Ld / diagonal[:n]), Ld / (h**2 * diagonal[n:])])
+        return jnp.where(jnp.isfinite(own), own, 0.0), self.system.step_space.magnitude(z)
+
+    def between(self, nodes):
+        z0, z1 = nodes
+        return z0, self.system.step_space.local(z0, z1)
+
+    def from_increments(self, x):
+        return x[0]
+
+
+@dataclass(frozen=True)
+class ThermalStep(ThermalDiscretisation):
+    """What a method makes of a continuous thermal system (001 eq 3.16-3.19)."""
+
+    system: ThermalSystem
+    method: Any
+
+    def action(self, t, h, z, x, lam=None, inner=None):
+        zero = jnp.zeros_like(x)
+        return action(self.system.whole, self.method, t, h, z, x, zero, zero)
+
+    def displaced_action(self, t, h, z, x, e, lam=None):
+        return action(self.system.whole, self.method, t, h, z, x, e[0], e[1])
+
+    def whole_variation(self, t, h, z, x):
+        return variation(self.system.whole, self.method, t, h, z, x)
+
+    def samples(self, t, h, z, x):
+        """Where the step looks at the system."""
+        return self.method.samples(self.system.step_space, t, h, z, x)
+
+    def closure(self, t, h, z, x):
+        """The sampled entropy balance."""
+        return sampled(self.system.rho, self.samples(t, h, z, x))
+
+    def exchange(self, t, h, z, x):
+        n, samples, system = self.system.space.dim, self.samples(t, h, z, x), self.system
+        parts = (
+            system.supply,
+            system.heating,
+            system.dissipation,
+            system.friction_size,
+            system.temperature,
+        )
+        return Exchange(*(h * sampled(lambda t, z, w, f=f: f(t, z, w[:n]), samples) for f in parts))
+
+    def energy(self, t, z, v):
+        return self.system.energy(t, z, v)
+
+    def temperature(self, t, z, v):
+        return self.system.temperature(t, z, v)
+
+    def cold(self, t, h, z, x):
+        n, end = self.system.space.dim, self.system.step_space.retract(z, x)
+        return ~(self.system.temperature(t + h, end, x[:n] / h) > 0)
+
+
+@discretise.register
+def _(system: ThermalSystem, method: Any) -> ThermalStep:
+    return ThermalStep(system, method)

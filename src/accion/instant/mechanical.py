@@ -1,0 +1,76 @@
+"""The continuous equations of a `System`."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion.engines.auto import small_jit
+from accion.instant.constrained import beyond_numbers, index_one
+from accion.instant.continuous import OUTSIDE, ContinuousEquations, continuous, flat, unflat
+from accion.instant.starts import check_inertia, check_mechanical_start, check_rank, known_at
+from accion.systems import System
+from accion.systems.start import is_traced
+
+# Compiled once for all systems built alike: what is traced anew in each call takes ten times as
+# long.
+solved, known_once = small_jit(index_one), small_jit(known_at)
+
+
+def accelerations_at(system, t, q, v, lam):
+    """(a, lam), and a sentence where the equations do not determine them."""
+    q, v = system.check_part("q0", q, "q"), system.check_part("v0", v, "v")
+    lam = None if lam is None else system.check_part("lam0", lam, "lam")
+    t = jnp.asarray(t, dtype=float)
+    if system.constraint is not None and not is_traced((system, t, q, v, lam)):
+        # Equations that depend on each other need not give NaN: their rounding may give anything.
+        here = jax.tree.map(lambda a: np.asarray(a).tolist(), q)
+        where = f"at t = {float(t):g}, q = {here}"
+        check_rank(system, np.asarray(known_once(system, t, q, v).matrix), where)
+    found = solved(system, t, q, v, lam)
+    if system.constraint is None and not is_traced(found) and not np.all(np.isfinite(found[0])):
+        H = known_once(system, t, q, v).bordered
+        check_inertia(system, None if H is None else np.asarray(H))
+    return found
+
+
+class MechanicalEquations(ContinuousEquations):
+    """d/dt dL/dv - dL/dq = F + A^T lam."""
+
+    def accelerations(self, system):
+        system.check()
+        if system.enters_action:
+            return lambda t, q, v, lam: accelerations_at(system, t, q, v, lam)
+        if system.constraint is not None:
+            return lambda t, q, v: accelerations_at(system, t, q, v, None)
+        return lambda t, q, v: accelerations_at(system, t, q, v, None)[0]
+
+    def check_start(self, system, t, z, start):
+        known = known_once(system, t, z, start.v0, start.lam0)
+        check_mechanical_start(system, known, start)
+
+    def rates(self, system, t, y, z):
+        q, v, lam = unflat(y, z, system.space.dim)
+        state = lam if system.enters_action else None
+        a, rate = index_one(system, t, q, v, state)
+        dlam = rate if system.enters_action else lam
+        change = flat(system.space.tangent(q, v), a, dlam)
+        # Where a trial step leads out of the domain the step control must see an error, which it
+        # does not in NaN.
+        return jnp.where(jnp.isfinite(change), change, OUTSIDE)
+
+    def tolerance(self, system, t, z, v, atol, size):
+        return atol
+
+    def is_projected(self, system):
+        return system.constraint is not None
+
+    def obstacle(self, system, t, z, v):
+        return beyond_numbers(system, t, z, v)
+
+    def result(self, system, q, v, lam, S):
+        return (q, v, lam) if system.enters_action else (q, v)
+
+
+@continuous.register
+def _(system: System) -> ContinuousEquations:
+    return MechanicalEquations()

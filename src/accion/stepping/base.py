@@ -1,0 +1,241 @@
+"""A scheme: how a system is stepped by a method, from the first state to what is said of a run.
+
+Whoever runs a scheme (`simulate`, `ensemble`, campaigns) builds it once and asks it; none of them
+asks what kind of system it has. Schemes are registered for pairs of a kind of system and a method.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion.discretise import discretise
+from accion.instant.starts import Known
+from accion.methods import Method
+from accion.numerics import newton
+from accion.numerics.products import WrittenOut, written_out
+from accion.systems import AbstractSystem, Start
+from accion.types import Array, Configuration, Covector, Scalar, Vector
+
+
+class State(NamedTuple):
+    """What is carried from step to step."""
+
+    q: Configuration  # what a step moves, of a thermal system (q, S)
+    p: Covector
+    c: Vector  # what compensated summation has not yet added to q
+    x: Vector  # the last increment
+    guess: Array  # of the next unknowns
+    # how many steps were solved; after one that was not, the rest of the state is NaN
+    completed: Array
+    memory: Any = ()  # what a scheme carries besides
+    # whether a step was refused because it led out of the chart of the retraction
+    left: Any = np.False_
+    changes: Any = ()  # of the increment, where the energy should be kept: see `watch.py`
+
+
+class End(NamedTuple):
+    """What a step leads to: its increment, momenta, a guess of the next unknowns, and what the
+    scheme carries besides.
+    """
+
+    x: Vector
+    p: Covector
+    guess: Array
+    memory: Any
+
+
+class Readout(NamedTuple):
+    """How what is shown of a run follows from what was saved, row by row."""
+
+    f: Callable[..., tuple[Any, ...]]  # of (system, t, *rows)
+    arrays: tuple[Any, ...]  # that the rows are of
+    names: tuple[str, ...]  # of what f returns, as fields of a `Trajectory`
+
+
+class Scheme(ABC):
+    """How a system is stepped by a method: a pytree, whose numbers are those of the system."""
+
+    system: Any
+    method: Any
+
+    # ------------------------------------------------------------ the start
+
+    @abstractmethod
+    def begin(self, t: Scalar, h: Scalar, start: Start) -> tuple[State, Known]:
+        """The state before the first step, and what tells whether a motion can start there."""
+
+    @abstractmethod
+    def check_start(self, known: Known, start: Start) -> None:
+        """Raise ValueError where it cannot; of an ensemble the first member is looked at."""
+
+    # ------------------------------------------------------------ one step
+
+    @abstractmethod
+    def equations(self, state: State, t: Scalar, h: Scalar) -> tuple[newton.Equations, Any]:
+        """The equations of the step that starts at time `t`, and their arguments."""
+
+    @abstractmethod
+    def solve(self, state: State, t: Scalar, h: Scalar) -> newton.Root:
+        """Their unknowns."""
+
+    @abstractmethod
+    def moved(self, unknowns: Array, state: State, h: Scalar) -> Vector:
+        """h v of the motion that they stand for, where the step ends: what the chart of the
+        retraction must hold.
+        """
+
+    @abstractmethod
+    def end(self, unknowns: Array, state: State, t: Scalar, h: Scalar) -> End:
+        """Where the step leads."""
+
+    @abstractmethod
+    def lagrangian(self, unknowns: Array, state: State, t: Scalar, h: Scalar) -> Scalar:
+        """A value of the Lagrangian on the way, not finite where the motion cannot go."""
+
+    # ------------------------------------------------------------ what is saved and shown
+
+    @abstractmethod
+    def saved(self, state: State) -> Any:
+        """What is saved of a state besides q, p and x."""
+
+    @abstractmethod
+    def fields(self, rows: Mapping[str, Any], saved: Any, last: State, h: Any) -> dict[str, Any]:
+        """What a `Trajectory` has besides t, q, p and how the steps went; `rows` are these."""
+
+    @abstractmethod
+    def readout(self, rows: Mapping[str, Any], saved: Any, h: Any) -> Readout | None:
+        """What is shown in place of what was saved, None where they are the same."""
+
+    # ------------------------------------------------------------ what is watched
+
+    @abstractmethod
+    def prepare(self, state: State, save_every: int) -> State:
+        """The first state with what is to be watched in a run that saves so many steps."""
+
+    @abstractmethod
+    def watched(self, before: State, after: State) -> State:
+        """The state after a step, with what was seen of it."""
+
+    @abstractmethod
+    def warn(self, trajectory: Any, known: Known, first: State, last: State, every: int) -> None:
+        """Warn of what went wrong in a run that was solved."""
+
+    # ------------------------------------------------------------ the words of a failure
+
+    @abstractmethod
+    def obstacle(self, unknowns: Array, state: State, t: Scalar, h: Scalar) -> str:
+        """Why a step that was solved cannot be taken, in words."""
+
+    @abstractmethod
+    def beyond(self, state: State, t: Scalar, h: Scalar) -> str:
+        """Why no step can be solved here, in words; "" where nothing is known."""
+
+    @abstractmethod
+    def circumstances(self, state: State, t: Scalar, h: Scalar) -> str:
+        """What else is worth knowing of the last good state, in words; "" where nothing is."""
+
+    # ------------------------------------------------------------ the same for all
+
+    def by_newton(self, state: State, t: Scalar, h: Scalar) -> newton.Root:
+        """The unknowns of a step, by Newton's method."""
+        equations, args = self.equations(state, t, h)
+        return newton.root(WrittenOut(equations), state.guess, args)
+
+    def residual(self, unknowns: Array, state: State, t: Scalar, h: Scalar) -> Array:
+        """What is left of the equations of a step."""
+        equations, args = self.equations(state, t, h)
+        return equations.residual(unknowns, args)
+
+    def step(self, state: State, t: Scalar, h: Scalar) -> tuple[State, Array]:
+        """One step, and its iterations. One that is not solved, and all after it, give NaN."""
+        space = self.system.step_space
+        unknowns, iterations, converged = self.solve(state, t, h)
+        # A Lagrangian may be undefined where its derivatives are not, beyond a logarithm's pole for
+        # one.
+        ok = converged & jnp.isfinite(written_out(self.lagrangian)(unknowns, state, t, h))
+        left = state.left
+        if not space.flat:
+            within = space.within(self.moved(unknowns, state, h))
+            ok, left = ok & within, left | (ok & ~within)
+        # NaN goes on by itself: into p and into the next guess, where Newton stops at once; into a
+        # q that was known before the step it does not.
+        n = space.dim
+        unknowns = unknowns.at[:n].set(jnp.where(ok, unknowns[:n], jnp.nan))
+        end = written_out(self.end)(unknowns, state, t, h)
+        q, c = space.accumulate(state.q, state.c, end.x)
+        q = jax.tree.map(lambda a: jnp.where(ok, a, jnp.nan), q)
+        completed = state.completed + ok
+        after = State(q, end.p, c, end.x, end.guess, completed, end.memory, left, state.changes)
+        return after, iterations
+
+
+@dataclass(frozen=True)
+class StepEquations(newton.Equations):
+    """The equations of a step, whatever the system:
+
+        p_k + D_start + h A^T lam = 0,        D_inner = 0,        closure = 0
+
+    The unknowns are those of the discretisation's `blocks`; the arguments (system, t, h, z, p,
+    last). A force of constraint that depends on v takes the mean of the velocities before and
+    after, `last` being the increment before.
+    """
+
+    method: Any
+    multipliers: int
+
+    def residual(self, unknowns, args):
+        system, t, h, z, p, last = args
+        form = discretise(system, self.method)
+        blocks = form.blocks
+        x, inner = blocks.increment(unknowns), blocks.inner_points(unknowns)
+        lam = blocks.multipliers(unknowns) if blocks.lam else None
+        found = form.variation(t, h, z, x, lam, inner)
+        momentum = p + found.start
+        if lam is not None:
+            momentum = momentum + form.reaction(t, h, z, (last + x) / (2 * h), lam)
+        rows = [momentum]
+        if inner is not None:
+            rows.append(jnp.ravel(found.inner))
+        if blocks.S or blocks.lam:
+            rows.append(form.closure(t, h, z, x))
+        return rows[0] if len(rows) == 1 else jnp.concatenate(rows)
+
+    def sizes(self, unknowns, J, args):
+        system, t, h, z, _, _ = args
+        form = discretise(system, self.method)
+        x, inner = form.blocks.increment(unknowns), form.blocks.inner_points(unknowns)
+        own, beside = form.sizes(t, h, z, x, J, inner)
+        if not form.blocks.inner:
+            return own, beside
+        # Inner points are of the size of the increment.
+        count = form.blocks.inner // form.blocks.x
+        return jnp.tile(own, 1 + count), jnp.tile(beside, 1 + count)
+
+
+# ---------------------------------------------------------------- which scheme steps what
+
+SCHEMES: dict[tuple[type, type | None], type[Scheme]] = {}
+Kind = TypeVar("Kind", bound=type[Scheme])
+
+
+def steps(kind: type[AbstractSystem], method: type[Method] | None = None) -> Callable[[Kind], Kind]:
+    """Register a scheme for a kind of system, for one class of methods or (None) all others."""
+
+    def register(scheme: Kind) -> Kind:
+        SCHEMES[kind, method] = scheme
+        return scheme
+
+    return register
+
+
+def scheme_of(system: AbstractSystem, method: Method | None) -> Scheme:
+    """The scheme that steps `system` by `method`."""
+    found = SCHEMES.get((type(system), type(method))) or SCHEMES.get((type(system), None))
+    if found is None:
+        raise ValueError(f"no scheme steps {type(system).__name__} by {type(method).__name__}.")
+    return found(system, method)  # pyright: ignore[reportCallIssue]

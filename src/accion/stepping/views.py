@@ -1,0 +1,304 @@
+"""The discrete objects of a system under a method, as functions of the ends of a step."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from accion.checks import check_kind, check_method
+from accion.discretise import discretise
+from accion.instant.constrained import first_velocity, node
+from accion.methods import Method
+from accion.stepping.variational import increments
+from accion.stepping.windows import next_window
+from accion.systems import AbstractSystem, DiscreteSystem, System
+
+
+def given_multipliers(system, lam, windows):
+    """The multipliers `lam` of so many windows, shape (windows, m); those of a vakonomic system
+    must be given.
+    """
+    m = system.multipliers if system.enters_action else 0
+    if m and lam is None:
+        words = (
+            f"of the {windows} windows, shape ({windows}, {m})"
+            if windows > 1
+            else f"of the window, shape ({m},)"
+        )
+        raise ValueError(
+            "configurations do not determine a vakonomic motion, whose multiplier is part of the"
+            f" state: give lam, the multipliers {words}."
+        )
+    if lam is None or not m:
+        return jnp.zeros((windows, m))
+    lam = jnp.asarray(lam, dtype=float)
+    if lam.size != windows * m:
+        raise ValueError(
+            f"lam must have shape ({windows}, {m}), a row for each window; got shape {lam.shape}."
+        )
+    return jnp.reshape(lam, (windows, m))
+
+
+def two_form(space, theta, nodes, lam):
+    """-d Theta at configurations and multipliers `lam`, of a one-form whose components at the nodes
+    are `theta(nodes, lam)`, shape (len(nodes), dim).
+
+    Its entries are for the fields e_a of constant displacement in local coordinates, -(e_a(Theta_b)
+    - e_b(Theta_a)) + Theta([e_a, e_b]); after those of the nodes come those for changes of the
+    multipliers.
+    """
+    n, count = space.dim, len(nodes) * space.dim
+
+    def at(z):
+        moved = [
+            space.retract(node, part)
+            for node, part in zip(nodes, z[:count].reshape(-1, n), strict=True)
+        ]
+        return jnp.concatenate(
+            [theta(moved, lam + z[count:].reshape(lam.shape)).ravel(), jnp.zeros(lam.size)]
+        )
+
+    zero = jnp.zeros(count + lam.size)
+    D = jax.jacfwd(at)(zero)
+    bracket = jax.vmap(lambda a: jax.vmap(lambda b: space.ad(a, b))(jnp.eye(n)))(jnp.eye(n))
+    turned = jnp.einsum("abc,kc->kab", bracket, at(zero)[:count].reshape(-1, n))
+    return D - D.T + jax.scipy.linalg.block_diag(*turned, jnp.zeros((lam.size, lam.size)))
+
+
+class StepObjects(ABC):
+    """The discrete Lagrangian of a system of order one, and what follows from it; functions of (t,
+    h, q0, q1).
+
+    Derivatives are in local coordinates (on a flat space the ordinary gradient), shape (dim,). On a
+    time-dependent system the step that starts at `t` has its own discrete Lagrangian; there is one
+    for each step (002 section 3).
+    """
+
+    system: Any
+    method: Any
+
+    @property
+    def form(self) -> Any:
+        return discretise(self.system, self.method)
+
+    @abstractmethod
+    def solved(self, t, h, q, p, guess, lam) -> Any:
+        """The increment and the multipliers of the step from (q, p), from guesses of both."""
+
+    @abstractmethod
+    def hamiltonian_flow(self, t, h, q, p, guess=None) -> Any:
+        """(q, p) -> (q1, p1): one step on the cotangent bundle, NaN where it has no solution.
+        `guess` is one of the increment.
+
+        Under a constraint p1 is the momentum whose velocity satisfies it.
+        """
+
+    def one(self, lam):
+        """The multipliers of one step of a vakonomic system, which must be given; None for
+        others.
+        """
+        return given_multipliers(self.system, lam, 1)[0] if self.system.enters_action else None
+
+    def Ld(self, t, h, q0, q1, lam=None):
+        """h sum_i w_i L(t_i, q_i, v_i); with `lam`, of L + lam.Phi, and so for D1, D2 and D12."""
+        return self.form.action(t, h, *self.form.between([q0, q1]), lam)
+
+    def Ld_hat(self, t, h, q0, q1, q2):
+        """Ld(t, h, q0, q1) + Ld(t + h, h, q1, q2), the discrete Lagrangian of second order (000
+        section 3).
+
+        Its derivative by the middle configuration is `euler_lagrange` of a system without force.
+        """
+        return self.Ld(t, h, q0, q1) + self.Ld(t + h, h, q1, q2)
+
+    def Phi(self, t, h, q0, q1):
+        """What is left of the discrete constraint of the step, shape (m,)."""
+        return self.form.closure(t, h, *self.form.between([q0, q1]))
+
+    def D1(self, t, h, q0, q1, lam=None):
+        """The derivative of Ld by q0."""
+        return self.form.derivatives(t, h, *self.form.between([q0, q1]), lam)[0]
+
+    def D2(self, t, h, q0, q1, lam=None):
+        """The derivative of Ld by q1."""
+        return self.form.derivatives(t, h, *self.form.between([q0, q1]), lam)[1]
+
+    def D12(self, t, h, q0, q1, lam=None):
+        """The mixed derivative, D12[i, j] by the i-th coordinate of q0 and the j-th of q1, shape
+        (dim, dim).
+        """
+        step = self.form.between([q0, q1])
+        zero = jnp.zeros(self.system.space.dim)
+
+        def D1(e1):
+            def moved(e0):
+                return self.form.displaced_action(t, h, *step, jnp.stack([e0, e1]), lam)
+
+            return jax.grad(moved)(zero)
+
+        return jax.jacfwd(D1)(zero)
+
+    def energy(self, t, h, q0, q1, lam=None):
+        """The discrete energy -dLd/dh at fixed ends; of Ld = h L(q, (q1 - q0)/h) it is p.v - L."""
+        step = self.form.between([q0, q1])
+        return -jax.grad(lambda h: self.form.action(t, h, *step, lam))(jnp.asarray(h, float))
+
+    def balance(self, t, h, q0, q1, lam=None):
+        """(D1 Ld + Fd^-, D2 Ld + Fd^+)."""
+        found = self.form.variation(t, h, *self.form.between([q0, q1]), lam)
+        return found.start, jnp.reshape(found.end, found.start.shape)
+
+    def force_minus(self, t, h, q0, q1):
+        """Fd^-: the work of the force on a displacement of q0."""
+        return self.balance(t, h, q0, q1)[0] - self.D1(t, h, q0, q1)
+
+    def force_plus(self, t, h, q0, q1):
+        """Fd^+: the work of the force on a displacement of q1."""
+        return self.balance(t, h, q0, q1)[1] - self.D2(t, h, q0, q1)
+
+    def legendre_minus(self, t, h, q0, q1, lam=None):
+        """(q0, p0) with p0 = -D1 Ld - Fd^-; a vakonomic system needs `lam`, the multipliers of the
+        step.
+        """
+        return q0, -self.balance(t, h, q0, q1, self.one(lam))[0]
+
+    def legendre_plus(self, t, h, q0, q1, lam=None):
+        """(q1, p1) with p1 = D2 Ld + Fd^+; a vakonomic system needs `lam`."""
+        return q1, self.balance(t, h, q0, q1, self.one(lam))[1]
+
+    def euler_lagrange(self, t, h, q0, q1, q2, lam=None):
+        """D2 Ld(q0, q1) + Fd^+(q0, q1) + D1 Ld(q1, q2) + Fd^-(q1, q2), zero on a trajectory; `t` is
+        the time of q0 (001 eq 2.4).
+
+        A vakonomic system needs `lam`, the multipliers of both steps, shape (2, m).
+        """
+        before, after = given_multipliers(self.system, lam, 2)
+        return (
+            self.legendre_plus(t, h, q0, q1, before)[1]
+            - self.legendre_minus(t + h, h, q1, q2, after)[1]
+        )
+
+    def multipliers(self, t, h, q0, q1, q2):
+        """lam_k at q1, from the discrete equations D2 Ld + Fd^+ + D1 Ld + Fd^- + h A^T lam = 0 (001
+        Thm 2.31, 004 Thm 8.2.1).
+
+        For a vakonomic system those of the two steps, shape (2, m), from `euler_lagrange`, which is
+        linear in them; NaN where it does not determine them.
+        """
+        system, space = self.system, self.system.space
+        if system.enters_action:
+            zero = jnp.zeros((2, system.multipliers))
+
+            def left(lam):
+                return self.euler_lagrange(t, h, q0, q1, q2, lam)
+
+            slope = jax.jacfwd(left)(zero).reshape(system.space.dim, -1)
+            lam, _, rank, _ = jnp.linalg.lstsq(slope, -left(zero))
+            return jnp.where(rank == zero.size, lam, jnp.nan).reshape(zero.shape)
+        v = (space.local(q0, q1) + space.local(q1, q2)) / (2 * h)
+        zero = jnp.zeros(system.multipliers)
+        force = jax.jacfwd(lambda lam: self.form.reaction(t + h, h, q1, v, lam))(zero)
+        return jnp.linalg.lstsq(force, -self.euler_lagrange(t, h, q0, q1, q2))[0]
+
+    def omega(self, t, h, q0, q1, lam=None):
+        """The discrete Poincare-Cartan 2-form -d(D2 Ld dq1) on pairs (q0, q1), shape (2 dim, 2
+        dim), kept by `flow` where there is no force.
+
+        For a vakonomic system on (q0, q1, lam), `lam` being the multipliers of the step, shape (2
+        dim + m, 2 dim + m); see `DiscreteHigher.omega`.
+        """
+        lam = given_multipliers(self.system, lam, 1)
+
+        def theta(nodes, lam):
+            last = self.D2(t, h, nodes[0], nodes[1], self.one(lam))
+            return jnp.stack([jnp.zeros_like(last), last])
+
+        return two_form(self.system.space, theta, [q0, q1], lam)
+
+    def flow(self, t, h, q0, q1, lam=None) -> Any:
+        """(q0, q1) -> (q1, q2): one step of the discrete Euler-Lagrange equations; `t` is the time
+        of q0 (002 eq 12).
+
+        For a vakonomic system the state has `lam` besides, the multipliers of the step; then ((q1,
+        q2), multipliers of the next) is returned.
+        """
+        x = self.system.space.local(q0, q1)
+        _, p = self.legendre_plus(t, h, q0, q1, lam)
+        first = (
+            jnp.zeros(self.system.multipliers) if not self.system.enters_action else self.one(lam)
+        )
+        x, after = self.solved(t + h, h, q1, p, x, first)
+        pair = q1, self.system.space.retract(q1, x)
+        return pair if not self.system.enters_action else (pair, after)
+
+
+@dataclass(frozen=True)
+class Discrete(StepObjects):
+    """The discrete objects of a `System` under a method."""
+
+    system: System
+    method: Method
+
+    def hamiltonian_flow(self, t, h, q, p, guess=None):
+        system = self.system
+        lam = jnp.zeros(system.multipliers)
+        if guess is None:
+            v, found = first_velocity(system, t, q, p)
+            guess, lam = h * v, found if system.enters_action else lam
+        x, lam = self.solved(t, h, q, p, guess, lam)
+        q1, p1 = system.space.retract(q, x), self.form.variation(t, h, q, x, lam).end
+        return q1, p1 if system.constraint is None else node(system, t + h, q1, p1, x / h)[1]
+
+    def solved(self, t, h, q, p, guess, lam):
+        unknowns = jnp.concatenate([guess, lam])
+        found, _, good = increments(self.system, self.method, t, h, q, p, unknowns)
+        return jnp.split(jnp.where(good, found, jnp.nan), [self.system.space.dim])
+
+
+@dataclass(frozen=True)
+class DiscreteGiven(StepObjects):
+    """The discrete objects of a `DiscreteSystem` of order one: those that were given."""
+
+    system: DiscreteSystem
+    method: None = None
+
+    def hamiltonian_flow(self, t, h, q, p, guess=None):
+        system = self.system
+        guess = jnp.zeros(system.space.dim) if guess is None else guess
+        x, lam = self.solved(t, h, q, p, guess, jnp.zeros(system.multipliers))
+        return system.space.retract(q, x), self.form.variation(t, h, q, x[None], lam).end[0]
+
+    def solved(self, t, h, q, p, guess, lam):
+        n, unknowns = self.system.space.dim, jnp.concatenate([guess, lam])
+        found, _, good = next_window(
+            self.system, None, t, h, q, p[None], jnp.zeros((0, n)), unknowns
+        )
+        return jnp.split(jnp.where(good, found, jnp.nan), [n])
+
+
+@singledispatch
+def discrete_objects(system: AbstractSystem, method: Method | None) -> Any:
+    """What `discrete` returns; each kind of system registers its own."""
+    raise ValueError(f"{type(system).__name__} has no discrete objects.")
+
+
+@discrete_objects.register
+def _(system: System, method: Any) -> Discrete:
+    return Discrete(system, method)
+
+
+def discrete(system: AbstractSystem, method: Method | None = None) -> Any:
+    """The discrete Lagrangian, its derivatives, forces, Legendre transforms and flows, as functions
+    of (t, h, q0, q1).
+
+    Of a thermal system they are functions of (t, h, q0, q1, S0, S1), see `DiscreteThermal`; of a
+    system of order r of r + 1 or 2r configurations, see `DiscreteWindows`. A system that is given
+    in discrete time needs no method.
+    """
+    check_kind(system)
+    check_method(system, method)
+    system.check()
+    return discrete_objects(system, method)

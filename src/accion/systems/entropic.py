@@ -1,0 +1,210 @@
+"""What systems with entropies share, in continuous and in discrete time."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import jax.numpy as jnp
+import numpy as np
+
+from accion.spaces import Euclidean, Product, Space, check_vector
+from accion.systems.base import AbstractSystem, unit_of, word_of
+from accion.systems.start import Start, check_multipliers_given, check_one_start, is_traced
+from accion.types import Configuration
+
+
+@dataclass(frozen=True)
+class OfWhole:
+    """A function of (t, q, v, S, params) as one of (t, z, w, params), where z = (q, S) and w = (v,
+    S').
+    """
+
+    f: Callable[..., Any]
+    frame: "Frame"
+
+    def __call__(self, t, z, w, params):
+        q, S = self.frame.parts(z)
+        return self.f(t, q, w[: self.frame.n], self.frame.as_given(S), params)
+
+
+@dataclass(frozen=True)
+class TotalForce:
+    """Friction and external force as one force on (q, S), which has no component along S."""
+
+    friction: Callable[..., Any] | None
+    external: Callable[..., Any] | None
+    frame: "Frame"
+
+    def __call__(self, t, z, w, params):
+        total = jnp.zeros(self.frame.n)
+        for f in (self.friction, self.external):
+            if f is not None:
+                total = total + jnp.sum(
+                    self.frame.as_rows(OfWhole(f, self.frame)(t, z, w, params)), axis=0
+                )
+        return jnp.concatenate([total, jnp.zeros(self.frame.m)])
+
+
+@dataclass(frozen=True)
+class Frame:
+    """How configuration and entropies are put together: z = (q, S), on a Product (q_1, q_2, ...,
+    S).
+    """
+
+    space: Any
+    entropies: tuple[str, ...] | None  # None where S is a scalar
+
+    @property
+    def n(self):
+        return self.space.dim
+
+    @property
+    def m(self):
+        return 1 if self.entropies is None else len(self.entropies)
+
+    @property
+    def names(self):
+        return ("S [J/K]",) if self.entropies is None else self.entropies
+
+    @property
+    def temperatures(self):
+        """Names of the temperatures: T, T_gas of S_gas."""
+        names = []
+        for name in self.names:
+            word = word_of(name)
+            own = "T" + word[1:] if word == "S" or word.startswith("S_") else f"T_{word}"
+            names.append(f"{own} [K]" if unit_of(name) == "J/K" else own)
+        return tuple(names)
+
+    @property
+    def whole(self):
+        factors = self.space.factors if isinstance(self.space, Product) else (self.space,)
+        return Product(*factors, Euclidean(self.m))
+
+    def join(self, q, S):
+        """z of a configuration and entropies as the user has them."""
+        S = jnp.asarray(S, dtype=float)
+        S = S[..., None] if self.entropies is None else S
+        return (*q, S) if isinstance(self.space, Product) else (q, S)
+
+    def parts(self, z):
+        """(q, S), with S of shape (m,)."""
+        return (z[:-1] if isinstance(self.space, Product) else z[0]), z[-1]
+
+    def as_given(self, S):
+        """S, or anything with one number for each body, as the user sees it: a scalar where hers
+        is.
+        """
+        return S[..., 0] if self.entropies is None else S
+
+    def as_rows(self, F):
+        """A force of shape (dim,) or (m, dim) as rows."""
+        return jnp.reshape(F, (-1, self.n))
+
+
+class Entropic(AbstractSystem):
+    """A system whose state has entropies: a step moves z = (q, S)."""
+
+    entropies: Any
+
+    entropic = True
+    order = 1
+    static: ClassVar[tuple[str, ...]] = ("space", "entropies", "coordinates", "name")
+    default_name: ClassVar[str] = "thermal system"
+
+    def name_entropies(self) -> None:
+        """Put in the names of the entropies."""
+        object.__setattr__(self, "entropies", check_entropies(self.entropies))
+
+    def with_entropies(self, S0: Any) -> Self:
+        """The system with as many entropies as `S0` has, where it was not said how many there
+        are.
+        """
+        if self.entropies is not None or np.ndim(S0) != 1:
+            return self
+        return replace(self, entropies=len(S0))  # pyright: ignore[reportArgumentType]
+
+    constraint = None
+    mechanical = None
+    multipliers = 0
+    enters_action = False
+    holds_positions = False
+    holds_velocities = False
+
+    @property
+    def frame(self) -> "Frame":
+        return Frame(self.space, self.entropies)
+
+    @property
+    def step_space(self) -> Space:
+        return self.frame.whole
+
+    def point(self, q: Configuration, S: Any) -> Configuration:
+        return self.frame.join(q, S)
+
+    def parts(self, z: Configuration) -> tuple[Configuration, Any]:
+        q, S = self.frame.parts(z)
+        return q, self.frame.as_given(S)
+
+    def origin(self) -> Configuration:
+        """z at the origin, without entropy."""
+        shape = () if self.entropies is None else (self.frame.m,)
+        return self.point(self.space.identity(), jnp.zeros(shape))
+
+    def check_start_has_entropy(self, start: Start) -> None:
+        """Raise ValueError unless q0, S0 and one of v0, p0, q1 are given."""
+        check_one_start(start)
+        if start.S0 is None:
+            raise ValueError(
+                "a thermal system needs S0, its entropy (or entropies) at the start; got None."
+            )
+        check_multipliers_given(start, self.enters_action)
+
+    def check_part(self, part: str, value: Any, name: str) -> Any:
+        if part in ("q0", "q1"):
+            return self.space.check(value, name)
+        if part == "S0":
+            return check_entropy(self, value, name)
+        return check_vector(value, self.space.dim, name, "degree of freedom")
+
+
+def check_entropy(system, S, name):
+    """`S` as a float64 scalar, or a vector with one entropy for each body."""
+    if system.entropies is not None:
+        return check_vector(S, len(system.entropies), name, "body")
+    try:
+        value = jnp.asarray(S, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be a number, the entropy; got {S!r}.") from error
+    if (
+        value.shape != ()
+        or isinstance(S, bool)
+        or (not is_traced(value) and not np.isfinite(value))
+    ):
+        raise ValueError(
+            f"{name} must be a finite number, the entropy; got {S!r}. For several bodies say so:"
+            " ThermalSystem(..., entropies=2)."
+        )
+    return value
+
+
+def check_entropies(entropies):
+    """Names of the entropies, None for a scalar S."""
+    if entropies is None:
+        return None
+    if (
+        isinstance(entropies, int | np.integer)
+        and not isinstance(entropies, bool)
+        and entropies >= 1
+    ):
+        return tuple(f"S_{i + 1} [J/K]" for i in range(entropies))
+    if (
+        isinstance(entropies, tuple | list)
+        and entropies
+        and all(isinstance(name, str) for name in entropies)
+    ):
+        return tuple(entropies)
+    raise ValueError(
+        'entropies must be names, such as ("S_gas [J/K]", "S_wall [J/K]"), or how many there are;'
+        f" got {entropies!r}."
+    )

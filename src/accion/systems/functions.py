@@ -1,0 +1,59 @@
+"""What a user's function returns, looked at before it is used."""
+
+import jax
+import jax.numpy as jnp
+
+from accion.systems.indices import check_indices
+
+TAKES = (
+    "(t, q, v, params) (holonomic and variational: (t, q, params); of a ThermalSystem: (t, q, v, S,"
+    " params); of a HigherOrderSystem: (t, q, v, a, ..., params), as many derivatives as its"
+    " `order`)"
+)
+
+
+def evaluate(name, f, *arguments, takes=TAKES, again=False):
+    """What `f` returns, in shape and type; an error in the user's function is raised as one that
+    says what to look for, and what it `takes`.
+
+    Constant indices are looked at too, unless it is known that they are not out of range, `again`:
+    JAX remembers the shapes alone.
+    """
+    try:
+        traced, out = (
+            (None, jax.eval_shape(f, *arguments))
+            if again
+            else jax.make_jaxpr(f, return_shape=True)(*arguments)
+        )
+    except Exception as error:
+        first = (str(error).splitlines() or [""])[0]
+        raise ValueError(
+            f"{name} could not be evaluated ({type(error).__name__}: {first}). Its arguments are"
+            f" {takes}; it must use jax.numpy, not numpy or math, and jnp.where, not `if`, on them;"
+            " a number of params that counts or indexes must be kept out of params."
+        ) from error
+    if traced is not None:
+        check_indices(name, traced)
+    return out
+
+
+def check_returns(name, out, shape, words):
+    """`out` if it has the `shape` (None: any vector) and is real."""
+    if not isinstance(out, jax.ShapeDtypeStruct) or (
+        out.shape != shape if shape is not None else len(out.shape) != 1 or out.shape[0] < 1
+    ):
+        raise ValueError(f"{name} must return {words}; it returned {describe(out)}.")
+    if out.dtype != jnp.float64:
+        raise ValueError(
+            f"{name} must return real numbers of 64 bits; it returned {out.dtype}. Are there params"
+            " of another type?"
+        )
+    return out
+
+
+def describe(out):
+    return (
+        f"an array of shape {out.shape}"
+        if isinstance(out, jax.ShapeDtypeStruct)
+        else f"a {type(out).__name__}"
+    )

@@ -1,0 +1,33 @@
+"""The inverse Legendre transform: the equations dL/dv = p, as Newton's method sees them."""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+
+from accion.numerics import newton
+
+
+@dataclass(frozen=True)
+class InverseLegendre(newton.Equations):
+    """dL/dv(t, q, v) - p = 0, unknown is v; the arguments are (system, t, q, p, lam)."""
+
+    multipliers: int = 0
+
+    def residual(self, unknowns, args):
+        system, t, q, p, lam = args
+        return system.legendre(t, q, unknowns, lam) - p
+
+    def sizes(self, unknowns, J, args):
+        """The size of a velocity that matters: that of the momenta, which may cancel, over the
+        inertia.
+        """
+        system, t, q, p, lam = args
+        n = len(p)
+        terms = jnp.abs(p) + jnp.abs(system.legendre(t, q, jnp.zeros(n), lam))
+        return newton.own_size(terms, jnp.diagonal(J)[:n]), jnp.zeros(n)
+
+
+def velocity(system, t, q, p, guess, lam=None):
+    """v with dL/dv(t, q, v) = p, from a guess. NaN where none was found."""
+    v, _, converged = newton.root(InverseLegendre(), guess, (system, t, q, p, lam))
+    return jnp.where(converged, v, jnp.nan)

@@ -1,0 +1,123 @@
+"""Where a motion starts, as a user says it."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+
+from accion.spaces import Product
+
+
+class Start(NamedTuple):
+    """Where a simulation starts: q0 and one of v0, p0, q1; with v0, a vakonomic system also lam0; a
+    thermal system S0.
+
+    Of a system of order r, v0 is (q', ..., q^(2r-1)), lam0 is (lam, ..., lam^(r-1)), and q1 the 2r
+    - 1 configurations that follow.
+    """
+
+    q0: Any
+    v0: Any = None
+    p0: Any = None
+    q1: Any = None
+    lam0: Any = None
+    S0: Any = None
+
+
+def is_traced(tree):
+    """Whether anything in `tree` is known to JAX only while it traces: then no value can be looked
+    at, and nothing raised.
+    """
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
+
+
+def check_rows(value, rows, length, name, words):
+    """`value` as a float64 array of shape (rows, length), finite; one row may come without its
+    axis.
+    """
+    try:
+        array = jnp.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must be an array of real numbers, shape ({rows}, {length}): {words}; got"
+            f" {value!r}."
+        ) from error
+    if rows == 1 and array.shape == (length,):
+        array = array[None]
+    if array.shape != (rows, length):
+        raise ValueError(
+            f"{name} must have shape ({rows}, {length}), a row for each of {words}; got shape"
+            f" {array.shape}."
+        )
+    if not is_traced(array) and not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} must be finite; got {np.asarray(array)}.")
+    return array
+
+
+def check_configurations(space, value, count, name):
+    """`count` configurations, given one after the other or stacked along a leading axis, as one
+    stack.
+    """
+    if isinstance(space, Product) and isinstance(value, tuple):
+        value = [jax.tree.map(lambda a, i=i: a[i], value) for i in range(len(value[0]))]
+    if (
+        isinstance(value, str)
+        or (np.ndim(value) == 0 and not isinstance(value, list | tuple))
+        or len(value) != count
+    ):
+        given = (
+            f"{len(value)} of them"
+            if isinstance(value, list | tuple) or np.ndim(value)
+            else repr(value)
+        )
+        raise ValueError(
+            f"{name} must be {count} configurations, one after the other; got {given}."
+        )
+    return stacked([space.check(value[i], f"{name}[{i}]") for i in range(count)])
+
+
+def stacked(configurations):
+    """Configurations along a leading axis."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *configurations)
+
+
+def check_one_start(start: Start) -> None:
+    """Raise ValueError unless q0 is given, with just one of v0, p0, q1."""
+    if start.q0 is None:
+        raise ValueError("q0, the configuration to start from, is missing.")
+    given = [name for name in ("v0", "p0", "q1") if getattr(start, name) is not None]
+    if len(given) != 1:
+        words = " and ".join(given) or "none of them"
+        raise ValueError(
+            "give one of v0 (a velocity), p0 (momenta) or q1 (the second configuration); got"
+            f" {words}."
+        )
+
+
+def check_no_entropy(start: Start) -> None:
+    """Raise ValueError where S0 is given to a system without entropies."""
+    if start.S0 is not None:
+        raise ValueError(f"S0 belongs to thermal systems; got {start.S0!r}.")
+
+
+def check_multipliers_given(start: Start, enters_action: bool) -> None:
+    """Raise ValueError unless lam0 is given just where multipliers are part of the state."""
+    if not enters_action:
+        if start.lam0 is not None:
+            raise ValueError(
+                "lam0 belongs to vakonomic systems, whose multipliers are part of the state; here"
+                " they follow from q and v."
+            )
+        return
+    if (start.lam0 is None) != (start.v0 is None):
+        raise ValueError(
+            "a vakonomic system that starts from v0 needs lam0, its multipliers at the start, and"
+            " only then."
+        )
+    if start.q1 is not None:
+        raise ValueError(
+            "a vakonomic system starts from v0 and lam0, or from p0: q0 and q1 do not determine its"
+            " motion."
+        )

@@ -230,8 +230,8 @@ def summary(rows: list[Row]) -> list[str]:
     left = [row.name for row in rows if not row.compared]
     failed = [row.name for row in rows if not row.passed]
     if left:
-        lines.append(f"not compared: {len(left)} ({', '.join(left)})")
-    lines.append(f"FAIL: {', '.join(failed)}" if failed else "PASS")
+        lines.append(f"not compared: {len(left)} ({'; '.join(left)})")
+    lines.append(f"FAIL: {'; '.join(failed)}" if failed else "PASS")
     return lines
 
 

@@ -150,14 +150,14 @@ def drifting():
 
 
 def both_constraints():
-    """A point on a sphere, whose velocity is held besides."""
+    """A skate whose edge does not slip on a surface z = 0.3 x y."""
     system = ac.System(
-        lambda t, q, v, params: 0.5 * v @ v - GRAVITY * q[2],
-        ac.Euclidean(3),
-        holonomic=lambda t, q, params: jnp.array([0.5 * (q @ q - 1)]),
-        nonholonomic=lambda t, q, v, params: jnp.array([v[0] - q[2] * v[1]]),
+        lambda t, q, v, params: 0.5 * v @ v - GRAVITY * q[3],
+        ac.Euclidean(4),
+        holonomic=lambda t, q, params: jnp.array([q[3] - 0.3 * q[0] * q[1]]),
+        nonholonomic=edge,
     )
-    return on_constraint(system, [0.6, 0.0, 0.8], [0.3, 0.5, -0.2])
+    return on_constraint(system, [0.1, 0.2, 0.3, 0.006], [0.5, 0.2, 0.9, 0.1])
 
 
 def vakonomic():

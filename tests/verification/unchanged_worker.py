@@ -217,9 +217,8 @@ def main(pass_: str, folder: Path, source: Path, engine: str, words: list[str]) 
     warnings.simplefilter("ignore")
     here = folder / pass_
     here.mkdir()
-    names = list(CASES)
     if pass_ == "first":
-        for i, name in enumerate(names):
+        for i, name in enumerate(CASES):
             if not words or any(word in name for word in words):
                 recorded(here / str(i), name, first, engine)
                 print(i, flush=True)
@@ -228,7 +227,8 @@ def main(pass_: str, folder: Path, source: Path, engine: str, words: list[str]) 
         i = int(line)
         before = pickle.loads((folder / "first" / str(i)).read_bytes())
         if "error" not in before:
-            recorded(here / str(i), names[i], again, engine, before["starts"])
+            # By name: a gallery that has grown has other numbers.
+            recorded(here / str(i), before["name"], again, engine, before["starts"])
 
 
 if __name__ == "__main__":

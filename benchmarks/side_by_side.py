@@ -239,25 +239,16 @@ def summary(rows: list[Measured]) -> list[str]:
     return [*lines, f"not measured: {', '.join(failed)}"] if failed else lines
 
 
-def arguments() -> argparse.Namespace:
+def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("old", type=Path, help="folder of the checkout before a change")
-    parser.add_argument("new", type=Path, help="folder of the one after it")
+    parser.add_argument("old", type=Path)
+    parser.add_argument("new", type=Path)
     parser.add_argument("--rounds", type=int, default=5, help="each with new processes")
     parser.add_argument("--only", nargs="+", default=[], help="systems that contain one of these")
     parser.add_argument("--json", type=Path, help="where to write everything that was measured")
     given = parser.parse_args()
     if given.rounds < 1:
         parser.error("--rounds must be at least 1.")
-    for tree in (given.old, given.new):
-        if not (tree / "src" / "accion" / "__init__.py").exists():
-            parser.error(f"{tree} is no checkout of accion: there is no src/accion in it.")
-    return given
-
-
-def main() -> int:
-    given = arguments()
-    trees = [given.old.resolve(), given.new.resolve()]
     rows = {
         i: Measured(job.name, job.steps, [], [], {})
         for i, job in enumerate(jobs())
@@ -266,7 +257,7 @@ def main() -> int:
     imports = []
     for turn in range(given.rounds):
         begun = time.perf_counter()
-        imports.append(one_round(trees, rows, turn))
+        imports.append(one_round([given.old.resolve(), given.new.resolve()], rows, turn))
         took = time.perf_counter() - begun
         print(f"round {turn + 1} of {given.rounds}: {took:.0f} s", file=sys.stderr, flush=True)
     console = Console(width=None if sys.stdout.isatty() else 160)

@@ -245,26 +245,24 @@ def first_error(folder: Path, numbers: list[int]) -> str | None:
     return None
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("old", type=Path, help="folder of the checkout before a change")
-    parser.add_argument("new", type=Path, help="folder of the one after it")
-    parser.add_argument("--engine", default="auto", choices=("auto", "xla", "native"))
-    parser.add_argument("--only", nargs="+", default=[], help="cases that contain one of these")
-    given = parser.parse_args()
-    for tree in (given.old, given.new):
-        if not (tree / "src" / "accion" / "__init__.py").exists():
-            parser.error(f"{tree} is no checkout of accion: there is no src/accion in it.")
-    return given
+def checkout(path: str) -> Path:
+    """The folder of a checkout of accion."""
+    if not Path(path, "src", "accion", "__init__.py").exists():
+        raise argparse.ArgumentTypeError(f"there is no src/accion in {path}")
+    return Path(path).resolve()
 
 
 def main() -> int:
-    given = arguments()
-    trees = given.old.resolve(), given.new.resolve()
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("old", type=checkout, help="folder of the checkout before a change")
+    parser.add_argument("new", type=checkout, help="folder of the one after it")
+    parser.add_argument("--engine", default="auto", choices=("auto", "xla", "native"))
+    parser.add_argument("--only", nargs="+", default=[], help="cases that contain one of these")
+    given = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 160)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        numbers = run(folder, *trees, given.engine, given.only)
+        numbers = run(folder, given.old, given.new, given.engine, given.only)
         rows = [row_of(folder, number) for number in numbers]
         error = first_error(folder, numbers)
     console.print(table(rows), markup=False)

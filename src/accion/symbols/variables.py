@@ -211,7 +211,7 @@ class Variables:
         out: list[Any] = [sp.Integer(0)] * len(v)
         for space, first, end in self.factors:
             if isinstance(space, Group):
-                one = np.eye(space.dim)
+                one = jax.numpy.eye(space.dim)
                 for i in range(first, end):
                     brackets = [np.asarray(space.ad(e, one[i - first])) for e in one]
                     out[i] = sp.Add(

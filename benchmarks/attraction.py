@@ -18,7 +18,7 @@ from timing import machine, progress, spread, verdict
 
 import accion as ac
 from accion.formation import Formation, attraction, shapes
-from accion.formation.attraction import Rule, run_all
+from accion.formation.attraction import Rule, Survey, run_all
 
 KAPPA, H, STEPS, RADIUS, REACH = 13.0, 0.014, 357, 5.0, 15.0
 EDGES, SHAPE = shapes.hexagon(RADIUS)
@@ -99,7 +99,8 @@ def three_thousand(args):
     rows = starts(grid)
 
     def only(space=None):
-        return run_all(FORMATION, SHAPE, rows, ac.Trapezoid(), H, STEPS, Rule(), None, False, space)
+        survey = Survey(FORMATION, SHAPE, 0, grid, H, STEPS, ac.Trapezoid(), Rule())
+        return run_all(survey, rows, space)
 
     calls = {
         "accion, attraction()": lambda: attraction(FORMATION, 0, grid, h=H, steps=STEPS),

@@ -131,9 +131,9 @@ def test_what_is_kept_is_bounded(tmp_path):
             os.utime(path, (now - age - i, now - age - i))
     (new / "empty-cache").write_bytes(b"")
     (old / "mine.txt").write_bytes(b"y" * 1000)
-    _config.make_room(tmp_path, 10_000)
+    _config.remove_oldest(tmp_path, 10_000)
     assert len(list(tmp_path.glob("*/*-cache"))) == 10
-    _config.make_room(tmp_path, 350)
+    _config.remove_oldest(tmp_path, 350)
     assert sorted(path.name for path in tmp_path.glob("*/*")) == [
         "0-cache",
         "1-cache",

@@ -166,7 +166,7 @@ def test_processes_are_few_and_replaced_when_they_have_grown(
         started.append(theirs)
         return workers.Worker(Idle(), ours)
 
-    monkeypatch.setattr(workers, "start", start)
+    monkeypatch.setattr(workers, "start_worker", start)
     names = ["andrews", "pendulum", "kepler", "rods", "skate"]
     results = list(workers.side_by_side(names, str.upper, tmp_path, 2, told.append))
     assert sorted((result.name, result.title) for result in results) == sorted(

@@ -5,20 +5,37 @@ An equation of state is a pytree: it may stand in the `params` of a system, and 
 respect to its numbers exist.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, final
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from accion.results.trajectory import Trajectory
 from accion.stepping.laws import worst
+from accion.types import Array, ArrayLike, Configuration, Scalar
+
+if TYPE_CHECKING:  # it is imported where it is wanted
+    from xarray import Dataset
 
 # J/(mol K), exact since 2019: the product of the Avogadro and Boltzmann constants
 R = 8.31446261815324
 
 
+class Body(Protocol):
+    """An equation of state: functions of the entropy and, of a gas, of the volume."""
+
+    def U(self, S: Any, V: Any) -> Array: ...
+
+    def T(self, S: Any, V: Any) -> Array: ...
+
+    def P(self, S: Any, V: Any) -> Array: ...
+
+
+@final
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class IdealGas:
@@ -30,18 +47,20 @@ class IdealGas:
     `c` is 3/2 for one atom in a molecule, 5/2 for two. `NR` is N R, in J/K.
     """
 
-    NR: Any
-    U_ref: Any
-    V_ref: Any = 1.0
-    S_ref: Any = 0.0
-    c: Any = 1.5
+    NR: Scalar
+    U_ref: Scalar
+    V_ref: Scalar = 1.0
+    S_ref: Scalar = 0.0
+    c: Scalar = 1.5
 
     @classmethod
-    def moles(cls, N, T_ref, V_ref, S_ref=0.0, c=1.5):
+    def moles(
+        cls, N: Scalar, T_ref: Scalar, V_ref: Scalar, S_ref: Scalar = 0.0, c: Scalar = 1.5
+    ) -> "IdealGas":
         """N moles whose temperature is T_ref where its volume is V_ref and its entropy S_ref."""
         return cls(N * R, c * N * R * T_ref, V_ref, S_ref, c)
 
-    def U(self, S, V, N=None):
+    def U(self, S: Scalar, V: Scalar, N: Scalar | None = None) -> Array:
         """The internal energy; with `N`, in moles, that of another amount of the same gas."""
         r = 1.0 if N is None else N * R / self.NR
         return (
@@ -51,23 +70,24 @@ class IdealGas:
             * (V / (r * self.V_ref)) ** (-1 / self.c)
         )
 
-    def T(self, S, V, N=None):
+    def T(self, S: Scalar, V: Scalar, N: Scalar | None = None) -> Array:
         """The temperature dU/dS."""
         return self.U(S, V, N) / (self.c * (self.NR if N is None else N * R))
 
-    def P(self, S, V, N=None):
+    def P(self, S: Scalar, V: Scalar, N: Scalar | None = None) -> Array:
         """The pressure -dU/dV."""
         return self.U(S, V, N) / (self.c * V)
 
-    def S(self, U, V):
+    def S(self, U: Scalar, V: Scalar) -> Array:
         """The entropy of a gas with energy U (001 eq C.8)."""
         return self.S_ref + self.NR * (self.c * jnp.log(U / self.U_ref) + jnp.log(V / self.V_ref))
 
-    def S_of_T(self, T, V):
+    def S_of_T(self, T: Scalar, V: Scalar) -> Array:
         """The entropy of a gas with temperature T."""
         return self.S(self.c * self.NR * T, V)
 
 
+@final
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Solid:
@@ -75,32 +95,33 @@ class Solid:
     4.1): U = C T, S = S_ref + C log(T / T_ref).
     """
 
-    C: Any
-    T_ref: Any
-    S_ref: Any = 0.0
+    C: Scalar
+    T_ref: Scalar
+    S_ref: Scalar = 0.0
 
-    def T(self, S, V=None):
+    def T(self, S: Scalar, V: Scalar | None = None) -> Array:
         """The temperature dU/dS."""
         return self.T_ref * jnp.exp((S - self.S_ref) / self.C)
 
-    def U(self, S, V=None):
+    def U(self, S: Scalar, V: Scalar | None = None) -> Array:
         """The internal energy."""
         return self.C * self.T(S)
 
-    def P(self, S, V=None):
+    def P(self, S: Scalar, V: Scalar | None = None) -> Array:
         """The pressure -dU/dV: the energy does not depend on the volume."""
         return jnp.zeros_like(S)
 
-    def S_of_T(self, T, V=None):
+    def S_of_T(self, T: Scalar, V: Scalar | None = None) -> Array:
         """The entropy at the temperature T."""
         return self.S_ref + self.C * jnp.log(T / self.T_ref)
 
 
-def conduction(T, G):
+def conduction(T: ArrayLike, G: ArrayLike) -> Array:
     """Fourier's law: the power sum_b G[a, b] (T_b - T_a) into each body, shape (m,), for
     temperatures T and conductances G in W/K.
 
     `G` is a number for two bodies, or a symmetric matrix of shape (m, m).
+    Raises: ValueError where it is neither.
     """
     T, G = jnp.asarray(T), jnp.asarray(G)
     if T.ndim != 1:
@@ -122,16 +143,22 @@ def conduction(T, G):
     return jnp.sum((flow - flow.T) / 2, axis=1)
 
 
-def bath(T, T_bath, G):
+def bath(T: Scalar, T_bath: Scalar, G: Scalar) -> Scalar:
     """The power G (T_bath - T) from a bath into a body, with the conductance G in W/K."""
     return G * (T_bath - T)
 
 
-def states(trajectory, body, volume=None, which=0):
+def states(
+    trajectory: Trajectory,
+    body: Body,
+    volume: Callable[[Configuration], Array] | None = None,
+    which: int = 0,
+) -> "Dataset":
     """T, P, U, V and S of one body along a trajectory, as an xarray.Dataset.
 
-    `body` is its equation of state, `volume(q)` the volume that it fills; of several entropies it
-    is number `which`.
+    Arguments: `body`, its equation of state; `volume(q)`, the volume that it fills; `which`, its
+    number among several entropies.
+    Raises: ValueError where the trajectory has no such body, or its volume is missing.
     """
     import xarray as xr
 
@@ -145,36 +172,38 @@ def states(trajectory, body, volume=None, which=0):
     if volume is None and isinstance(body, IdealGas):
         raise ValueError("a gas needs its volume: states(trajectory, gas, volume=lambda q: ...).")
     S = trajectory.S if trajectory.S.ndim == trajectory.p.ndim - 1 else trajectory.S[..., which]
-    each = (
-        jax.vmap(jax.vmap(volume))
-        if trajectory.is_ensemble and volume is not None
-        else jax.vmap(volume)
-        if volume is not None
-        else None
-    )
-    V = jnp.full(S.shape, jnp.nan) if each is None else each(trajectory.q)
+    V = jnp.full(S.shape, jnp.nan)
+    if volume is not None:
+        over_time = jax.vmap(volume)
+        V = (jax.vmap(over_time) if trajectory.is_ensemble else over_time)(trajectory.q)
     if V.shape != S.shape:
         raise ValueError(f"volume(q) must return a number; it returned shape {V.shape[S.ndim :]}.")
-    given = None if each is None else V
+    given = None if volume is None else V
     dims = ("run", "time") if trajectory.is_ensemble else ("time",)
-    rows = {
+    quantities = {
         "T": (body.T(S, given), "temperature", "K"),
         "P": (body.P(S, given), "pressure", "Pa"),
         "U": (body.U(S, given), "internal energy", "J"),
     }
-    rows |= {"S": (S, "entropy", "J/K")} | ({} if each is None else {"V": (V, "volume", "m^3")})
+    quantities["S"] = (S, "entropy", "J/K")
+    if volume is not None:
+        quantities["V"] = (V, "volume", "m^3")
     variables = {
         name: (dims, np.asarray(values), {"long_name": words, "units": unit})
-        for name, (values, words, unit) in rows.items()
+        for name, (values, words, unit) in quantities.items()
     }
     return xr.Dataset(
         variables, {"time": ("time", np.asarray(trajectory.t), {"long_name": "time", "units": "s"})}
     )
 
 
+@final
 @dataclass(frozen=True)
 class LawsKept:
-    """How well a run keeps the two laws: see `laws`."""
+    """How well a run keeps the two laws: see `laws`.
+
+    `least_step` and `push_step` are the numbers of the steps of `least` and `push`.
+    """
 
     first: float
     first_relative: float
@@ -183,7 +212,7 @@ class LawsKept:
     push: float
     push_step: int
 
-    def __str__(self):
+    def __str__(self) -> str:
         least = (
             "every step was cooled"
             if not np.isfinite(self.least)
@@ -206,7 +235,7 @@ class LawsKept:
         )
 
 
-def laws(trajectory) -> LawsKept:
+def laws(trajectory: Trajectory) -> LawsKept:
     """The largest error of the first law at the saved times, and the extremes of the second over
     all steps; of an ensemble the worst run.
 

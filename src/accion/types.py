@@ -3,13 +3,15 @@
 Arrays are those of JAX; where one is asked for, whatever `jnp.asarray` takes serves as well.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import jax
-from jax.typing import ArrayLike as ArrayLike
+import jax.typing
 
 Array: TypeAlias = jax.Array
+# What becomes an array: one of JAX or of NumPy, a number, a list of them.
+ArrayLike: TypeAlias = jax.typing.ArrayLike | Sequence[Any]
 # A number, or a traced one.
 Scalar: TypeAlias = jax.Array | float
 # A point of a space: an array, of a group a matrix, on a `Product` a tuple of them.

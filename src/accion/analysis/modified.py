@@ -21,7 +21,7 @@ from scipy.interpolate import make_interp_spline
 from accion.analysis.order import step_sizes
 from accion.checks import check_mechanical
 from accion.methods import Adjoint
-from accion.results.trajectory import rows
+from accion.numerics.batches import at_times
 from accion.solve.simulation import simulate
 from accion.stepping.views import discrete
 
@@ -151,7 +151,7 @@ class ModifiedHamiltonian:
             np.asarray(x)[m : len(trajectory) - m]
             for x in (trajectory.t, trajectory.q, trajectory.p)
         )
-        rate = rows(
+        rate = at_times(
             TimeSlope(self.method, self.order),
             False,
             self.system,

@@ -20,7 +20,7 @@ from accion.assembly.program import Program
 from accion.assembly.sqp import Found
 from accion.control.layout import Layout, split
 from accion.control.problem import ControlProblem
-from accion.results.trajectory import rows
+from accion.numerics.batches import at_times
 from accion.systems import System
 from accion.types import Array, Configuration, Function, Scalar
 
@@ -117,7 +117,9 @@ class Motion(NamedTuple):
         """All g at the fractions s of the steps k, shape (len(k), rows)."""
         q0, q1 = (jax.tree.map(lambda a, i=i: np.asarray(a)[i], self.q) for i in (k, k + 1))
         f, h = OnStep(tuple(self.problem.path.values())), np.diff(self.t)[k]
-        return np.asarray(rows(f, False, self.problem.system, self.t[k], h, s, q0, q1, self.u[k]))
+        return np.asarray(
+            at_times(f, False, self.problem.system, self.t[k], h, s, q0, q1, self.u[k])
+        )
 
     def peaks(self) -> tuple[np.ndarray, np.ndarray]:
         """(s, g), each (steps, rows): where in each step each g is largest, and how large.

@@ -22,7 +22,8 @@ from accion.control.solution import Solution
 from accion.discretise.step import variation
 from accion.instant import constrained
 from accion.methods import Method
-from accion.results.trajectory import Trajectory, rows
+from accion.numerics.batches import at_times
+from accion.results.trajectory import Trajectory
 from accion.stepping.nodal import from_nodes
 from accion.systems import System
 from accion.types import Array, Configuration, Covector, Function, Multipliers, Scalar, Vector
@@ -58,7 +59,7 @@ class DirectDetails:
     def costates(self, solution: Solution) -> np.ndarray:
         s, slope = solution, self.slope(solution)
         point = (s.t, s.q, np.asarray(s.v))
-        return np.asarray(rows(costate, False, s.problem.system, *point, s.multipliers, slope))
+        return np.asarray(at_times(costate, False, s.problem.system, *point, s.multipliers, slope))
 
     def slope(self, solution: Solution) -> np.ndarray:
         """dV/dq at fixed momenta, V the least cost that is left: what a step and all that follow
@@ -96,7 +97,7 @@ class VakonomicDetails:
         """Half of a control at a node comes before it; at ends without one that of the next."""
         s, problem, h = solution, solution.problem, solution.duration / solution.steps
         steps = (s.t[:-1], np.full(s.steps, h), part_of(s.q, 0, -1), part_of(s.q, 1, None))
-        found = rows(StepMomenta(s.method), False, problem.system, *steps)
+        found = at_times(StepMomenta(s.method), False, problem.system, *steps)
         before, after = (np.array(a) for a in found)
         pushed = h / 2 * s.control(s.t) @ np.asarray(problem.B(0.0, None, None)).T
         p = node_momenta(s, self, before - pushed[:-1], after + pushed[1:])
@@ -155,7 +156,7 @@ def part_of(q: Configuration, first: int, last: int | None) -> Configuration:
 def mean_velocities(s: Solution) -> np.ndarray:
     """The increment of each step over its duration, shape (steps, dim)."""
     before, after = part_of(s.q, 0, -1), part_of(s.q, 1, None)
-    x = rows(increment, False, s.problem.system, s.t[:-1], before, after)
+    x = at_times(increment, False, s.problem.system, s.t[:-1], before, after)
     return np.asarray(x) / (s.duration / s.steps)
 
 
@@ -168,7 +169,7 @@ def trajectory_of(s: Solution, details: Details, p: np.ndarray) -> Trajectory:
     system, h, v = s.problem.system, s.duration / s.steps, mean_velocities(s)
     guess, lam = np.concatenate([v[:1], v]), None
     if system.constraint is not None:
-        guess, p, _ = rows(constrained.node, False, system, s.t, s.q, p, guess)
+        guess, p, _ = at_times(constrained.node, False, system, s.t, s.q, p, guess)
         lam = np.array(details.found.x[details.layout.lam])
         # At the start the force acts for half a step; at the end the unknown is the impulse itself.
         lam[0] *= 2
@@ -233,7 +234,7 @@ def all_multipliers(s: Solution, mu: np.ndarray) -> np.ndarray:
     inner = slice(None) if len(s.u) == len(s.t) else slice(1, -1)
     q = jax.tree.map(lambda a: a[inner], s.q)
     point = (s.t[inner], q, np.asarray(s.v)[inner])
-    slopes = rows(CostByControls(problem.cost), False, problem.system, *point, s.u)
+    slopes = at_times(CostByControls(problem.cost), False, problem.system, *point, s.u)
     lam[inner] -= np.asarray(slopes) @ np.array(eliminated.inverse)
     return lam
 
@@ -265,7 +266,9 @@ def discrete_momenta(s: Solution, found: Found) -> np.ndarray:
     left = -np.stack([G[1:, 1] + G[:-1, 2], G[1:, 2]], axis=1)
     # the forms of the last two pairs of nodes from what is before them
     P = np.concatenate([right, left[-2:]])
-    middle = -np.asarray(rows(momenta_between, False, system, s.t[:-1], mean_velocities(s), h, P))
+    middle = -np.asarray(
+        at_times(momenta_between, False, system, s.t[:-1], mean_velocities(s), h, P)
+    )
     ends = [1.5 * middle[i] - 0.5 * middle[j] for i, j in ((0, 1), (-1, -2))]
     if halves:
         # V is the cost that is left before the end: without the terminal one.

@@ -9,6 +9,7 @@ import numpy as np
 from accion.control.optimization import optimize
 from accion.control.problem import ControlProblem
 from accion.control.solution import NUMBERS, Solution
+from accion.results import storage, store
 from accion.results.trajectory import Trajectory, load as load_trajectory
 
 
@@ -36,8 +37,6 @@ def load(path: str | Path, problem: ControlProblem) -> Solution:
     Raises:
         ValueError: where the file holds something else, or the solution of another problem.
     """
-    import xarray as xr
-
     if not isinstance(problem, ControlProblem):
         raise ValueError(
             f"load(path, problem) needs the ControlProblem that was solved; got {problem!r}."
@@ -45,7 +44,7 @@ def load(path: str | Path, problem: ControlProblem) -> Solution:
     trajectory = load_trajectory(path, problem.system)
     if trajectory.method is None:
         raise ValueError(f"{path} does not say by which method it was made.")
-    data = xr.open_zarr(path).load()
+    data = store.read(path, storage.TRAJECTORY).load()
     if "control_cost" not in data.attrs:
         raise ValueError(
             f"{path} holds a trajectory, not a solution of a control problem; read it by"

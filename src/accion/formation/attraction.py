@@ -5,10 +5,12 @@
 import json
 import math
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -16,27 +18,25 @@ import numpy as np
 
 from accion.checks import check_times
 from accion.formation.endings import number_shapes
+from accion.formation.formation import Formation
+from accion.formation.graph import Graph
 from accion.formation.potentials import quartic
-from accion.methods import Trapezoid
+from accion.methods import Method, Trapezoid
 from accion.progress import progress_bar
-from accion.spaces import Euclidean
+from accion.spaces import Euclidean, Space
 from accion.stepping import scheme_of
+from accion.stepping.variational import MechanicalScheme
+from accion.systems import System
+from accion.types import Array, ArrayLike
+
+if TYPE_CHECKING:  # it is imported where it is wanted
+    from xarray import Dataset
 
 CONGRUENT, ANOTHER, NOT_CONVERGED, DIVERGED = range(4)
 OUTCOMES = ("congruent", "another shape", "not converged", "diverged")
 # runs that are stepped together; with 1000 their arrays leave the processor's nearest cache, at
 # half the speed
 CHUNK = 256
-
-
-@dataclass(frozen=True)
-class Uncompensated(Euclidean):
-    """R^n without compensated summation: what an outcome within 1 % does not need, and a third of
-    the time (`benchmarks/attraction.py`).
-    """
-
-    def accumulate(self, q, c, x):
-        return q + x, c
 
 
 class Rule(NamedTuple):
@@ -58,39 +58,77 @@ class Ends(NamedTuple):
     is the mirror image, last positions.
     """
 
-    outcome: jax.Array
-    time: jax.Array
-    mirrored: jax.Array
-    q: jax.Array
+    outcome: Array
+    time: Array
+    mirrored: Array
+    q: Array
+
+
+class Outcomes(NamedTuple):
+    """What became of the points of a grid, shape (points,), and of those that ended elsewhere the
+    numbers and the positions.
+    """
+
+    outcome: np.ndarray
+    time: np.ndarray
+    mirrored: np.ndarray
+    elsewhere: tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What is run: one agent of a formation is placed on the points of a grid, all others at the
+    desired `shape`.
+    """
+
+    formation: Formation
+    shape: np.ndarray
+    agent: int
+    grid: list[np.ndarray]
+    h: float
+    steps: int
+    method: Method
+    rule: Rule
+    workers: int | None = None
+    progress: bool = False
 
 
 @partial(jax.jit, static_argnames=("method", "graph"))
-def settle(system, method, graph, shape, q, h, steps, rule):
+def settle(
+    system: System,
+    method: Method,
+    graph: Graph,
+    shape: Array,
+    q: Any,
+    h: float,
+    steps: int,
+    rule: Rule,
+) -> Ends:
     """Step every row of `q`, shape (members, n d), from rest.
 
     Only the state and a time are carried: memory does not grow with `steps`.
     """
-    scheme = scheme_of(system, method)
+    scheme = cast(MechanicalScheme, scheme_of(system, method))
     step = scheme.step
     n, d = shape.shape
     wanted = system.params["d"]
     low, high = ((1 - rule.tolerance) * wanted) ** 2, ((1 + rule.tolerance) * wanted) ** 2
 
-    def formed(q):
+    def formed(q: Array) -> Array:
         x = jnp.split(q, n)
         squared = jnp.stack([jnp.sum((x[i] - x[j]) ** 2) for i, j in graph.edges.tolist()])
         return jnp.all((squared >= low) & (squared <= high))
 
-    def slow(x, limit):
+    def slow(x: Array, limit: float) -> Array:
         return jnp.all(jnp.sum(x.reshape(n, d) ** 2, axis=1) < (limit * h) ** 2)
 
-    def advance(j, carry):
+    def advance(j: Array, carry: tuple[Any, Array]) -> tuple[Any, Array]:
         state, since = carry
         first, last = j * rule.every, jnp.minimum((j + 1) * rule.every, steps)
         state = jax.lax.fori_loop(first, last, lambda k, state: step(state, k * h, h)[0], state)
         return state, jnp.where(formed(state.q) & slow(state.x, rule.speed), since, last * h)
 
-    def one(q):
+    def one(q: Array) -> Ends:
         zero = jnp.zeros(n * d)
         start = scheme.start(0.0, h, q, zero, zero, jnp.zeros(0))
         state, since = jax.lax.fori_loop(
@@ -118,158 +156,151 @@ def settle(system, method, graph, shape, q, h, steps, rule):
     return jax.vmap(one)(q)
 
 
-def run_all(formation, shape, starts, method, h, steps, rule, workers, progress, space=None):
-    """`settle` for all rows of `starts`, in chunks on threads: outcome, time and mirrored of each,
-    and (numbers, positions) of those elsewhere.
-    """
-    system, shape = (
-        replace(formation.system(), space=space or Uncompensated(shape.size)),
-        jnp.asarray(shape),
-    )
-    total, workers = len(starts), workers or os.cpu_count() or 1
+def run_all(survey: Survey, starts: np.ndarray, space: Space | None = None) -> Outcomes:
+    """`settle` for all rows of `starts`, in chunks on threads."""
+    # an outcome within 1 % needs no digits that rounding took
+    space = space or Euclidean(survey.shape.size, compensated=False)
+    system = replace(survey.formation.system(), space=space)
+    graph, shape = survey.formation.graph, jnp.asarray(survey.shape)
+    total, workers = len(starts), survey.workers or os.cpu_count() or 1
     # Powers of two, so that grids of other sizes need no compilation.
     size = min(CHUNK, 2 ** math.ceil(math.log2(max(1, total / workers))))
-    outcome, time, mirrored = (
-        np.zeros(total, dtype=np.int8),
-        np.zeros(total),
-        np.zeros(total, dtype=bool),
-    )
-    elsewhere = []  # (numbers, positions)
+    found = nothing_known(total, survey.shape.size)
+    elsewhere = [found.elsewhere]
 
-    def work(first):
+    def work(first: int) -> tuple[int, Ends]:
         rows = starts[first : first + size]
         short = size - len(rows)
         # The last chunk is filled up, so that one compiled program serves all.
         full = np.concatenate([rows, np.repeat(rows[-1:], short, axis=0)]) if short else rows
-        ends = jax.tree.map(
-            np.asarray, settle(system, method, formation.graph, shape, full, h, steps, rule)
-        )
+        how = (survey.h, survey.steps, survey.rule)
+        ends = jax.tree.map(np.asarray, settle(system, survey.method, graph, shape, full, *how))
         return first, jax.tree.map(lambda a: a[: len(rows)], ends)
 
     with (
         ThreadPoolExecutor(workers) as pool,
-        progress_bar("runs", total) if progress else quiet() as advance,
+        progress_bar("runs", total) if survey.progress else nullcontext(no_bar) as advance,
     ):
         work(0)  # compiled once, before the threads start
         for job in as_completed([pool.submit(work, first) for first in range(0, total, size)]):
             first, ends = job.result()
             here = slice(first, first + len(ends.outcome))
-            outcome[here], time[here], mirrored[here] = ends.outcome, ends.time, ends.mirrored
+            found.outcome[here], found.time[here] = ends.outcome, ends.time
+            found.mirrored[here] = ends.mirrored
             other = np.flatnonzero(ends.outcome == ANOTHER)
-            elsewhere.append((first + other, ends.q[other]))
+            elsewhere.append((first + other, np.asarray(ends.q)[other]))
             advance(len(ends.outcome))
-    return outcome, time, mirrored, join(elsewhere)
+    return found._replace(elsewhere=join(elsewhere))
 
 
-def join(parts):
+def no_bar(amount: int) -> None:
+    """In place of a bar that shows how far the runs are."""
+
+
+def nothing_known(points: int, numbers: int) -> Outcomes:
+    """Of so many points, with so many numbers in a configuration."""
+    return Outcomes(
+        np.zeros(points, dtype=np.int8),
+        np.zeros(points),
+        np.zeros(points, dtype=bool),
+        (np.zeros(0, dtype=int), np.zeros((0, numbers))),
+    )
+
+
+def join(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
     """One (numbers, positions) of several, in the order of the numbers."""
     numbers, positions = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(numbers)
     return numbers[order], positions[order]
 
 
-class quiet:
-    """No progress bar."""
-
-    def __enter__(self):
-        return lambda amount: None
-
-    def __exit__(self, *_):
-        pass
-
-
 def attraction(
-    formation,
-    agent,
-    grid,
+    formation: Formation,
+    agent: int,
+    grid: Sequence[ArrayLike],
     *,
-    h,
-    steps,
-    shape=None,
-    method=None,
-    rule=None,
-    workers=None,
-    progress=False,
-):
+    h: float,
+    steps: int,
+    shape: ArrayLike | None = None,
+    method: Method | None = None,
+    rule: Rule | None = None,
+    workers: int | None = None,
+    progress: bool = False,
+) -> "Dataset":
     """Place one agent on every point of a grid, all others at the desired shape, at rest, and see
     where the formation goes: an xarray.Dataset.
 
-    `agent`: its number; `grid`: d increasing vectors, the coordinates of the grid; `shape`:
-    positions (n, d), by default those of `Formation.from_shape`; `rule`: a `Rule`. Runs go in
-    chunks on `workers` threads (by default one for each core); `progress` shows how far they are
-    and the time that remains.
+    Arguments: `agent`, its number; `grid`, d increasing vectors, the coordinates of the grid;
+    `shape`, positions (n, d), by default those of `Formation.from_shape`; `method`, by default
+    `Trapezoid`; `rule`, a `Rule`. Runs go in chunks on `workers` threads (by default one for each
+    core); `progress` shows how far they are and the time that remains.
 
-    On the grid: `outcome` (its attribute `outcomes` has the words), `time` from which the rule
-    held, `mirrored`, and `shape`, the number of the shape where it ended: 0 the desired one, 1, 2,
-    ... others, the most frequent first, -1 none. `other` has the positions of those shapes,
+    Returns: on the grid `outcome` (its attribute `outcomes` has the words), `time` from which the
+    rule held, `mirrored`, and `shape`, the number of the shape where it ended: 0 the desired one,
+    1, 2, ... others, the most frequent first, -1 none. `other` has the positions of those shapes,
     `stable` whether they are minima of V, `potential` their V.
+
+    Raises: ValueError where the shape, the agent or the grid does not belong to the formation.
     """
-    shape = check_shape(formation, shape)
-    grid = check_grid(formation, agent, grid)
-    axes = np.meshgrid(*grid, indexing="ij")
-    starts = np.repeat(shape.reshape(1, -1), axes[0].size, axis=0)
-    d = formation.dimension
-    starts[:, agent * d : (agent + 1) * d] = np.stack([a.ravel() for a in axes], axis=1)
-    return compute(
+    positions = check_shape(formation, shape)
+    axes = check_grid(formation, agent, grid)
+    check_times(0.0, h, steps, 1)
+    survey = Survey(
         formation,
-        shape,
-        agent,
-        grid,
-        starts,
-        np.arange(len(starts)),
-        None,
-        h,
-        steps,
-        method,
+        positions,
+        int(agent),
+        axes,
+        float(h),
+        int(steps),
+        method or Trapezoid(),
         rule or Rule(),
         workers,
         progress,
     )
+    return compute(survey, np.arange(math.prod(map(len, axes))))
 
 
-def compute(
-    formation, shape, agent, grid, starts, which, known, h, steps, method, rule, workers, progress
-):
-    """The Dataset of a grid, of which the points `which` are run from `starts` and the rest
-    `known`: (outcome, time, mirrored, positions).
+def starts_of(survey: Survey, which: np.ndarray) -> np.ndarray:
+    """Where the runs `which` start, points of the grid by number: shape (runs, n d)."""
+    starts = np.repeat(survey.shape.reshape(1, -1), len(which), axis=0)
+    first, d = survey.agent * survey.formation.dimension, survey.formation.dimension
+    axes = np.meshgrid(*survey.grid, indexing="ij")
+    starts[:, first : first + d] = np.stack([a.ravel()[which] for a in axes], axis=1)
+    return starts
+
+
+def compute(survey: Survey, which: np.ndarray, known: Outcomes | None = None) -> "Dataset":
+    """The Dataset of a grid, of which the points `which`, by number, are run and the rest is
+    `known`.
     """
+    points = math.prod(map(len, survey.grid))
+    outcome, time, mirrored, elsewhere = known or nothing_known(points, survey.shape.size)
+    ran = run_all(survey, starts_of(survey, which))
+    outcome[which], time[which], mirrored[which] = ran.outcome, ran.time, ran.mirrored
+    elsewhere = join([elsewhere, (which[ran.elsewhere[0]], ran.elsewhere[1])])
+    computed = np.zeros(points, dtype=bool)
+    computed[which] = True
+    return dataset(survey, Outcomes(outcome, time, mirrored, elsewhere), computed)
+
+
+def dataset(survey: Survey, found: Outcomes, computed: np.ndarray) -> "Dataset":
+    """Outcomes as an xarray.Dataset, with the shapes where runs ended."""
     import xarray
 
-    check_times(0.0, h, steps, 1)
-    sizes = tuple(map(len, grid))
-    outcome, time, mirrored, ended = known or (
-        np.zeros(math.prod(sizes), dtype=np.int8),
-        np.zeros(math.prod(sizes)),
-        np.zeros(math.prod(sizes), dtype=bool),
-        (np.zeros(0, dtype=int), np.zeros((0, shape.size))),
-    )
-    ran = run_all(
-        formation,
-        shape,
-        starts,
-        method or Trapezoid(),
-        float(h),
-        int(steps),
-        rule,
-        workers,
-        progress,
-    )
-    outcome[which], time[which], mirrored[which] = ran[:3]
-    ended = join([ended, (which[ran[3][0]], ran[3][1])])
+    formation, shape = survey.formation, survey.shape
     outcome, number, shapes = number_shapes(
-        formation, shape, outcome, ended, CONGRUENT, NOT_CONVERGED
+        formation, shape, found.outcome, found.elsewhere, CONGRUENT, NOT_CONVERGED
     )
     names = ("x", "y", "z")[: formation.dimension]
-    computed = np.zeros(outcome.size, dtype=bool)
-    computed[which] = True
     flat = {
         "outcome": outcome,
-        "time": time,
-        "mirrored": mirrored,
+        "time": found.time,
+        "mirrored": found.mirrored,
         "shape": number,
         "computed": computed,
     }
     other = np.array([s.q for s in shapes]).reshape(-1, formation.n, formation.dimension)
+    sizes = tuple(map(len, survey.grid))
     ds = xarray.Dataset(
         {name: (names, values.reshape(sizes)) for name, values in flat.items()}
         | {
@@ -278,58 +309,71 @@ def compute(
             "potential": ("number", np.array([s.potential for s in shapes], dtype=float)),
             "desired": (("member", "axis"), shape),
         },
-        coords=dict(zip(names, grid, strict=True)) | {"number": np.arange(1, len(shapes) + 1)},
+        coords=dict(zip(names, survey.grid, strict=True))
+        | {"number": np.arange(1, len(shapes) + 1)},
     )
     for name in names:
         ds[name].attrs["units"] = "m"
     ds["time"].attrs["units"] = "s"
     ds["outcome"].attrs["outcomes"] = list(OUTCOMES)
+    ds.attrs = attributes(survey)
+    return ds
+
+
+def attributes(survey: Survey) -> dict[str, Any]:
+    """What a Dataset says of the runs."""
+    formation = survey.formation
     edges, distances, gains = (
         json.dumps(a.tolist())
         for a in (formation.graph.edges, formation.distances, formation.gains)
     )
-    own = {
+    return {
         "edges": edges,
         "distances": distances,
         "gains": gains,
         "potential": "quartic" if formation.potential is quartic else "own",
+        "agent": survey.agent,
+        "h": survey.h,
+        "steps": survey.steps,
+        "rule": json.dumps(survey.rule._asdict()),
+        "method": str(survey.method),
     }
-    ds.attrs = own | {
-        "agent": int(agent),
-        "h": float(h),
-        "steps": int(steps),
-        "rule": json.dumps(rule._asdict()),
-        "method": str(method or Trapezoid()),
-    }
-    return ds
 
 
-def check_shape(formation, shape):
-    shape = formation.shape if shape is None else formation.points(shape)
-    if shape is None:
+def check_shape(formation: Formation, shape: ArrayLike | None) -> np.ndarray:
+    """The desired shape, (n, d).
+
+    Raises: ValueError where there is none, or it has not the distances of the formation.
+    """
+    desired = formation.shape if shape is None else formation.points(shape)
+    if desired is None:
         raise ValueError(
             "attraction needs the desired shape: make the formation with Formation.from_shape, or"
             " pass shape=positions."
         )
-    if np.any(np.abs(formation.errors(shape.ravel())) > 1e-6 * formation.distances):
+    if np.any(np.abs(formation.errors(desired.ravel())) > 1e-6 * formation.distances):
         raise ValueError("the desired shape does not have the distances of the formation.")
-    return shape
+    return desired
 
 
-def check_grid(formation, agent, grid):
+def check_grid(formation: Formation, agent: int, grid: Sequence[ArrayLike]) -> list[np.ndarray]:
+    """The axes of a grid for this agent.
+
+    Raises: ValueError where there is no such agent, or an axis does not increase.
+    """
     if (
         isinstance(agent, bool)
         or not isinstance(agent, int | np.integer)
         or not 0 <= agent < formation.n
     ):
         raise ValueError(f"agent must be a number from 0 to {formation.n - 1}; got {agent!r}.")
-    grid = [np.atleast_1d(np.asarray(axis, dtype=float)) for axis in grid]
-    if len(grid) != formation.dimension or any(
+    axes = [np.atleast_1d(np.asarray(axis, dtype=float)) for axis in grid]
+    if len(axes) != formation.dimension or any(
         axis.ndim != 1 or np.any(np.diff(axis) <= 0) or not np.all(np.isfinite(axis))
-        for axis in grid
+        for axis in axes
     ):
         raise ValueError(
             f"grid must be {formation.dimension} vectors of increasing coordinates, such as"
             f" [np.linspace(-2, 2, 50)] * {formation.dimension}."
         )
-    return grid
+    return axes

@@ -6,7 +6,9 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from accion.formation.formation import Bonds, Formation
 from accion.formation.rigidity import pair_distances
+from accion.types import Array, Vector
 
 # of the mean distance: ends that differ by less are taken for one shape before it is sharpened
 ALIKE = 0.1
@@ -21,7 +23,14 @@ class Other(NamedTuple):
     potential: float
 
 
-def number_shapes(formation, shape, outcome, ended, congruent, not_converged):
+def number_shapes(
+    formation: Formation,
+    shape: np.ndarray,
+    outcome: np.ndarray,
+    ended: tuple[np.ndarray, np.ndarray],
+    congruent: int,
+    not_converged: int,
+) -> tuple[np.ndarray, np.ndarray, list[Other]]:
     """(outcome, number, shapes): of each run the number of its shape, 0 for the desired one, -1 for
     none, and the list of the others.
 
@@ -32,14 +41,15 @@ def number_shapes(formation, shape, outcome, ended, congruent, not_converged):
     number = np.where(outcome == congruent, 0, -1).astype(np.int16)
     members, ends = ended
     ends = ends.reshape(len(members), formation.n, formation.dimension)
-    signature, left, groups = pair_distances(ends), np.arange(len(members)), []
+    signature, left = pair_distances(ends), np.arange(len(members))
+    groups: list[np.ndarray] = []
     scale = float(np.mean(pair_distances(shape)))
     while len(left) and len(groups) < MOST:
         alike = np.max(np.abs(signature[left] - signature[left[0]]), axis=1) <= ALIKE * scale
         groups.append(left[alike])
         left = left[~alike]
     own = pair_distances(shape)
-    found: list[tuple[np.ndarray, Other, list]] = []
+    found: list[tuple[np.ndarray, Other, list[int]]] = []
     outcome = outcome.copy()
     for group in groups:
         sharp = sharpen(formation, ends[group[0]])
@@ -60,21 +70,24 @@ def number_shapes(formation, shape, outcome, ended, congruent, not_converged):
 
 
 @partial(jax.jit, static_argnums=0)
-def energy(bonds, d, q):
+def energy(bonds: Bonds, d: Array, q: Vector) -> Array:
+    """V(q)."""
     return bonds(0.0, q, {"d": d})
 
 
 @partial(jax.jit, static_argnums=0)
-def gradient(bonds, d, q):
+def gradient(bonds: Bonds, d: Array, q: Vector) -> Vector:
+    """dV/dq."""
     return jax.grad(lambda q: bonds(0.0, q, {"d": d}))(q)
 
 
 @partial(jax.jit, static_argnums=0)
-def hessian(bonds, d, q):
+def hessian(bonds: Bonds, d: Array, q: Vector) -> Array:
+    """d2V/dq2."""
     return jax.hessian(lambda q: bonds(0.0, q, {"d": d}))(q)
 
 
-def sharpen(formation, q):
+def sharpen(formation: Formation, q: np.ndarray) -> Other:
     """The equilibrium near `q`: grad V = 0, by Newton's method without the rigid motions; where
     that leads away, the minimum below it.
     """

@@ -1,11 +1,14 @@
 """The explicit Euler method for formations: what 002 section 6.3 compares with."""
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from accion.formation.formation import Bonds, Formation
+from accion.types import Array, ArrayLike
 
 
 class EulerRun(NamedTuple):
@@ -16,10 +19,18 @@ class EulerRun(NamedTuple):
     v: np.ndarray
 
 
-def euler(formation, *, q0, v0=None, h, steps):
+def euler(
+    formation: Formation,
+    *,
+    q0: ArrayLike,
+    v0: ArrayLike | None = None,
+    h: float,
+    steps: int,
+) -> EulerRun:
     """q_{k+1} = q_k + h v_k, v_{k+1} = v_k - h (k v_k + grad V(q_k)), of 002 (38).
 
-    Where it diverges the numbers become inf and NaN.
+    Arguments: `q0` and `v0`, positions and velocities at the start, flat or of shape (n, d), at
+    rest where `v0` is None. Where it diverges the numbers become inf and NaN.
     """
     q = jnp.asarray(formation.points(q0).ravel())
     v = jnp.zeros_like(q) if v0 is None else jnp.asarray(formation.points(v0).ravel())
@@ -31,10 +42,13 @@ def euler(formation, *, q0, v0=None, h, steps):
 
 
 @partial(jax.jit, static_argnums=(0, 6))
-def run(bonds, d, gains, q, v, h, steps):
+def run(
+    bonds: Bonds, d: Array, gains: Array, q: Array, v: Array, h: float, steps: int
+) -> tuple[Array, Array]:
+    """Positions and velocities after each step."""
     slope = jax.grad(lambda q: bonds(0.0, q, {"d": d}))
 
-    def step(state, _):
+    def step(state: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Any]:
         q, v = state
         after = (q + h * v, v - h * (gains * v + slope(q)))
         return after, after

@@ -2,9 +2,10 @@
 ordinary `System`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, final
 
 import jax
 import jax.numpy as jnp
@@ -14,11 +15,14 @@ from accion.analysis import decay
 from accion.formation import rigidity
 from accion.formation.graph import Graph, check_numbers
 from accion.formation.potentials import quartic
-from accion.systems import mechanical
+from accion.results.trajectory import Trajectory
+from accion.systems import System, mechanical
+from accion.types import Array, ArrayLike, Covector, Params, Scalar, Vector
 
 WRITTEN_OUT = 64  # edges; below it a potential is written edge by edge, without gather and scatter
 
 
+@final
 @dataclass(frozen=True)
 class Bonds:
     """V(q) = sum of `potential`(q_i - q_j, d_ij) over the edges; compared by value, so that equal
@@ -27,12 +31,13 @@ class Bonds:
 
     graph: Graph
     dimension: int
-    potential: Any
+    potential: Callable[[Array, Scalar], Array]
 
-    def __call__(self, t, q, params):
+    def __call__(self, t: Scalar, q: Vector, params: Params) -> Array:
+        """V(q), with the distances params["d"]."""
         return jnp.sum(self.each(q, params["d"]))
 
-    def each(self, q, d):
+    def each(self, q: Vector, d: Array) -> Array:
         """V of each edge, shape (m,). Cost and memory are linear in the number of edges."""
         g = self.graph
         if g.m <= WRITTEN_OUT:
@@ -51,21 +56,24 @@ class Bonds:
         return jax.vmap(self.potential)(x[g.tails] - x[g.heads], d)
 
 
-def weight(t, params):
+def weight(t: Scalar, params: Params) -> Array:
     """e^{kappa t}, with which the Lagrangian gives the damping -kappa v (002 eq 39)."""
     return jnp.exp(params["kappa"] * t)
 
 
+@final
 @dataclass(frozen=True)
 class Damping:
     """The force -k_i v_i on each agent (002 eq 38), where the gains differ."""
 
     dimension: int
 
-    def __call__(self, t, q, v, params):
+    def __call__(self, t: Scalar, q: Vector, v: Vector, params: Params) -> Covector:
+        """The force, with the gains params["k"]."""
         return -jnp.repeat(params["k"], self.dimension) * v
 
 
+@final
 class Formation:
     """`n` agents q_i in R^d, q_i'' = -k_i q_i' - grad_i V, V = sum over edges of (|q_i - q_j|^2 -
     d_ij^2)^2/4 (002 eq 35 to 38).
@@ -81,16 +89,16 @@ class Formation:
 
     def __init__(
         self,
-        edges,
-        distances,
-        dimension,
-        damping,
+        edges: Any,
+        distances: ArrayLike,
+        dimension: int,
+        damping: ArrayLike,
         *,
-        potential=None,
-        agents=None,
-        shape=None,
-        name="formation",
-    ):
+        potential: Callable[[Array, Scalar], Array] | None = None,
+        agents: int | None = None,
+        shape: ArrayLike | None = None,
+        name: str = "formation",
+    ) -> None:
         if isinstance(edges, Graph):
             self.graph = edges
         else:
@@ -114,31 +122,40 @@ class Formation:
         self.shape = None if shape is None else self.points(shape)
 
     @classmethod
-    def from_shape(cls, edges, positions, damping, **options):
-        """The formation whose distances are those of `positions`, shape (n, d)."""
-        positions = np.asarray(positions, dtype=float)
-        if positions.ndim != 2:
-            raise ValueError(f"positions must have shape (n, d); got shape {positions.shape}.")
-        graph = edges if isinstance(edges, Graph) else Graph(len(positions), edges)
-        distances = np.linalg.norm(rigidity.relative_positions(graph, positions), axis=1)
-        return cls(graph, distances, positions.shape[1], damping, shape=positions, **options)
+    def from_shape(
+        cls, edges: Any, positions: ArrayLike, damping: ArrayLike, **options: Any
+    ) -> "Formation":
+        """The formation whose distances are those of `positions`, shape (n, d).
 
-    def __repr__(self):
+        Arguments: `edges`, `damping` and the options as of `Formation`.
+        Raises: ValueError where positions have another shape.
+        """
+        points = np.asarray(positions, dtype=float)
+        if points.ndim != 2:
+            raise ValueError(f"positions must have shape (n, d); got shape {points.shape}.")
+        graph = edges if isinstance(edges, Graph) else Graph(len(points), edges)
+        distances = np.linalg.norm(rigidity.relative_positions(graph, points), axis=1)
+        return cls(graph, distances, points.shape[1], damping, shape=points, **options)
+
+    def __repr__(self) -> str:
         kappa = f"kappa = {self.gains[0]:g}" if self.uniform else "gains differ"
         return f"Formation({self.n} agents in R^{self.dimension}, {self.graph.m} edges, {kappa})"
 
     @property
-    def n(self):
+    def n(self) -> int:
         """The number of agents."""
         return self.graph.n
 
     @property
-    def uniform(self):
+    def uniform(self) -> bool:
         """Whether all agents have the same damping."""
         return bool(np.all(self.gains == self.gains[0]))
 
-    def points(self, q):
-        """`q`, flat or not, as an array of shape (n, d)."""
+    def points(self, q: ArrayLike) -> np.ndarray:
+        """`q`, flat or not, as an array of shape (n, d).
+
+        Raises: ValueError where it has another number of agents.
+        """
         points = np.asarray(q, dtype=float)
         if points.size != self.n * self.dimension or points.ndim > 2:
             raise ValueError(
@@ -148,10 +165,11 @@ class Formation:
         return points.reshape(self.n, self.dimension)
 
     @cached_property
-    def bonds(self):
+    def bonds(self) -> Bonds:
+        """V as a function of the configuration."""
         return Bonds(self.graph, self.dimension, self.potential)
 
-    def system(self, *, forced=False):
+    def system(self, *, forced: bool = False) -> System:
         """An ordinary `System`: L = e^{kappa t} (|v|^2/2 - V) (002 eq 39), of which `Trapezoid` is
         the explicit scheme (41) and (42).
 
@@ -173,7 +191,7 @@ class Formation:
             1.0, self.bonds, n, force=Damping(self.dimension), params=params, **options
         )
 
-    def errors(self, q):
+    def errors(self, q: ArrayLike) -> np.ndarray:
         """|q_i - q_j| - d_ij for each edge, shape (..., m), of configurations of shape (..., n
         d).
         """
@@ -181,19 +199,20 @@ class Formation:
         z = x[..., self.graph.tails, :] - x[..., self.graph.heads, :]
         return np.linalg.norm(z, axis=-1) - self.distances
 
-    def shares(self, q):
+    def shares(self, q: ArrayLike) -> np.ndarray:
         """Half of V_ij for each of its agents, summed: the potential energy of each agent, shape
         (..., n).
         """
-        q = np.asarray(q, dtype=float)
-        V = np.asarray(edge_energies(self.bonds, q.reshape(-1, q.shape[-1]), self.distances))
+        points = np.asarray(q, dtype=float)
+        flat = jnp.asarray(points.reshape(-1, points.shape[-1]))
+        V = np.asarray(edge_energies(self.bonds, flat, jnp.asarray(self.distances)))
         half = np.zeros((len(V), self.n))
         rows = np.arange(len(V))[:, None]
         np.add.at(half, (rows, self.graph.tails), V / 2)
         np.add.at(half, (rows, self.graph.heads), V / 2)
-        return half.reshape(*q.shape[:-1], self.n)
+        return half.reshape(*points.shape[:-1], self.n)
 
-    def energies(self, trajectory):
+    def energies(self, trajectory: Trajectory) -> np.ndarray:
         """E_i of each agent over each step, shape (steps, n); the sum over agents is the total.
 
         E_i = |q_{k+1} - q_k|^2/(2 h^2) + 1/4 sum_j (V_ij(q_k) + V_ij(q_{k+1})) (002 eq 43, with V
@@ -209,7 +228,7 @@ class Formation:
         V = self.shares(q)
         return np.sum(dq**2, axis=-1) / (2 * h**2) + (V[..., :-1, :] + V[..., 1:, :]) / 2
 
-    def fields(self):
+    def fields(self) -> dict[str, Callable[[Vector], Vector]]:
         """The symmetries of SE(d) as vector fields X(q) on configurations, by name: translations
         and rotations (002 Remark 2).
         """
@@ -220,7 +239,7 @@ class Formation:
             f"rotation {letters[a]}{letters[b]}": partial(rotation, d, a, b) for a, b in planes
         }
 
-    def laws(self, trajectory):
+    def laws(self, trajectory: Trajectory) -> dict[str, Any]:
         """How the linear and angular momenta sum v_i and sum q_i x v_i decay, by name: the rate
         measured, and -kappa (002 Remark 2, eq 9 corrected).
 
@@ -232,13 +251,15 @@ class Formation:
                 " gains differ."
             )
         v, q = np.asarray(trajectory.v[0]), np.asarray(trajectory.q[0])
-        first = {name: abs(float(v @ np.asarray(X(q)))) for name, X in self.fields().items()}
+        first = {
+            name: abs(float(v @ np.asarray(X(jnp.asarray(q))))) for name, X in self.fields().items()
+        }
         least = 1e-9 * np.linalg.norm(v) * (1 + np.linalg.norm(q))
         return {
             name: decay(trajectory, X) for name, X in self.fields().items() if first[name] > least
         }
 
-    def largest_speed(self, R=1.0, c=1.0):
+    def largest_speed(self, R: float = 1.0, c: float = 1.0) -> float:
         """M with |f(q, p)| <= M for all |p| <= c and |q_i - q_j| <= 2R on every edge, f = (p, -k p
         - grad V).
 
@@ -255,7 +276,7 @@ class Formation:
             raise ValueError(f"R and c must be positive; got {R!r} and {c!r}.")
         d = self.distances
 
-        def pull(r):
+        def pull(r: float | np.ndarray) -> np.ndarray:
             return r * np.abs(r**2 - d**2)
 
         # r |r^2 - d^2| is largest at the end of the interval or at its one maximum in between,
@@ -264,13 +285,13 @@ class Formation:
         gradient = np.sqrt(self.graph.laplacian_bound() * np.sum(most**2))
         return float(np.hypot(c, np.max(self.gains) * c + gradient))
 
-    def alpha(self, R=1.0, c=1.0):
+    def alpha(self, R: float = 1.0, c: float = 1.0) -> float:
         """alpha = R/(c M), the step that the estimates of backward error analysis allow (002
         section 6.4, corrected); no limit of stability.
         """
         return R / (c * self.largest_speed(R, c))
 
-    def classify(self, q, *, tolerance=0.01):
+    def classify(self, q: ArrayLike, *, tolerance: float = 0.01) -> str:
         """What a configuration is: "same", "mirrored" or "different" (another shape with these
         distances), or "not formed".
 
@@ -287,7 +308,7 @@ class Formation:
         )
 
 
-def congruence_by_distances(shape, points, tolerance):
+def congruence_by_distances(shape: np.ndarray, points: np.ndarray, tolerance: float) -> str:
     """As `congruent`, by the rule of 002: all distances within `tolerance` of their own.
 
     The best motion reflects where the determinant is < 0.
@@ -299,17 +320,18 @@ def congruence_by_distances(shape, points, tolerance):
     return "mirrored" if turn < 0 else "same"
 
 
-def translation(d, a, q):
+def translation(d: int, a: int, q: Vector) -> Vector:
     """Every agent in direction a."""
     return jnp.tile(jnp.eye(d)[a], q.shape[-1] // d)
 
 
-def rotation(d, a, b, q):
+def rotation(d: int, a: int, b: int, q: Vector) -> Vector:
     """Every agent about the origin, from axis a to axis b."""
     x = q.reshape(-1, d)
     return jnp.zeros_like(x).at[:, a].set(-x[:, b]).at[:, b].set(x[:, a]).ravel()
 
 
 @partial(jax.jit, static_argnums=0)
-def edge_energies(bonds, q, d):
+def edge_energies(bonds: Bonds, q: Array, d: Array) -> Array:
+    """V of each edge in each configuration, shape (configurations, m)."""
     return jax.lax.map(lambda q: bonds.each(q, d), q)

@@ -1,26 +1,28 @@
 """Who measures the distance to whom: an undirected graph with ordered edges (002 section 6.1)."""
 
 from functools import cached_property
+from typing import Any, final
 
 import numpy as np
 
 
+@final
 class Graph:
     """`n` agents, numbered from 0, and edges (tail, head): an array of shape (m, 2).
 
     It does not change, and is compared by value.
     """
 
-    def __init__(self, n, edges):
+    def __init__(self, n: int, edges: Any) -> None:
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
             raise ValueError(f"a graph needs a number of agents n >= 2; got {n!r}.")
         self.n = int(n)
         self.edges = check_edges(self.n, edges)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Graph({self.n} agents, {self.m} edges)"
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Graph)
             and self.n == other.n
@@ -28,26 +30,28 @@ class Graph:
         )
 
     @cached_property
-    def _hash(self):
+    def _hash(self) -> int:
         return hash((self.n, self.edges.tobytes()))
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return self._hash
 
     @property
-    def m(self):
+    def m(self) -> int:
         """The number of edges."""
         return len(self.edges)
 
     @property
-    def tails(self):
+    def tails(self) -> np.ndarray:
+        """The agents that the edges begin at, shape (m,)."""
         return self.edges[:, 0]
 
     @property
-    def heads(self):
+    def heads(self) -> np.ndarray:
+        """The agents that the edges end at, shape (m,)."""
         return self.edges[:, 1]
 
-    def incidence(self):
+    def incidence(self) -> np.ndarray:
         """B, shape (n, m): +1 at the tail of an edge, -1 at its head.
 
         For eyes and small graphs; nothing in a step uses it.
@@ -57,7 +61,7 @@ class Graph:
         B[self.heads, np.arange(self.m)] = -1
         return B
 
-    def laplacian_bound(self):
+    def laplacian_bound(self) -> float:
         """The largest eigenvalue of B B^T; beyond 500 agents the bound max (degree of tail + degree
         of head).
         """
@@ -67,18 +71,21 @@ class Graph:
         return float(np.max(self.degrees[self.tails] + self.degrees[self.heads]))
 
     @cached_property
-    def degrees(self):
+    def degrees(self) -> np.ndarray:
         """How many neighbours each agent has, shape (n,)."""
         return np.bincount(self.edges.ravel(), minlength=self.n)
 
-    def neighbours(self, i):
-        """The agents that `i` has an edge with, in increasing order."""
+    def neighbours(self, i: int) -> np.ndarray:
+        """The agents that `i` has an edge with, in increasing order.
+
+        Raises: ValueError where there is no such agent.
+        """
         if not 0 <= i < self.n:
             raise ValueError(f"there is no agent {i}; they are numbered from 0 to {self.n - 1}.")
         return np.sort(np.concatenate([self.heads[self.tails == i], self.tails[self.heads == i]]))
 
     @cached_property
-    def connected(self):
+    def connected(self) -> bool:
         """Whether every agent can be reached from every other."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
@@ -87,8 +94,11 @@ class Graph:
         return int(connected_components(links, directed=False, return_labels=False)) == 1
 
 
-def check_edges(n, edges):
-    """`edges` as a read-only array of integers, shape (m, 2); names the first that is wrong."""
+def check_edges(n: int, edges: Any) -> np.ndarray:
+    """`edges` as a read-only array of integers, shape (m, 2).
+
+    Raises: ValueError that names the first that is wrong.
+    """
     given = np.asarray(edges)
     if (
         given.ndim != 2
@@ -123,9 +133,11 @@ def check_edges(n, edges):
     return found
 
 
-def check_numbers(what, values, count, of, least):
+def check_numbers(what: str, values: Any, count: int, of: str, least: float) -> np.ndarray:
     """One number for each of `count` things, from as many or from one for all; all above
     `least`.
+
+    Raises: ValueError that says which is wrong.
     """
     try:
         given = np.asarray(values, dtype=float)

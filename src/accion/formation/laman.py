@@ -2,11 +2,16 @@
 m).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 
+from accion.formation.graph import Graph
 
+
+@final
 @dataclass(frozen=True)
 class Laman:
     """Whether a graph has 2n - 3 edges of which no k agents span more than 2k - 3 (Laman 1970):
@@ -23,21 +28,22 @@ class Laman:
     overcounted: tuple[int, ...]
 
     @property
-    def holds(self):
+    def holds(self) -> bool:
+        """Whether it is a Laman graph."""
         return not self.dependent and self.rigid
 
     @property
-    def rigid(self):
+    def rigid(self) -> bool:
         """Whether the graph is generically rigid: it has 2n - 3 independent edges."""
         return len(self.independent) == 2 * self.n - 3
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self.holds
 
-    def __str__(self):
+    def __str__(self) -> str:
         if self.holds:
             return f"the graph is a Laman graph: {2 * self.n - 3} edges, all independent."
-        words = []
+        words: list[str] = []
         if self.overcounted:
             k = len(self.overcounted)
             words.append(
@@ -50,15 +56,17 @@ class Laman:
         return f"not a Laman graph: {'; '.join(words)}."
 
 
-def laman(graph) -> Laman:
+def laman(graph: Graph) -> Laman:
     """The count of Laman for a `Graph` in the plane, by the pebble game.
 
     Each agent has two pebbles, one for each coordinate; an edge that is accepted takes one from an
     end. An edge is independent of those before it where four pebbles can be brought to its ends.
     """
     # of each agent, the heads of the edges that its pebbles lie on
-    covered = [[] for _ in range(graph.n)]
-    independent, dependent, overcounted = [], [], ()
+    covered: list[list[int]] = [[] for _ in range(graph.n)]
+    independent: list[int] = []
+    dependent: list[int] = []
+    overcounted: tuple[int, ...] = ()
     for w, (a, b) in enumerate(graph.edges.tolist()):
         while len(covered[a]) > 0 and fetch(covered, a, b):
             pass
@@ -74,11 +82,11 @@ def laman(graph) -> Laman:
     return Laman(graph.n, tuple(independent), tuple(dependent), overcounted)
 
 
-def fetch(covered, root, other):
+def fetch(covered: list[list[int]], root: int, other: int) -> bool:
     """Bring one pebble to `root` along a path of covered edges, leaving those of `other` where they
     are. False where none is free.
     """
-    parent = {root: None, other: None}
+    parent: dict[int, int | None] = {root: None, other: None}
     stack = [root]
     while stack:
         i = stack.pop()
@@ -87,30 +95,29 @@ def fetch(covered, root, other):
                 continue
             parent[j] = i
             if len(covered[j]) < 2:
-                while parent[j] is not None:  # turn the edges of the path round
-                    i = parent[j]
-                    covered[i].remove(j)
-                    covered[j].append(i)
-                    j = i
+                while (before := parent[j]) is not None:  # turn the edges of the path round
+                    covered[before].remove(j)
+                    covered[j].append(before)
+                    j = before
                 return True
             stack.append(j)
     return False
 
 
-def reach(covered, roots):
+def reach(covered: list[list[int]], roots: Iterable[int]) -> set[int]:
     """All agents that the covered edges lead to from `roots`: they hold 3 free pebbles, so that
     they have 2k - 3 edges without the new one.
     """
-    seen, stack = set(roots), list(roots)
+    found, stack = set(roots), list(roots)
     while stack:
         for j in covered[stack.pop()]:
-            if j not in seen:
-                seen.add(j)
+            if j not in found:
+                found.add(j)
                 stack.append(j)
-    return seen
+    return found
 
 
-def spanned(graph, agents):
+def spanned(graph: Graph, agents: Iterable[int]) -> int:
     """How many edges have both ends among `agents`."""
-    inside = np.isin(graph.edges, np.asarray(agents, dtype=int))
+    inside = np.isin(graph.edges, np.asarray(list(agents), dtype=int))
     return int(np.sum(inside.all(axis=1)))

@@ -1,107 +1,129 @@
 """The map of a region of attraction: the halos of 002 Figure 8."""
 
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
 import numpy as np
 
 from accion.formation.attraction import ANOTHER, CONGRUENT, DIVERGED, NOT_CONVERGED
 from accion.plot import new_figure
+
+if TYPE_CHECKING:  # both are imported where they are wanted
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from xarray import Dataset
 
 # of the other shapes; the rest share the last
 SHADES = ("#edae49", "#d1495b", "#2e933c", "#6a4c93", "#00798c", "#8d6a9f")
 SAME, MIRRORED, LATE, LOST = "#1b6ca8", "#9cc5e6", "#d9d9d9", "#3d405b"
 
 
-def plot_attraction(ds, axes=None):
-    """Where the agent may start, by where the formation goes, and how long it takes; returns the
-    figure. For two dimensions, or a slice of three.
+class Class(NamedTuple):
+    """One colour of the map."""
+
+    mask: np.ndarray
+    colour: str
+    label: str
+
+
+def plot_attraction(ds: "Dataset", axes: Any = None) -> "Figure":
+    """Where the agent may start, by where the formation goes, and how long it takes. For two
+    dimensions, or a slice of three.
 
     A slice is one value of an axis: ds.sel(z=0.0, method="nearest"). The crosses are the other
     agents, the ring is the agent's own place.
+
+    Arguments: `ds`, what `attraction` or `refine` returned; `axes`, two of matplotlib to draw in.
+    Returns: the figure. Raises: ValueError where it has not two dimensions.
     """
-    import json
-
-    from matplotlib.colors import ListedColormap
-    from matplotlib.patches import Patch
-
     names = [name for name in ("x", "y", "z") if name in ds["outcome"].dims]
     if len(names) != 2:
         raise ValueError(
             f"a map has two axes; this region has {len(names)}. Choose a slice, such as"
             " ds.sel(z=0.0, method='nearest')."
         )
-    if axes is None:
-        _, grid = new_figure(1, 2, (12.5, 5.6))
-        axes = grid[0]
-    colours, legend = classes(ds)
-    image, labels, handles = np.full(ds["outcome"].shape, -1), [], []
-    for mask, colour, label in zip(*colours, strict=True):
-        if np.any(mask):
-            image[mask] = len(labels)
-            labels.append(colour)
-            handles.append(Patch(color=colour, label=f"{label}: {np.mean(mask):.1%}"))
+    left, right = new_figure(1, 2, (12.5, 5.6))[1][0] if axes is None else axes
     x, y = (ds[name].values for name in names)
-    left, right = axes
-    left.pcolormesh(
-        x,
-        y,
-        image.T,
-        cmap=ListedColormap(labels),
-        vmin=-0.5,
-        vmax=len(labels) - 0.5,
-        shading="nearest",
-        rasterized=True,
-    )
-    shown = right.pcolormesh(
+    draw_outcomes(left, ds, x, y)
+    times = right.pcolormesh(
         x, y, ds["time"].values.T, cmap="viridis_r", shading="nearest", rasterized=True
     )
-    right.figure.colorbar(shown, ax=right, label="time to converge [s]", shrink=0.85)
-    place, agent = ds["desired"].values, int(ds.attrs["agent"])
-    columns = ["xyz".index(name) for name in names]
-    for ax in axes:
-        for i, j in json.loads(ds.attrs["edges"]):
-            ax.plot(*place[[i, j]][:, columns].T, color="k", lw=0.7, alpha=0.6)
-        ax.plot(*np.delete(place, agent, axis=0)[:, columns].T, "kx", ms=6, mew=1.6)
-        ax.plot(*place[agent, columns], "o", ms=8, mfc="none", mec="k", mew=1.6)
-        ax.set(
-            xlabel=f"{names[0]} of agent {agent + 1} [m]",
-            ylabel=f"{names[1]} of agent {agent + 1} [m]",
-            aspect="equal",
-        )
+    right.figure.colorbar(times, ax=right, label="time to converge [s]", shrink=0.85)
+    right.set_title("time until the desired shape is kept", loc="left", fontsize=10)
+    for ax in (left, right):
+        draw_formation(ax, ds, names)
         ax.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
         ax.grid(visible=False)
-    left.set_title(legend, loc="left", fontsize=10)
-    right.set_title("time until the desired shape is kept", loc="left", fontsize=10)
-    left.legend(
-        handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.11), ncols=2, fontsize=8
-    )
     return left.figure
 
 
-def classes(ds):
-    """((masks, colours, labels), title): what the map distinguishes."""
+def draw_outcomes(ax: "Axes", ds: "Dataset", x: np.ndarray, y: np.ndarray) -> None:
+    """The map itself, with how much of it each colour has."""
+    from matplotlib.colors import ListedColormap
+    from matplotlib.patches import Patch
+
+    image = np.full(ds["outcome"].shape, -1)
+    there = [one for one in classes(ds) if np.any(one.mask)]
+    for i, one in enumerate(there):
+        image[one.mask] = i
+    ax.pcolormesh(
+        x,
+        y,
+        image.T,
+        cmap=ListedColormap([one.colour for one in there]),
+        vmin=-0.5,
+        vmax=len(there) - 0.5,
+        shading="nearest",
+        rasterized=True,
+    )
+    ax.set_title(
+        f"where the formation goes, from rest; {image.size} points, {ds.attrs['steps']} steps",
+        loc="left",
+        fontsize=10,
+    )
+    ax.legend(
+        handles=[
+            Patch(color=one.colour, label=f"{one.label}: {np.mean(one.mask):.1%}") for one in there
+        ],
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.11),
+        ncols=2,
+        fontsize=8,
+    )
+
+
+def draw_formation(ax: "Axes", ds: "Dataset", names: Sequence[str]) -> None:
+    """The desired shape: edges, other agents, and the agent's own place."""
+    place, agent = ds["desired"].values, int(ds.attrs["agent"])
+    columns = ["xyz".index(name) for name in names]
+    for i, j in json.loads(ds.attrs["edges"]):
+        ax.plot(*place[[i, j]][:, columns].T, color="k", lw=0.7, alpha=0.6)
+    ax.plot(*np.delete(place, agent, axis=0)[:, columns].T, "kx", ms=6, mew=1.6)
+    ax.plot(*place[agent, columns], "o", ms=8, mfc="none", mec="k", mew=1.6)
+    ax.set(
+        xlabel=f"{names[0]} of agent {agent + 1} [m]",
+        ylabel=f"{names[1]} of agent {agent + 1} [m]",
+        aspect="equal",
+    )
+
+
+def classes(ds: "Dataset") -> list[Class]:
+    """What the map distinguishes."""
     outcome, mirrored, number = ds["outcome"].values, ds["mirrored"].values, ds["shape"].values
+    elsewhere = outcome == ANOTHER
     found = [
-        ((outcome == CONGRUENT) & ~mirrored, SAME, "desired shape"),
-        ((outcome == CONGRUENT) & mirrored, MIRRORED, "desired shape, mirrored"),
+        Class((outcome == CONGRUENT) & ~mirrored, SAME, "desired shape"),
+        Class((outcome == CONGRUENT) & mirrored, MIRRORED, "desired shape, mirrored"),
     ]
     count = int(np.max(number, initial=0))
     for k in range(1, min(count, len(SHADES) - 1) + 1):
-        found.append(
-            (
-                (outcome == ANOTHER) & (number == k),
-                SHADES[k - 1],
-                f"another shape, {k}" + ("" if ds["stable"].values[k - 1] else " (unstable)"),
-            )
-        )
-    found += [
-        (
-            (outcome == ANOTHER) & ((number >= len(SHADES)) | (number < 1)),
-            SHADES[-1],
-            "other shapes",
-        ),
-        (outcome == NOT_CONVERGED, LATE, "not converged"),
-        (outcome == DIVERGED, LOST, "diverged"),
+        words = "" if ds["stable"].values[k - 1] else " (unstable)"
+        found.append(Class(elsewhere & (number == k), SHADES[k - 1], f"another shape, {k}{words}"))
+    rest = elsewhere & ((number >= len(SHADES)) | (number < 1))
+    return [
+        *found,
+        Class(rest, SHADES[-1], "other shapes"),
+        Class(outcome == NOT_CONVERGED, LATE, "not converged"),
+        Class(outcome == DIVERGED, LOST, "diverged"),
     ]
-    return (
-        zip(*found, strict=True),
-        f"where the formation goes, from rest; {outcome.size} points, {ds.attrs['steps']} steps",
-    )

@@ -4,12 +4,14 @@ wanted.
 
 import jax.numpy as jnp
 
+from accion.types import Array, Scalar
 
-def quartic(z, d):
+
+def quartic(z: Array, d: Scalar) -> Array:
     """V = (|z|^2 - d^2)^2 / 4 (002 eq 36), whose force is -(|z|^2 - d^2) z."""
     return 0.25 * (jnp.sum(z * z) - d**2) ** 2
 
 
-def spring(z, d):
+def spring(z: Array, d: Scalar) -> Array:
     """V = (|z| - d)^2 / 2, the linear spring; not smooth where two agents meet."""
     return 0.5 * (jnp.sqrt(jnp.sum(z * z)) - d) ** 2

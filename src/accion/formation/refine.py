@@ -1,22 +1,44 @@
 """A region of attraction on a finer grid, run again only near its boundaries."""
 
 import json
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from accion.checks import whole
-from accion.formation.attraction import ANOTHER, Rule, compute
+from accion.formation.attraction import ANOTHER, Outcomes, Rule, Survey, compute
 from accion.formation.formation import Formation
+from accion.methods import Method, registry
+
+if TYPE_CHECKING:  # it is imported where it is wanted
+    from xarray import Dataset
 
 
-def refine(ds, formation=None, *, factor=2, method=None, workers=None, progress=False):
+def refine(
+    ds: "Dataset",
+    formation: Formation | None = None,
+    *,
+    factor: int = 2,
+    method: Method | None = None,
+    workers: int | None = None,
+    progress: bool = False,
+) -> "Dataset":
     """The same region on a grid `factor` times finer, where only points near a boundary are run
     again: those in cells whose corners differ.
 
     The rest takes the outcome of its cell; `computed` is False there. A formation with a potential
-    of its own, and a method other than Trapezoid, must be passed again.
+    of its own, and a method that holds a function, must be passed again.
+
+    Arguments: `ds`, what `attraction` or `refine` returned; the others as of `attraction`.
+    Raises: ValueError where nothing is to be refined, or something must be passed again.
     """
     factor = whole(factor, "factor", 2)
+    method = method or registry.stored(ds.attrs["method"])
+    if method is None:
+        raise ValueError(
+            f"the map was made by {ds.attrs['method']}, which holds a function; pass it again:"
+            " refine(ds, method=...)."
+        )
     shape = ds["desired"].values
     formation = formation or rebuild(ds)
     names = ("x", "y", "z")[: formation.dimension]
@@ -32,42 +54,33 @@ def refine(ds, formation=None, *, factor=2, method=None, workers=None, progress=
         + 5 * ds["mirrored"].values
     )
     fine, nearest = boundary_points(label, factor)
-    values = [ds[name].values[nearest].ravel().copy() for name in ("outcome", "time", "mirrored")]
+    outcome, time, mirrored = (
+        ds[name].values[nearest].ravel().copy() for name in ("outcome", "time", "mirrored")
+    )
     which = np.flatnonzero(fine.ravel())
     if len(which) == 0:
         raise ValueError(
             "there is no boundary to refine: all points of the grid have the same outcome."
         )
     numbers = ds["shape"].values[nearest].ravel()
-    quiet_others = np.flatnonzero((values[0] == ANOTHER) & ~fine.ravel() & (numbers > 0))
-    ended = (
-        quiet_others,
-        ds["other"].values[numbers[quiet_others] - 1].reshape(len(quiet_others), shape.size),
-    )
-    axes = np.meshgrid(*grid, indexing="ij")
-    starts = np.repeat(shape.reshape(1, -1), len(which), axis=0)
-    d, agent = formation.dimension, int(ds.attrs["agent"])
-    starts[:, agent * d : (agent + 1) * d] = np.stack([a.ravel()[which] for a in axes], axis=1)
-    rule = Rule(**json.loads(ds.attrs["rule"]))
-    known = (*values, ended)
-    return compute(
+    left = np.flatnonzero((outcome == ANOTHER) & ~fine.ravel() & (numbers > 0))
+    ended = (left, ds["other"].values[numbers[left] - 1].reshape(len(left), shape.size))
+    survey = Survey(
         formation,
         shape,
-        agent,
+        int(ds.attrs["agent"]),
         grid,
-        starts,
-        which,
-        known,
-        ds.attrs["h"],
-        ds.attrs["steps"],
+        float(ds.attrs["h"]),
+        int(ds.attrs["steps"]),
         method,
-        rule,
+        Rule(**json.loads(ds.attrs["rule"])),
         workers,
         progress,
     )
+    return compute(survey, which, Outcomes(outcome, time, mirrored, ended))
 
 
-def boundary_points(label, factor):
+def boundary_points(label: np.ndarray, factor: int) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
     """(mask, nearest) of the finer grid: points of cells whose corners differ, and the indices of
     the nearest old point.
     """
@@ -92,8 +105,11 @@ def boundary_points(label, factor):
     )
 
 
-def rebuild(ds):
-    """The formation that a Dataset was made with."""
+def rebuild(ds: "Dataset") -> Formation:
+    """The formation that a Dataset was made with.
+
+    Raises: ValueError where its potential is not known.
+    """
     if ds.attrs["potential"] != "quartic":
         raise ValueError(
             "this region was made with a potential of its own; pass the formation: refine(ds,"

@@ -4,16 +4,21 @@ missing, congruence (002 section 6.1).
 
 from dataclasses import dataclass
 from itertools import combinations
+from typing import final
 
 import numpy as np
 
 from accion.formation.graph import Graph
+from accion.types import ArrayLike
 
 ROUNDOFF = 1e-10  # singular values below it, relative to the largest, count as zero
 
 
-def check_positions(graph, q):
-    """`q` as an array of shape (n, d), from that or from a flat vector."""
+def check_positions(graph: Graph, q: ArrayLike) -> np.ndarray:
+    """`q` as an array of shape (n, d), from that or from a flat vector.
+
+    Raises: ValueError where it is neither, or not finite.
+    """
     points = np.asarray(q, dtype=float)
     if points.ndim == 1 and points.size % graph.n == 0:
         points = points.reshape(graph.n, -1)
@@ -26,13 +31,13 @@ def check_positions(graph, q):
     return points
 
 
-def relative_positions(graph, q):
+def relative_positions(graph: Graph, q: ArrayLike) -> np.ndarray:
     """z = B^T q, the row q_i - q_j for each edge (i, j), shape (m, d)."""
     points = check_positions(graph, q)
     return points[graph.tails] - points[graph.heads]
 
 
-def rigidity_matrix(graph, q):
+def rigidity_matrix(graph: Graph, q: ArrayLike) -> np.ndarray:
     """R = D(z)^T Bbar^T, shape (m, n d): half the derivative of the squared distances (002 section
     6.1, where the transpose is missing).
     """
@@ -45,36 +50,37 @@ def rigidity_matrix(graph, q):
     return R.reshape(m, graph.n * d)
 
 
-def numerical_rank(R):
+def numerical_rank(R: np.ndarray) -> int:
+    """The rank of a matrix, to roundoff."""
     s = np.linalg.svd(R, compute_uv=False)
     return int(np.sum(s > ROUNDOFF * s[0])) if s.size and s[0] > 0 else 0
 
 
-def rank(graph, q):
+def rank(graph: Graph, q: ArrayLike) -> int:
     """The rank of the rigidity matrix."""
     return numerical_rank(rigidity_matrix(graph, q))
 
 
-def full_rank(n, d):
+def full_rank(n: int, d: int) -> int:
     """n d - d (d + 1)/2, the rank of a rigid framework: 2n - 3 in the plane, 3n - 6 in space; of
     fewer than d agents n (n - 1)/2.
     """
     return n * d - d * (d + 1) // 2 if n >= d else n * (n - 1) // 2
 
 
-def infinitesimally_rigid(graph, q):
+def infinitesimally_rigid(graph: Graph, q: ArrayLike) -> bool:
     """Whether only translations and rotations leave the distances as they are, to first order."""
     return rank(graph, q) == full_rank(*check_positions(graph, q).shape)
 
 
-def minimally_rigid(graph, q):
+def minimally_rigid(graph: Graph, q: ArrayLike) -> bool:
     """Whether it is infinitesimally rigid and has no edge more than it needs."""
     return infinitesimally_rigid(graph, q) and graph.m == full_rank(
         *check_positions(graph, q).shape
     )
 
 
-def redundant(graph, q):
+def redundant(graph: Graph, q: ArrayLike) -> list[int]:
     """The edges, by number, each of which could be taken away (alone) without loss of rank: those
     with a share in a self-stress.
     """
@@ -89,7 +95,7 @@ def redundant(graph, q):
     )
 
 
-def missing(graph, q):
+def missing(graph: Graph, q: ArrayLike) -> list[tuple[int, int]]:
     """The pairs of agents each of which would, as an edge, raise the rank."""
     points = check_positions(graph, q)
     R = rigidity_matrix(graph, q)
@@ -98,7 +104,7 @@ def missing(graph, q):
     free = v[r:].reshape(-1, *points.shape)  # motions that keep all distances to first order
     there = {tuple(sorted(edge)) for edge in graph.edges.tolist()}
     scale = np.max(np.linalg.norm(points - points.mean(axis=0), axis=1))
-    found = []
+    found: list[tuple[int, int]] = []
     for i, j in combinations(range(graph.n), 2):
         stretch = np.sum((free[:, i] - free[:, j]) * (points[i] - points[j]), axis=1)
         if (i, j) not in there and np.linalg.norm(stretch) > ROUNDOFF**0.5 * scale:
@@ -106,6 +112,7 @@ def missing(graph, q):
     return found
 
 
+@final
 @dataclass(frozen=True)
 class Congruence:
     """How two shapes compare: "same" (a translation and a rotation take one to the other),
@@ -118,17 +125,19 @@ class Congruence:
     kind: str
     distance: float
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self.kind != "different"
 
 
-def congruent(q1, q2, tolerance=1e-6) -> Congruence:
+def congruent(q1: ArrayLike, q2: ArrayLike, tolerance: float = 1e-6) -> Congruence:
     """Whether two configurations, each of shape (n, d), have all distances equal: up to
     translations, rotations and reflections.
 
     `tolerance` is relative to the size of the shape. The best motion is that of Kabsch (1976), with
     and without reflection. Shapes that are their own mirror image (all in a line or, in space, in a
     plane) are "same".
+
+    Raises: ValueError where they have not the same shape (n, d).
     """
     a, b = np.asarray(q1, dtype=float), np.asarray(q2, dtype=float)
     if a.ndim != 2 or a.shape != b.shape:
@@ -137,7 +146,7 @@ def congruent(q1, q2, tolerance=1e-6) -> Congruence:
         )
     a, b = a - a.mean(axis=0), b - b.mean(axis=0)
     u, _, vt = np.linalg.svd(a.T @ b)
-    best = {}
+    best: dict[str, float] = {}
     for kind, sign in (("same", 1.0), ("mirrored", -1.0)):
         flip = np.ones(a.shape[1])
         flip[-1] = sign * np.linalg.det(u @ vt)
@@ -149,7 +158,7 @@ def congruent(q1, q2, tolerance=1e-6) -> Congruence:
     return Congruence("different", min(best.values()))
 
 
-def pair_distances(q):
+def pair_distances(q: ArrayLike) -> np.ndarray:
     """The distances of all pairs of agents, shape (..., n (n - 1)/2), of configurations of shape
     (..., n, d).
     """
@@ -158,6 +167,6 @@ def pair_distances(q):
     return np.linalg.norm(q[..., i, :] - q[..., j, :], axis=-1)
 
 
-def complete(n):
+def complete(n: int) -> Graph:
     """The graph with all edges."""
     return Graph(n, list(combinations(range(n), 2)))

@@ -1,20 +1,26 @@
 """Ready shapes: each returns (edges, positions), for `Formation.from_shape`."""
 
+from typing import TypeAlias
+
 import numpy as np
 
 from accion.formation.graph import Graph
 from accion.formation.rigidity import infinitesimally_rigid
 
+# (edges, positions): pairs of agents, and an array of shape (n, d).
+Shape: TypeAlias = tuple[list[tuple[int, int]], np.ndarray]
 
-def circle(n, radius):
+
+def circle(n: int, radius: float) -> np.ndarray:
+    """`n` points on a circle about the origin, shape (n, 2)."""
     angle = 2 * np.pi * np.arange(n) / n
     return radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
 
 
-def polygon(n, radius=1.0):
+def polygon(n: int, radius: float = 1.0) -> Shape:
     """A regular polygon with 2n - 3 edges: its sides and the diagonals from agent 0.
 
-    Minimally rigid.
+    Minimally rigid. Raises: ValueError for fewer than three agents.
     """
     if n < 3:
         raise ValueError(f"a polygon has at least 3 agents; got {n}.")
@@ -22,14 +28,14 @@ def polygon(n, radius=1.0):
     return sides + [(0, i) for i in range(2, n - 1)], circle(n, radius)
 
 
-def square(side=1.0):
+def square(side: float = 1.0) -> Shape:
     """Four agents, four sides and a diagonal: 5 = 2n - 3 edges (002 section 6.3, Figure 6)."""
     return [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)], side * np.array(
         [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
     )
 
 
-def hexagon(radius=1.0):
+def hexagon(radius: float = 1.0) -> Shape:
     """Six agents and 9 = 2n - 3 edges (the numbers of 002 section 6.4, which does not draw them):
     the sides and a zigzag of diagonals.
 
@@ -41,7 +47,7 @@ def hexagon(radius=1.0):
     )
 
 
-def pyramid(side=1.0):
+def pyramid(side: float = 1.0) -> Shape:
     """Four agents in space, all six distances equal: K_4, 6 = 3n - 6 edges (002 Figure 4)."""
     points = np.array(
         [[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]]
@@ -49,7 +55,7 @@ def pyramid(side=1.0):
     return [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)], side * points
 
 
-def cube(side=1.0):
+def cube(side: float = 1.0) -> Shape:
     """Eight agents in space, 12 sides and a diagonal of each face, all six forming a tetrahedron:
     18 = 3n - 6 edges.
     """
@@ -61,7 +67,9 @@ def cube(side=1.0):
     return edges, side * points
 
 
-def henneberg(n, dimension=2, *, seed=0, split=0.5, spacing=1.0):
+def henneberg(
+    n: int, dimension: int = 2, *, seed: int = 0, split: float = 0.5, spacing: float = 1.0
+) -> Shape:
     """A random minimally rigid graph by Henneberg's moves, with positions about `spacing` apart.
 
     Each move adds an agent: joined to d others, or, with probability `split`, in the place of an
@@ -83,7 +91,7 @@ def henneberg(n, dimension=2, *, seed=0, split=0.5, spacing=1.0):
     points = points[np.argsort(np.linalg.norm(points, axis=1))]
     start = d + 1
     edges = {(i, j) for j in range(start) for i in range(j)}
-    own = [[] for _ in range(n)]  # edges of each agent, for the second move
+    own: list[list[int]] = [[] for _ in range(n)]  # edges of each agent, for the second move
     for i, j in edges:
         own[i].append(j)
         own[j].append(i)
@@ -111,6 +119,6 @@ def henneberg(n, dimension=2, *, seed=0, split=0.5, spacing=1.0):
     return sorted(edges), points
 
 
-def rigid(edges, positions):
+def rigid(edges: list[tuple[int, int]], positions: np.ndarray) -> bool:
     """Whether (edges, positions) is infinitesimally rigid."""
     return infinitesimally_rigid(Graph(len(positions), edges), positions)

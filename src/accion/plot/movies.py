@@ -1,13 +1,22 @@
 """Moving pictures of a trajectory."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from accion.plot.figures import COLORS, new_figure, shown
+from accion.plot.figures import COLORS, coordinates, new_figure
+from accion.types import Configuration
 
 
-def animation(traj, positions=None, path=None, fps=30, seconds=None):
+def animation(
+    traj: Any,
+    positions: Callable[[Configuration], Any] | None = None,
+    path: str | Path | None = None,
+    fps: int = 30,
+    seconds: float | None = None,
+) -> Any:
     """A matplotlib animation of one run, written as a GIF where `path` is given.
 
     It lasts as long as the motion, or `seconds`. `positions(q)` gives the points to draw, shape (k,
@@ -26,7 +35,8 @@ def animation(traj, positions=None, path=None, fps=30, seconds=None):
         )
     if path is not None and Path(path).exists():
         raise FileExistsError(f"{path} exists; choose another path, or remove it.")
-    t = np.asarray(traj.t)[np.isfinite(np.asarray(traj.p)).all(axis=-1)]
+    solved = np.isfinite(np.asarray(traj.p).reshape(len(traj), -1)).all(axis=-1)
+    t = np.asarray(traj.t)[solved]
     length = seconds if seconds is not None else float(t[-1] - t[0])
     if not length > 0:
         raise ValueError("there is nothing to animate: the trajectory has one time only.")
@@ -35,7 +45,7 @@ def animation(traj, positions=None, path=None, fps=30, seconds=None):
             0, len(t) - 1
         )
     )
-    values, names = shown(traj, len(traj.t), 1)
+    values, names = coordinates(traj)
     q = values[0][: len(t)]
     if positions is not None:
         points = np.asarray(jax.vmap(positions)(jax.tree.map(lambda a: a[: len(t)], traj.q)))
@@ -62,7 +72,7 @@ def animation(traj, positions=None, path=None, fps=30, seconds=None):
     return movie
 
 
-def canvas(rows, columns, size):
+def canvas(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, Any]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     figure, axes = new_figure(rows, columns, size)
@@ -70,24 +80,24 @@ def canvas(rows, columns, size):
     return figure, axes[0, 0]
 
 
-def linkage(t, points):
+def linkage(t: np.ndarray, points: np.ndarray) -> tuple[Any, Callable[[int], Any]]:
     """Points joined by a line, with the trail of the last one; a point that is NaN is a gap in the
     line.
     """
     figure, ax = canvas(1, 1, (4.6, 4.6))
     center = np.nanmean(points, axis=(0, 1))
     reach = 1.1 * np.nanmax(np.abs(points - center)) or 1.0
-    many = points.shape[1] > 50
+    thin = points.shape[1] > 50
     ax.set(
         xlim=(center[0] - reach, center[0] + reach),
         ylim=(center[1] - reach, center[1] + reach),
         aspect="equal",
     )
     (trail,) = ax.plot([], [], color=COLORS[1], lw=0.8, alpha=0.7)
-    (body,) = ax.plot([], [], "o-", color=COLORS[0], lw=0.5 if many else 2, ms=2 if many else 6)
+    (body,) = ax.plot([], [], "o-", color=COLORS[0], lw=0.5 if thin else 2, ms=2 if thin else 6)
     clock = ax.set_title("", loc="left", fontsize=10)
 
-    def draw(i):
+    def draw(i: int) -> Any:
         body.set_data(points[i, :, 0], points[i, :, 1])
         trail.set_data(
             points[max(0, i - len(t) // 5) : i + 1, -1, 0],
@@ -99,7 +109,9 @@ def linkage(t, points):
     return figure, draw
 
 
-def series(names, t, q):
+def series(
+    names: tuple[str, ...], t: np.ndarray, q: np.ndarray
+) -> tuple[Any, Callable[[int], Any]]:
     """Coordinates over time, with a marker that moves."""
     figure, ax = canvas(1, 1, (6.4, 3.6))
     for i, name in enumerate(names):
@@ -111,7 +123,7 @@ def series(names, t, q):
     ax.set_xlabel("t [s]")
     markers = [ax.plot([], [], "o", color=COLORS[i % len(COLORS)])[0] for i in range(q.shape[1])]
 
-    def draw(i):
+    def draw(i: int) -> Any:
         for k, marker in enumerate(markers):
             marker.set_data([t[i]], [q[i, k]])
         return markers

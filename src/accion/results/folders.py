@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,7 +14,7 @@ ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]*")
 
 
 @contextmanager
-def replacing(path):
+def replacing(path: str | Path) -> Iterator[Path]:
     """Write to the path that is given out; at the end of the block it takes the place of `path`,
     and what was there is removed.
 
@@ -46,7 +47,7 @@ def replacing(path):
             shutil.rmtree(beside, ignore_errors=True)
 
 
-def recover(path):
+def recover(path: str | Path) -> None:
     """Finish a replacement of `path` that was cut off between its two moves: both folders are
     whole, and the new one is put in place.
     """
@@ -71,12 +72,12 @@ def recover(path):
             return
 
 
-def real(path):
+def real(path: str | Path) -> Path:
     """Where `path` is: a link stays a link, to another folder."""
     return Path(os.path.realpath(path))
 
 
-def check_ending(path, otherwise):
+def check_ending(path: str | Path, otherwise: str) -> None:
     """Raise ValueError where the name of a Zarr store ends like that of a file; `otherwise` says
     how to write one.
     """

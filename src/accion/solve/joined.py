@@ -12,7 +12,8 @@ import numpy as np
 from accion.discretise import discretise
 from accion.discretise.window import combine, derivatives, differencing
 from accion.instant import constrained
-from accion.results.trajectory import Trajectory, rows
+from accion.numerics.batches import at_times
+from accion.results.trajectory import Trajectory
 from accion.solve.equations import Path, TwoPoint
 from accion.stepping import nodal
 from accion.systems import AbstractSystem, DiscreteSystem, HigherOrderSystem, System
@@ -76,7 +77,7 @@ def _(system: System, problem: TwoPoint, path: Path) -> dict[str, Any]:
     if system.constraint is None:
         return {"p": p, "guess": guess}
     q = jax.tree.map(jnp.asarray, path.q)
-    guess, p, lam = rows(constrained.node, False, system, problem.times, q, p, guess)
+    guess, p, lam = at_times(constrained.node, False, system, problem.times, q, p, guess)
     return {"p": p, "guess": guess, "lam": lam}
 
 
@@ -112,7 +113,7 @@ def _(system: HigherOrderSystem, problem: TwoPoint, path: Path) -> dict[str, Any
         own[:] = [differencing(r - 1) @ path.x[s : s + r - 1] for s in start]
     ahead = np.arange(steps + 1.0) - start
     q, width = jax.tree.map(jnp.asarray, path.q), np.full(steps + 1, h)
-    found = rows(nodal.at_node, False, system, problem.times, q, P, own, highest, width, ahead)
+    found = at_times(nodal.at_node, False, system, problem.times, q, P, own, highest, width, ahead)
     p, jets, lam = found
     return {
         "p": p,

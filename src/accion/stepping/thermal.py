@@ -106,7 +106,7 @@ class ThermalScheme(Scheme):
         return self.by_newton(state, t, h)
 
     def moved(self, unknowns: Any, state: Any, h: Scalar) -> Any:
-        return self.system.step_space.asked(self.form.blocks.increment(unknowns))
+        return self.system.step_space.stretched(self.form.blocks.increment(unknowns))
 
     def end(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
         n, x = self.system.space.dim, self.form.blocks.increment(unknowns)

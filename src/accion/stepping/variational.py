@@ -165,7 +165,7 @@ class Variational(MechanicalScheme):
         return self.by_newton(state, t, h)
 
     def moved(self, unknowns: Any, state: Any, h: Scalar) -> Any:
-        return self.system.space.asked(self.form.blocks.increment(unknowns))
+        return self.system.space.stretched(self.form.blocks.increment(unknowns))
 
     def end(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
         blocks = self.form.blocks

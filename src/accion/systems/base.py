@@ -44,12 +44,8 @@ class AbstractSystem(ABC):
 
     constraint: Any  # the constraints as one, or None
     multipliers: Any  # how many there are
-    enters_action: (
-        Any  # whether multipliers are in the action and in the state (vakonomic)
-    )
-    holds_positions: (
-        Any  # whether a constraint holds configurations (holonomic)
-    )
+    enters_action: Any  # whether multipliers are in the action and in the state (vakonomic)
+    holds_positions: Any  # whether a constraint holds configurations (holonomic)
     holds_velocities: Any  # whether a constraint holds velocities by its forces (nonholonomic)
     order: Any  # of the highest derivative in the Lagrangian
     entropic: ClassVar[bool]  # whether entropies are part of its state

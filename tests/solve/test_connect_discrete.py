@@ -90,6 +90,8 @@ def test_a_constraint_in_the_action():
     )
     theirs = ac.connect(ac.System(plane, ac.Euclidean(3), vakonomic=curl), MIDPOINT, **ends)
     assert_allclose(ours.q, theirs.q, atol=1e-12)
+    assert ours.lam is not None
+    assert theirs.lam is not None
     # The multiplier of a step is at the row that it leads to; it is constant.
     assert np.all(np.isnan(ours.lam[0]))
     assert_allclose(ours.lam[1:], theirs.lam[1:], rtol=1e-9)

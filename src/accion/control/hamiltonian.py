@@ -134,7 +134,9 @@ def at_nodes(
 ) -> tuple[Array, Array, Array, Array]:
     """(u, H, dH/du, d2H/du2) at each node."""
 
-    def one(t, q, v, p0, p1, guess):
+    def one(
+        t: Scalar, q: Configuration, v: Vector, p0: Covector, p1: Covector, guess: Array
+    ) -> tuple[Array, Array, Array, Array]:
         u = hamiltonian.control(system, t, q, v, p1, guess)
         args = (system, t, q, v, p0, p1)
         return (

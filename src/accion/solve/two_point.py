@@ -179,7 +179,7 @@ def first_path(problem: TwoPoint, guess: Trajectory | Configuration | None) -> P
         )
         raise ConnectFailed(message, residual=float("nan"), t=float(problem.t0))
 
-    def with_ends(a, head, tail):
+    def with_ends(a: np.ndarray, head: np.ndarray, tail: np.ndarray) -> np.ndarray:
         return np.concatenate([head, a[len(head) : len(a) - len(tail)], tail])
 
     q = jax.tree.map(with_ends, q, ends.qa, ends.qb)

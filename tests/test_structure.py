@@ -10,8 +10,8 @@ import sympy as sp
 
 import accion as ac
 from accion.analysis.control import rk4_step
-from accion.analysis.modified import weights
-from accion.analysis.symplectic import form_defect
+from accion.analysis.neighbours import weights
+from accion.analysis.phase import form_defect
 from accion.gallery import damped_spring, double_pendulum
 from accion.methods import Adjoint
 
@@ -56,7 +56,7 @@ def test_variational_methods_are_symplectic(name, method):
     traj = ac.simulate(SYSTEMS[name], method, q0=q0, v0=v0, t0=0.2, h=0.1, steps=10)
     found = A.symplecticity_along(traj)
     assert np.max(found.steps) < 1e-12
-    assert np.max(found.together) < 1e-12
+    assert np.max(found.accumulated) < 1e-12
     np.testing.assert_allclose(found.volume, 1.0, rtol=1e-9, atol=1e-11)
 
 

@@ -73,6 +73,11 @@ class AbstractSystem(ABC):
     def holds_velocities(self) -> bool:
         """Whether a constraint holds velocities by its forces (nonholonomic)."""
 
+    @property
+    @abstractmethod
+    def forced(self) -> bool:
+        """Whether forces act: a force, discrete work, friction, external forces or heat."""
+
     @abstractmethod
     def check_functions(self) -> None:
         """Raise ValueError unless the functions return what they should; nothing is computed."""

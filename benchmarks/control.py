@@ -7,7 +7,7 @@ by Hermite-Simpson collocation.
 L = 1/2 (M + m) x'^2 + m l cos(theta) x' theta' + 1/2 m l^2 theta'^2 - m g l cos(theta), a force u
 on x, cost 1/2 int u^2, from hanging at rest (theta = pi) to standing at rest (theta = 0), both at x
 = 0, in 2 s. All start from the straight line in q with u = 0.
-"""  # fmt: skip
+"""
 
 import argparse
 import json

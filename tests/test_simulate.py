@@ -65,7 +65,7 @@ def test_discrete_equations_hold_along_a_trajectory():
     )
     assert np.max(np.abs(residual)) < 1e-12
     np.testing.assert_allclose(
-        jax.vmap(SYSTEM.momentum)(traj.t, traj.q, traj.v), traj.p, atol=1e-13
+        jax.vmap(SYSTEM.legendre)(traj.t, traj.q, traj.v), traj.p, atol=1e-13
     )
 
 

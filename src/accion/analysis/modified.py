@@ -21,7 +21,8 @@ from accion.analysis.inputs import check_every_step, check_free, step_sizes
 from accion.analysis.neighbours import Neighbours, flow_back, weights
 from accion.checks import check_kind, check_method, refuse
 from accion.methods import Method
-from accion.results.trajectory import Trajectory, rows
+from accion.numerics.batches import at_times
+from accion.results.trajectory import Trajectory
 from accion.solve.simulation import simulate
 from accion.stepping.views import discrete
 from accion.systems import AbstractSystem, DiscreteSystem, HigherOrderSystem, System
@@ -98,7 +99,7 @@ class ModifiedHamiltonian:
             (trajectory.t, trajectory.q, trajectory.p),
         )
         slope, h = TimeSlope(self.method, self.order), np.full(len(t), trajectory.h)
-        rate = rows(slope, False, self.system, t, h, q, p)
+        rate = at_times(slope, False, self.system, t, h, q, p)
         return extended_change(t, H, np.asarray(rate), self.order)
 
 

@@ -1,6 +1,7 @@
 """A minimum under constraints that is a sum of small elements, with exact sparse derivatives.
 
-    minimise  sum of the costs of all elements,   lower <= x <= upper,   row_lower <= sum of their rows <= row_upper
+    minimise   sum of the costs of all elements
+    such that  lower <= x <= upper,    row_lower <= sum of their rows <= row_upper
 
 Each element sees a few entries of x and adds to a few rows. All elements of a family are one
 function, traced once, whatever their number: derivatives are those of a function of a few

@@ -17,7 +17,7 @@ import numpy as np
 
 from accion.assembly.program import Family
 from accion.control.direct import parts
-from accion.results.trajectory import rows
+from accion.numerics.batches import at_times
 
 LOOKS = 16  # at each step, besides its start
 ROUNDS = 20  # of added points
@@ -90,7 +90,9 @@ class Motion(NamedTuple):
         q0, q1 = (jax.tree.map(lambda a, i=i: np.asarray(a)[i], self.q) for i in (k, k + 1))
         h = np.diff(self.t)[k]
         f = Along(tuple(self.problem.path.values()))
-        return np.asarray(rows(f, False, self.problem.system, self.t[k], h, s, q0, q1, self.u[k]))
+        return np.asarray(
+            at_times(f, False, self.problem.system, self.t[k], h, s, q0, q1, self.u[k])
+        )
 
     def peaks(self):
         """(s, g), each (steps, rows): where in each step each g is largest, and how large.

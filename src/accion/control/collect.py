@@ -15,7 +15,8 @@ from accion.control.direct import Step
 from accion.control.solution import Solution
 from accion.discretise.step import variation
 from accion.instant import constrained
-from accion.results.trajectory import Trajectory, rows
+from accion.numerics.batches import at_times
+from accion.results.trajectory import Trajectory
 from accion.stepping.nodal import from_nodes
 
 
@@ -59,7 +60,7 @@ class Details(NamedTuple):
         if s.formulation == "vakonomic":
             return discrete_momenta(s, self.found)
         return np.asarray(
-            rows(
+            at_times(
                 costate,
                 False,
                 s.problem.system,
@@ -149,7 +150,9 @@ def momenta(s, details):
         before, after = -shares[:, :n], shares[:, n : 2 * n]
     else:
         steps = (t[:-1], np.full(s.steps, h), cut(q, 0, -1), cut(q, 1, None))
-        before, after = (np.array(a) for a in rows(StepMomenta(s.method), False, system, *steps))
+        before, after = (
+            np.array(a) for a in at_times(StepMomenta(s.method), False, system, *steps)
+        )
         pushed = h / 2 * s.control(t) @ np.asarray(problem.B(0.0, None, None)).T
         before, after = before - pushed[:-1], after + pushed[1:]
     p = np.concatenate([before[:1], after])
@@ -167,11 +170,11 @@ def cut(q, first, last):
 
 def trajectory_of(s, details, p):
     system, t, q, h = s.problem.system, s.t, s.q, s.duration / s.steps
-    x = np.asarray(rows(increment, False, system, t[:-1], cut(q, 0, -1), cut(q, 1, None))) / h
+    x = np.asarray(at_times(increment, False, system, t[:-1], cut(q, 0, -1), cut(q, 1, None))) / h
     guess = np.concatenate([x[:1], x])
     lam = None
     if system.constraint is not None:
-        guess, p, _ = rows(constrained.node, False, system, t, q, p, guess)
+        guess, p, _ = at_times(constrained.node, False, system, t, q, p, guess)
         lam = np.array(details.found.x[details.layout.lam])
         # At the start the force acts for half a step; at the end the unknown is the impulse itself.
         lam[0] *= 2
@@ -222,7 +225,7 @@ def whole_multipliers(problem, mu, t, q, v, u):
     )
     lam = mu @ rest
     inner = slice(None) if len(u) == len(t) else slice(1, -1)
-    slopes = rows(
+    slopes = at_times(
         ByControls(problem.cost),
         False,
         problem.system,
@@ -263,11 +266,13 @@ def discrete_momenta(s, found):
     P = np.concatenate([right, left[-2:]])
     v = (
         np.asarray(
-            rows(increment, False, s.problem.system, s.t[:-1], cut(s.q, 0, -1), cut(s.q, 1, None))
+            at_times(
+                increment, False, s.problem.system, s.t[:-1], cut(s.q, 0, -1), cut(s.q, 1, None)
+            )
         )
         / h[:, None]
     )
-    between = -np.asarray(rows(middle, False, s.problem.system, s.t[:-1], v, h, P))
+    between = -np.asarray(at_times(middle, False, s.problem.system, s.t[:-1], v, h, P))
     ends = [1.5 * between[i] - 0.5 * between[j] for i, j in ((0, 1), (-1, -2))]
     if halves:
         first, last = (

@@ -2,12 +2,14 @@
 Euler-Lagrange equations their constraints.
 
     minimise   terminal + sum_k h sum_i w_i C(t_i, q_i, v_i, u_k)
-    such that  D2 Ld(q_{k-1}, q_k) + Fd^+(u_{k-1}) + D1 Ld(q_k, q_{k+1}) + Fd^-(u_k) + h A^T lam_k = 0        at inner nodes
-               dL/dv(q_0, v_0) + D1 Ld(q_0, q_1) + Fd^- + h A^T lam_0 = 0,    D2 Ld(q_{N-1}, q_N) + Fd^+ + A^T lam_N - dL/dv(q_N, v_N) = 0
+    such that, at the inner nodes, at the start and at the end,
+        D2 Ld(q_{k-1}, q_k) + Fd^+(u_{k-1}) + D1 Ld(q_k, q_{k+1}) + Fd^-(u_k) + h A^T lam_k = 0
+        dL/dv(q_0, v_0) + D1 Ld(q_0, q_1) + Fd^- + h A^T lam_0 = 0
+        D2 Ld(q_{N-1}, q_N) + Fd^+ + A^T lam_N - dL/dv(q_N, v_N) = 0
 
 with u_k constant on its step (discrete mechanics and optimal control). Everything that a step adds
 is one function of its two ends.
-"""  # fmt: skip
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

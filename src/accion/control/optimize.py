@@ -43,17 +43,17 @@ def optimize(
     """The controls that make the cost of `problem` least among their neighbours, on `steps` equal
     steps. Returns a `Solution`.
 
-    formulation:  "direct", unknown configurations and controls with the forced discrete
-    Euler-Lagrange equations as constraints; or "vakonomic",
-                  controls eliminated, a second-order Lagrangian with second-order constraints (004
-                  section 8.5)
+    formulation:  "direct": configurations and controls are unknown, the forced discrete
+                  Euler-Lagrange equations are constraints; or "vakonomic": the controls are
+                  eliminated, which leaves a second-order Lagrangian with second-order constraints
+                  (004 section 8.5)
     guess:        where to start: (q, u) at nodes and steps, a `Solution` on any mesh, a
-    `Trajectory`; without it the line between the ends starts:       how many times to start, the
-    first time from the guess and then from random waves around it of the size `spread`; the
-                  best is returned, with all local optima that were found in `optima`
-    solver:       "sqp", an own method on the banded system, for problems with equations only;
-    "ipopt" for all others, `options` are its own; None
-                  chooses
+                  `Trajectory`; without it the line between the ends
+    starts:       how many times to start, the first time from the guess and then from random waves
+                  around it of the size `spread`; the best is returned, with all local optima that
+                  were found in `optima`
+    solver:       "sqp", a method of our own on the banded system, for problems with equations only;
+                  "ipopt" for all others, whose own `options` may be given; None chooses
 
     Failure raises `OptimizeFailed`, which names the constraint and the time where it is worst; with
     throw=False the failed solution is returned.

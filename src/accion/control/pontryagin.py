@@ -11,7 +11,7 @@ discrete solution, which it refines and certifies. A duration T that is free is 
 with one more condition at the end,
 
     H(T) = d terminal/dt,    which is 0 without a terminal cost that sees the time
-"""  # fmt: skip
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

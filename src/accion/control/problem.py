@@ -55,18 +55,20 @@ class End(NamedTuple):
 class ControlProblem:
     """Lead `system` from `start` to `end` in the time `duration` with controls u that make
 
-        terminal(T, q, v) + int cost(t, q, v, u) dt    least,        d/dt dL/dv - dL/dq = F + B(t, q) u        (004 eq 7.1)
+        terminal(T, q, v) + int cost(t, q, v, u) dt    least,
+        d/dt dL/dv - dL/dq = F + B(t, q) u        (004 eq 7.1)
 
     cost:            cost(t, q, v, u, params) -> scalar; `terminal`: (t, q, v, params) -> scalar
-    actuated:        the coordinates that u acts on, by name or number; or `actuation`: B(t, q,
-    params) -> (dim, controls) start, end:      (q, v). A component that is None is free; so is a
-    whole q or v that is None. With boundary="configurations", the first and
-                     the last two configurations, (q_0, q_1) and (q_{N-1}, q_N), as in 004 section
-                     8.5.
-    duration:        a number; or (least, most), and the best in between is found control_bounds:
-    (lower, upper), numbers or one for each control; `state_bounds`, `velocity_bounds`: {coordinate:
-    (lower, upper)} path:            {name: g}, or one g: g(t, q, v, u, params) <= 0 along the whole
-    motion, straight (on a group: retracted) between nodes
+    actuated:        the coordinates that u acts on, by name or number; or `actuation`:
+                     B(t, q, params) -> (dim, controls)
+    start, end:      (q, v). A component that is None is free; so is a whole q or v that is None.
+                     With boundary="configurations", the first and the last two configurations,
+                     (q_0, q_1) and (q_{N-1}, q_N), as in 004 section 8.5.
+    duration:        a number; or (least, most), and the best in between is found
+    control_bounds:  (lower, upper), numbers or one for each control; `state_bounds`,
+                     `velocity_bounds`: {coordinate: (lower, upper)}
+    path:            {name: g}, or one g: g(t, q, v, u, params) <= 0 along the whole motion,
+                     straight (on a group: retracted) between nodes
     """
 
     system: System

@@ -17,7 +17,8 @@ from accion.control.picture import picture
 from accion.control.problem import ControlProblem, Push
 from accion.errors import ReplayMisses
 from accion.instant.constrained import index_one
-from accion.results import storage
+from accion.results import storage, store
+from accion.results.trajectory import load as load_trajectory
 
 REPLAY_PIECES = 4  # of a step
 REPLAYED = 64  # steps at a time
@@ -29,18 +30,21 @@ RESOLVED = 1e-6  # a motion this small is one of the solver's tolerance
 class Solution:
     """A local optimum of a `ControlProblem` on a mesh.
 
-    t, q, v, p:    times, configurations, velocities and momenta at the nodes; `u` the controls at
-    the times `t_u` (the middles of the steps, on
-                   each of which the control is constant; the nodes, with formulation="vakonomic")
+    t, q, v, p:    times, configurations, velocities and momenta at the nodes
+    u:             the controls at the times `t_u`: the middles of the steps, on each of which the
+                   control is constant; the nodes, with formulation="vakonomic"
     cost:          of the discrete problem; `richardson` gives a better value and its error
     costates:      (times, 2, dim): (p0, p1) of (q, v), minus the derivatives of the least cost that
-    is left (004 chapter 7) multipliers:   of the momentum balances, (times, dim); `lam` the
-    constraint forces iterations, success, message:  of the solver, in words; `violation` and
-    `stationarity` say how far off the equations are replay_error:  by how much the continuous
-    equations miss the end with these controls; `replay_miss`, as part of the size of the motion
+                   is left (004 chapter 7)
+    multipliers:   of the momentum balances, (times, dim); `lam` the constraint forces
+    iterations, success, message:
+                   of the solver, in words; `violation` and `stationarity` say how far off the
+                   equations are
+    replay_error:  by how much the continuous equations miss the end with these controls;
+                   `replay_miss`, as part of the size of the motion
     path_worst:    the largest value of each path constraint along the whole motion, between samples
-    too, and when optima:        with several starts, all distinct local optima that were found,
-    best first
+                   too, and when
+    optima:        with several starts, all distinct local optima that were found, best first
     """
 
     problem: Any
@@ -392,16 +396,12 @@ def replayed_piece(B, system, state, data):
 
 def load(path, problem):
     """The solution of `problem` that `Solution.save` wrote."""
-    import xarray as xr
-
-    from accion.results.trajectory import load as load_trajectory
-
     if not isinstance(problem, ControlProblem):
         raise ValueError(
             f"load(path, problem) needs the ControlProblem that was solved; got {problem!r}."
         )
     trajectory = load_trajectory(path, problem.system)
-    data = xr.open_zarr(path).load()
+    data = store.read(path, storage.TRAJECTORY).load()
     if "control_cost" not in data.attrs:
         raise ValueError(
             f"{path} holds a trajectory, not a solution of a control problem; read it by"

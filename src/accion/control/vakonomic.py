@@ -9,7 +9,7 @@ constraints on three configurations:
     minimise  sum_k h C(t_k, q_k, v_k, u_k),    v_k = (q_{k+1} - q_{k-1}) / 2h
 
 At ends with velocities dL/dv takes the place of the missing step, and the end node counts half.
-"""  # fmt: skip
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass

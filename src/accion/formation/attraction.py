@@ -6,7 +6,7 @@ import json
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -27,16 +27,6 @@ OUTCOMES = ("congruent", "another shape", "not converged", "diverged")
 # runs that are stepped together; with 1000 their arrays leave the processor's nearest cache, at
 # half the speed
 CHUNK = 256
-
-
-@dataclass(frozen=True)
-class Uncompensated(Euclidean):
-    """R^n without compensated summation: what an outcome within 1 % does not need, and a third of
-    the time (`benchmarks/attraction.py`).
-    """
-
-    def accumulate(self, q, c, x):
-        return q + x, c
 
 
 class Rule(NamedTuple):
@@ -122,10 +112,9 @@ def run_all(formation, shape, starts, method, h, steps, rule, workers, progress,
     """`settle` for all rows of `starts`, in chunks on threads: outcome, time and mirrored of each,
     and (numbers, positions) of those elsewhere.
     """
-    system, shape = (
-        replace(formation.system(), space=space or Uncompensated(shape.size)),
-        jnp.asarray(shape),
-    )
+    # an outcome within 1 % needs no digits that rounding took
+    space = space or Euclidean(shape.size, compensated=False)
+    system, shape = replace(formation.system(), space=space), jnp.asarray(shape)
     total, workers = len(starts), workers or os.cpu_count() or 1
     # Powers of two, so that grids of other sizes need no compilation.
     size = min(CHUNK, 2 ** math.ceil(math.log2(max(1, total / workers))))

@@ -17,7 +17,8 @@ from accion.discretise import window
 from accion.engines.auto import small_map
 from accion.errors import ConnectFailed
 from accion.instant import constrained
-from accion.results.trajectory import Trajectory, rows
+from accion.numerics.batches import at_times
+from accion.results.trajectory import Trajectory
 from accion.solve.equations import (
     Ends,
     Path,
@@ -44,10 +45,10 @@ def connect(
     """The discrete trajectory from `qa` at time t0 to `qb` at time t0 + duration: stationary for
     the whole discrete action.
 
-        D2 Ld(q_{k-1}, q_k) + Fd^+ + D1 Ld(q_k, q_{k+1}) + Fd^- + h A^T lam_k = 0        at each inner node
+        D2 Ld(q_{k-1}, q_k) + Fd^+ + D1 Ld(q_k, q_{k+1}) + Fd^- + h A^T lam_k = 0
 
-    with phi(t_k, q_k) = 0 at the inner nodes (holonomic), or Phi = 0 sampled on each step and L +
-    lam_k.Phi (vakonomic, 004 eq 8.1-8.3).
+    at each inner node, with phi(t_k, q_k) = 0 there (holonomic), or Phi = 0 sampled on each step
+    and L + lam_k.Phi (vakonomic, 004 eq 8.1-8.3).
 
     For a system of order r it is sum_j D_j Ld = 0 at q_r, ..., q_{N-r} (004 sections 8.3 and 8.4).
     Its ends are either `qa` and `qb` with r configurations each, the first and the last ones of the
@@ -376,7 +377,7 @@ def collect(system, method, t0, h, steps, path, iterations):
         )
     p, guess, lam = jnp.concatenate([-G[:1, 0], G[:, 1]]), jnp.concatenate([x[:1], x]) / h, None
     if system.constraint is not None:
-        guess, p, lam = rows(constrained.node, False, system, t, path.q, p, guess)
+        guess, p, lam = at_times(constrained.node, False, system, t, path.q, p, guess)
     return Trajectory(p=p, lam=lam, guess=guess, **done)
 
 
@@ -410,7 +411,7 @@ def shown(system, t, q, h, steps, G, x):
         else np.zeros((steps + 1, 0, space.dim))
     )
     ahead = np.arange(steps + 1.0) - start
-    found = rows(
+    found = at_times(
         nodal.at_node, False, system, t, q, P, own, d[:, -1], np.full(steps + 1, float(h)), ahead
     )
     return found, jax.tree.map(jnp.asarray, nodal.Nodal(P, own, ahead))

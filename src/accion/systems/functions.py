@@ -1,9 +1,12 @@
 """What a user's function returns, looked at before it is used."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
 from accion.systems.indices import check_indices
+from accion.types import Configuration, Function
 
 TAKES = (
     "(t, q, v, params) (holonomic and variational: (t, q, params); of a ThermalSystem: (t, q, v, S,"
@@ -12,7 +15,9 @@ TAKES = (
 )
 
 
-def evaluate(name, f, *arguments, takes=TAKES, again=False):
+def evaluate(
+    name: str, f: Function, *arguments: Configuration, takes: Any = TAKES, again: Any = False
+) -> Any:
     """What `f` returns, in shape and type; an error in the user's function is raised as one that
     says what to look for, and what it `takes`.
 
@@ -37,7 +42,7 @@ def evaluate(name, f, *arguments, takes=TAKES, again=False):
     return out
 
 
-def check_returns(name, out, shape, words):
+def check_returns(name: str, out: Any, shape: Any, words: Any) -> Any:
     """`out` if it has the `shape` (None: any vector) and is real."""
     if not isinstance(out, jax.ShapeDtypeStruct) or (
         out.shape != shape if shape is not None else len(out.shape) != 1 or out.shape[0] < 1
@@ -51,7 +56,7 @@ def check_returns(name, out, shape, words):
     return out
 
 
-def describe(out):
+def describe(out: Any) -> Any:
     return (
         f"an array of shape {out.shape}"
         if isinstance(out, jax.ShapeDtypeStruct)

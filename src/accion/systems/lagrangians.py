@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from accion.types import Configuration, Covector, Params, Scalar, Vector
+
 
 class Inertia(NamedTuple):
     """A constant mass M, kept as a number, a vector (its diagonal) or a matrix, with its inverse:
@@ -16,7 +18,7 @@ class Inertia(NamedTuple):
     mass: Any
     inverse: Any
 
-    def solve(self, p):
+    def solve(self, p: Covector) -> Any:
         """M^{-1} p."""
         if jnp.ndim(self.mass) < 2:
             return p / self.mass
@@ -35,7 +37,7 @@ class MechanicalLagrangian:
     weight: Callable[..., Any] | None
     magnetic: Callable[..., Any] | None
 
-    def inertia(self, params):
+    def inertia(self, params: Params) -> Any:
         M = jnp.asarray(self.mass(params) if callable(self.mass) else self.mass, dtype=float)
         if M.ndim < 2:
             return Inertia(M, None)
@@ -43,17 +45,17 @@ class MechanicalLagrangian:
         M = (M + M.T) / 2
         return Inertia(M, jnp.linalg.inv(M))
 
-    def w(self, t, params):
+    def w(self, t: Scalar, params: Params) -> Any:
         return 1.0 if self.weight is None else self.weight(t, params)
 
-    def A(self, q, params):
+    def A(self, q: Configuration, params: Params) -> Any:
         return 0.0 if self.magnetic is None else self.magnetic(q, params)
 
-    def velocity(self, t, q, p, params):
+    def velocity(self, t: Scalar, q: Configuration, p: Covector, params: Params) -> Vector:
         """v with dL/dv = weight (M v + A) = p."""
         return self.inertia(params).solve(p / self.w(t, params) - self.A(q, params))
 
-    def __call__(self, t, q, v, params):
+    def __call__(self, t: Scalar, q: Configuration, v: Vector, params: Params) -> Any:
         M: Any = self.mass(params) if callable(self.mass) else self.mass
         kinetic = 0.5 * v @ (M @ v if jnp.ndim(M) == 2 else M * v)
         magnetic = 0.0 if self.magnetic is None else self.magnetic(q, params) @ v

@@ -7,7 +7,7 @@ import sympy as sp
 STEPS = (sp.floor, sp.ceiling)
 
 
-def derivative(expr, *variables) -> Any:
+def derivative(expr: Any, *variables: sp.Symbol) -> Any:
     """d expr / d variables, one after the other.
 
     Steps (floor, sign, Heaviside) have slope 0 almost everywhere and for JAX; so here.
@@ -24,7 +24,7 @@ def derivative(expr, *variables) -> Any:
     return expr
 
 
-def is_slope_of_step(expr):
+def is_slope_of_step(expr: sp.Basic) -> bool:
     """DiracDelta, and what SymPy leaves of d floor(u)/dx: a Derivative, or one substituted at u."""
     inner = expr.expr if isinstance(expr, sp.Subs) else expr
     return isinstance(expr, sp.DiracDelta) or (

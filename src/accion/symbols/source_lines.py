@@ -1,8 +1,9 @@
 """Where the operations of a traced function come from: the user's own lines, or JAX."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
-from jax.extend.core import ClosedJaxpr
+from jax.extend.core import ClosedJaxpr, JaxprEqn
 
 from accion.systems.origin import LIBRARIES, place as place
 
@@ -16,22 +17,20 @@ class Unknown:
     reason: str
 
 
-def located(value, eqn):
+def located(value: Any, eqn: JaxprEqn) -> Any:
     """`value`; what is unknown without a line gets that of the call it was in."""
-    return (
-        replace(value, where=place(eqn))
-        if isinstance(value, Unknown) and value.where is None
-        else value
-    )
+    if isinstance(value, Unknown) and value.where is None:
+        return replace(value, where=place(eqn))
+    return value
 
 
-def is_of_jax(closed):
+def is_of_jax(closed: Any) -> bool:
     """Whether a compiled function is one of JAX's own, and not the user's of the same name."""
     info = getattr(closed.jaxpr if isinstance(closed, ClosedJaxpr) else closed, "debug_info", None)
     return info is not None and info.func_src_info.split(" at ")[-1].startswith(LIBRARIES[0])
 
 
-def is_used_by_jax(eqn, name):
+def is_used_by_jax(eqn: JaxprEqn, name: str) -> bool:
     """Whether the function `name` of JAX, which an operation stands for, was called by another one
     of JAX.
     """

@@ -2,19 +2,21 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
 import sympy as sp
 
 LARGEST_DENOMINATOR = 10_000
 
 
-def exact(x):
+def exact(x: Any) -> Any:
     """The SymPy number that `x` stands for: 0.5 is 1/2, 9.81 is 981/100, 1.5707963267948966 is
     pi/2; other floats stay floats.
     """
     if isinstance(x, sp.Basic):
         return x
-    value = x.item() if hasattr(x, "item") else x
+    value = np.asarray(x).item()
     if isinstance(value, bool):
         return sp.true if value else sp.false
     if isinstance(value, int):

@@ -1,93 +1,36 @@
 """Expressions in the form in which a person writes them, within a limit of time."""
 
-import ctypes
-import gc
 import math
-import threading
 import time
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any
 
 import sympy as sp
 from sympy.simplify.fu import TR5, TR10i
 
+from accion.symbols.deadline import OutOfTime, deadline
+
 TRIGONOMETRIC = (sp.sin, sp.cos, sp.tan, sp.sinh, sp.cosh, sp.tanh)
 UNFACTORED = (sp.Piecewise, sp.Abs, sp.Max, sp.Min)  # what sp.factor cannot look into
 LARGE = 300  # operations beyond which it takes too long
 # letters: in more of them SymPy factors for seconds, and finds nothing that is not seen at once
 MANY = 8
-AGAIN = 0.5  # seconds after which a deadline that did not arrive is sent again
 
 
-class OutOfTime(BaseException):
-    """Raised inside SymPy when its time is up.
+class Simplifier:
+    """Simplification with a budget of seconds for all of its calls.
 
-    A BaseException, so that no handler in SymPy takes it for its own.
+    `complete` is False once an expression was left as it was.
+
+    Arguments:
+        seconds: the budget, 0 or more; 0 for no simplification.
     """
 
+    left: float
+    complete: bool
 
-@contextmanager
-def deadline(seconds):
-    """Raise OutOfTime in this thread after `seconds`, wherever it is in Python code.
-
-    An exception that strikes where Python ignores it (in a finaliser) is lost, so it is sent again
-    until the block is left; the garbage collector, whose callbacks are such places, waits
-    meanwhile.
-    """
-    collecting = gc.isenabled()
-    gc.disable()
-    thread, lock, done, state = (
-        threading.get_ident(),
-        threading.Lock(),
-        threading.Event(),
-        {"fired": False},
-    )
-
-    def watch():
-        wait = min(max(seconds, 0.0), threading.TIMEOUT_MAX)
-        while not done.wait(wait):
-            with lock:
-                if not done.is_set():
-                    state["fired"] = True
-                    ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                        ctypes.c_ulong(thread), ctypes.py_object(OutOfTime)
-                    )
-            wait = AGAIN
-
-    threading.Thread(target=watch, daemon=True).start()
-    try:
-        yield
-    finally:
-        try:
-            with lock:
-                done.set()
-        finally:
-            # Where it strikes between these lines, nothing must be left that strikes again.
-            done.set()
-            if state["fired"]:
-                settle()
-            if collecting:
-                gc.enable()
-
-
-def settle():
-    """Wait for an exception that was sent and has not arrived, so that it strikes here and not
-    later.
-    """
-    try:
-        for _ in range(1000):
-            time.sleep(0)
-    except OutOfTime:
-        pass
-
-
-class Tidy:
-    """Simplification with a budget of seconds for all of its calls; `complete` is False once an
-    expression was left as it was.
-    """
-
-    def __init__(self, seconds):
+    def __init__(self, seconds: float) -> None:
         if (
             isinstance(seconds, bool)
             or not isinstance(seconds, Real)
@@ -100,7 +43,7 @@ class Tidy:
         self.left = float(seconds)
         self.complete = True
 
-    def within(self, f, expr) -> Any:
+    def within(self, f: Callable[[Any], Any], expr: Any) -> Any:
         """f(expr), or `expr` where the time does not suffice."""
         if self.left <= 0:
             self.complete = False
@@ -115,22 +58,25 @@ class Tidy:
         finally:
             self.left -= time.monotonic() - start
 
-    def __call__(self, expr, variables=(), search=True):
-        """`expr` as a sum over the monomials in `variables`, each with a simplified coefficient;
-        never longer than it was.
+    def __call__(
+        self, expr: sp.Expr, variables: Sequence[sp.Symbol] = (), search: bool = True
+    ) -> sp.Expr:
+        """A sum over the monomials in `variables`, each with a simplified coefficient; never longer
+        than `expr` was.
 
         Without `search` only the quick rules are tried on trigonometric sums.
         """
         return self.within(lambda e: shorter(e, grouped(e, variables, search)), sp.sympify(expr))
 
-    def solved(self, expr):
+    def as_fraction(self, expr: sp.Expr) -> sp.Expr:
         """The solution of linear equations, as one fraction in lowest terms where that is
         shorter.
         """
         return self.within(lambda e: shorter(e, fraction(e)), sp.sympify(expr))
 
 
-def grouped(expr, variables, search):
+def grouped(expr: sp.Expr, variables: Sequence[sp.Symbol], search: bool) -> sp.Expr:
+    """The terms of `expr` collected by their monomials in `variables`."""
     terms = {}
     for term in sp.Add.make_args(sp.expand(expr, deep=False)):
         # A potential stays as it was written; what multiplies velocities is expanded.
@@ -148,7 +94,7 @@ def grouped(expr, variables, search):
     return shorter(total, sp.factor_terms(total))
 
 
-def coefficient(c, search=True) -> Any:
+def coefficient(c: sp.Expr, search: bool = True) -> sp.Expr:
     """A coefficient, simplified: trigonometric sums joined, common factors taken out."""
     if not c.has(sp.Add):
         return c
@@ -161,7 +107,7 @@ def coefficient(c, search=True) -> Any:
     )
 
 
-def joined(c, search):
+def joined(c: sp.Expr, search: bool) -> sp.Expr:
     """cos a cos b + sin a sin b and its like written as one; the quick rules first, SymPy's search
     only where something is left.
     """
@@ -171,7 +117,7 @@ def joined(c, search):
     return shorter(best, sp.trigsimp(best)) if search and may_join(best) else best
 
 
-def may_join(c):
+def may_join(c: sp.Expr) -> bool:
     """Whether products of trigonometric functions are left in a sum, so that a search may find
     something.
     """
@@ -182,17 +128,19 @@ def may_join(c):
     return len(parts) > 1 and any(part.is_Mul or part.is_Pow for part in parts)
 
 
-def fraction(expr):
+def fraction(expr: sp.Expr) -> sp.Expr:
     """numerator / denominator without common factors, each simplified by itself."""
     if expr.has(*UNFACTORED) or sp.count_ops(expr) > 4 * LARGE:
         return expr
-    numerator, denominator = sp.fraction(sp.factor(sp.point(expr)))
+    numerator, denominator = sp.fraction(sp.factor(sp.together(expr)))
     return sp.factor_terms(factors(numerator)) / factors(denominator)
 
 
-def factors(expr):
+def factors(expr: sp.Expr) -> sp.Expr:
+    """A product, each of its factors simplified by itself."""
     return sp.Mul(*(coefficient(factor) for factor in sp.Mul.make_args(expr)))
 
 
-def shorter(a, b) -> Any:
+def shorter(a: Any, b: Any) -> Any:
+    """`b` where it has fewer operations than `a`."""
     return b if sp.count_ops(b) < sp.count_ops(a) else a

@@ -25,6 +25,13 @@ def coefficients(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return u[: n * n].reshape(n, n), u[n * n :]
 
 
+def turned_forward(u: np.ndarray) -> np.ndarray:
+    """The field, a rotation with the sign that turns from the first coordinate to the second."""
+    A = coefficients(u)[0]
+    is_rotation = np.any(A) and not np.any(A + A.T)
+    return -u if is_rotation and A[np.nonzero(np.triu(A))][0] > 0 else u
+
+
 @dataclass(frozen=True)
 class ClosedForm:
     """f(t, q) = e^(rate t) (e + c.q + q.S q/2), with e t in place of e where the rate is zero."""

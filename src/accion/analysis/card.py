@@ -87,7 +87,9 @@ class Card:
         if self.first_law is not None:
             return [("first law", number(self.first_law), "largest error of the energy balance")]
         if self.energy is None:
-            rows = [("energy", "-", NO_ENERGY)]
+            given = "given in discrete time: there is no energy"
+            words = given if self.system.discrete_time else NO_ENERGY
+            rows = [("energy", "-", words)]
         else:
             words = f"largest change; drift of its mean {self.energy_slope:+.1e} of that"
             rows = [("energy", number(self.energy), words)]
@@ -202,7 +204,8 @@ def audit(
     if on_phase_space and autonomous and len(traj) > MODIFIED_ORDER + 1:
         modified = modified_hamiltonian(system, method, MODIFIED_ORDER).drift(traj)
     every = method if free or system.entropic else None
-    looked = start if every is not None or (free and system.discrete_time) else {"S0": S0}
+    stepped = every is not None or (free and system.discrete_time)
+    looked: dict[str, Any] = start if stepped else {"S0": S0}
     return Card(
         system,
         method,

@@ -2,6 +2,7 @@
 section 4, 002).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -202,7 +203,7 @@ def variational_order(
     q0: Configuration,
     v0: ArrayLike,
     t0: float = 0.0,
-    h: ArrayLike,
+    h: Sequence[float] | np.ndarray,
 ) -> VariationalOrder:
     """The order p of the discrete Lagrangian of `method`, |Ld - exact| = O(h^(p+1)): it is that of
     the method (variational error analysis).
@@ -215,11 +216,11 @@ def variational_order(
     Reference: Marsden & West 2001, section 2.3.
     """
     exact, d = exact_discrete_lagrangian(system), discrete(system, method)
-    h = step_sizes(h, 2)
-    q, _ = reference(system, q0=q0, v0=v0, ts=[t0, *(t0 + h[::-1])], rtol=1e-13, atol=1e-13)
+    sizes = step_sizes(h, 2)
+    q, _ = reference(system, q0=q0, v0=v0, ts=[t0, *(t0 + sizes[::-1])], rtol=1e-13, atol=1e-13)
     start, errors = row(q, 0), []
-    for i, step in enumerate(h):
-        end = row(q, len(h) - i)
+    for i, step in enumerate(sizes):
+        end = row(q, len(sizes) - i)
         errors.append(abs(float(d.Ld(t0, step, start, end) - exact(t0, step, start, end))))
-    slope = np.polyfit(np.log(h), np.log(errors), 1)[0]
-    return VariationalOrder(float(slope) - 1, h, np.array(errors))
+    slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
+    return VariationalOrder(float(slope) - 1, sizes, np.array(errors))

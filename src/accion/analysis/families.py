@@ -12,7 +12,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from accion.analysis.affine import AffineSymmetry, coefficients, written
+from accion.analysis.affine import AffineSymmetry, coefficients, turned_forward, written
 from accion.spaces import Euclidean, Group, Product, Space, Torus
 from accion.types import Array, Configuration, Vector
 
@@ -32,6 +32,10 @@ class Affine:
         """The field at a configuration."""
         square = self.n * self.n
         return jnp.reshape(u[:square], (self.n, self.n)) @ q + u[square:]
+
+    def forward(self, u: np.ndarray) -> np.ndarray:
+        """The same field, or its opposite where that is how one says it."""
+        return turned_forward(u)
 
     def text(self, u: np.ndarray, names: tuple[str, ...]) -> list[str]:
         """The field in words."""
@@ -53,6 +57,9 @@ class Motions:
     def X(self, u: Array, q: Configuration) -> Vector:
         n = self.group.dim
         return self.group.Ad(self.group.inverse(q)) @ u[:n] + u[n:]
+
+    def forward(self, u: np.ndarray) -> np.ndarray:
+        return u
 
     def text(self, u: np.ndarray, names: tuple[str, ...]) -> list[str]:
         n = self.group.dim
@@ -97,6 +104,11 @@ class Beside:
             for i, part in zip(factors, jnp.split(family.X(own, place), ends[:-1]), strict=True):
                 moved[i] = part
         return jnp.concatenate(moved)
+
+    def forward(self, u: np.ndarray) -> np.ndarray:
+        moving = [(f, own) for (f, _), own in zip(self.families, self.parts(u), strict=True)]
+        alone = sum(bool(np.any(own)) for _, own in moving) == 1
+        return np.concatenate([f.forward(own) if alone else own for f, own in moving])
 
     def vectors(self, q: Configuration) -> Vector:
         """All vectors of a configuration in one."""

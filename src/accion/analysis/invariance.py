@@ -84,7 +84,7 @@ def search(system: AbstractSystem, method: Any, seed: int) -> list[FieldSymmetry
     points = random_points(system, 2 * family.count + SAMPLES, seed)
     own = stepped if system.discrete_time else rates(system)
     rows = rows_of(family, partial(own, system), points)
-    basis = simple(null_space(rows), rows)
+    basis = [family.forward(u) for u in simple(null_space(rows), rows)]
     places = jax.vmap(partial(place, system))(points)
 
     def values(u):

@@ -178,14 +178,15 @@ def along_steps(system: AbstractSystem, run: Trajectory) -> np.ndarray:
 def _(system: System, run: Trajectory) -> np.ndarray:
     check_every_step(run, "regularity")
     m, first = system.multipliers, jax.tree.map(lambda a: a[:-1], run.q)
-    equations = StepEquations(run.method, m)
+    method: Any = run.method
+    equations = StepEquations(method, m)
 
     def one(h, step):
         t, q, q1, p = step
         x = system.space.local(q, q1)
         guess = jnp.concatenate([x, jnp.zeros(m)])
         # Once more, for the multipliers of the step, which a trajectory does not keep.
-        unknowns = increments(system, run.method, t, h, q, p, guess).x
+        unknowns = increments(system, method, t, h, q, p, guess).x
         return jax.jacfwd(lambda u: equations.residual(u, (system, t, h, q, p, x)))(unknowns)
 
     second = jax.tree.map(lambda a: a[1:], run.q)

@@ -8,6 +8,7 @@ Hamiltonian is p.q' - s'. The derivatives are taken of the polynomial through 2m
 points: the error is O(h^2m).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial, singledispatch
 from typing import Any
@@ -279,7 +280,7 @@ def ladder(
     q0: Configuration,
     v0: ArrayLike,
     duration: float,
-    h: ArrayLike,
+    h: Sequence[float] | np.ndarray,
     orders: tuple[int, ...] = (2, 4, 6, 8),
 ) -> Ladder:
     """The drift of the energy and of the modified Hamiltonians of each order over `duration`, for
@@ -299,12 +300,12 @@ def ladder(
     if system.discrete_time:
         refuse("ladder", system.kind, "they have no energy to begin with")
     modified = [modified_hamiltonian(system, method, order) for order in orders]
-    h, autonomous = step_sizes(h, 1), is_autonomous(system)
+    sizes, autonomous = step_sizes(h, 1), is_autonomous(system)
     drifts = []
-    for step in h:
+    for step in sizes:
         traj = simulate(system, method, q0=q0, v0=v0, h=float(step), steps=round(duration / step))
         drifts.append([energy_drift(traj, autonomous), *(each.drift(traj) for each in modified)])
-    return Ladder(h, (0, *orders), np.array(drifts).T, not autonomous)
+    return Ladder(sizes, (0, *orders), np.array(drifts).T, not autonomous)
 
 
 def energy_drift(trajectory: Trajectory, autonomous: bool) -> float:

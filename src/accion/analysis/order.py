@@ -1,6 +1,6 @@
 """The measured order of convergence."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +52,7 @@ def order(
     lam0: ArrayLike | None = None,
     t0: float = 0.0,
     duration: float,
-    h: ArrayLike,
+    h: Sequence[float] | np.ndarray,
     exact: Any = None,
     q1: Callable[[float], Any] | None = None,
 ) -> Order:
@@ -75,10 +75,10 @@ def order(
         q1: `q1(h)`, where given, starts the runs from q0 and q1(h) in place of v0 or p0.
     """
     check_kind(system)
-    h = step_sizes(h, 3)
-    steps = np.rint(duration / h).astype(int)
-    if np.any(steps < 1) or np.any(np.abs(steps * h - duration) > 1e-9 * duration):
-        raise ValueError(f"each step must divide the duration {duration:g}; got {h}.")
+    sizes = step_sizes(h, 3)
+    steps = np.rint(duration / sizes).astype(int)
+    if np.any(steps < 1) or np.any(np.abs(steps * sizes - duration) > 1e-9 * duration):
+        raise ValueError(f"each step must divide the duration {duration:g}; got {sizes}.")
     start: dict[str, Any] = {"q0": q0, "v0": v0, "S0": S0, "lam0": lam0}
     exact, blur = continuous_end(system, start, t0, duration) if exact is None else (exact, 0.0)
     if q1 is not None:
@@ -94,11 +94,11 @@ def order(
             steps=int(count),
             save_every=int(count),
         )
-        for step, count in zip(h, steps, strict=True)
+        for step, count in zip(sizes, steps, strict=True)
     ]
     errors = np.array([error_at_end(run, exact) for run in runs])
-    sizes = jnp.max(jnp.abs(exact[1])) + jnp.max(system.space.magnitude(exact[0]))
-    return fitted(h, errors, 1e-13 * float(sizes), blur)
+    scale = jnp.max(jnp.abs(exact[1])) + jnp.max(system.space.magnitude(exact[0]))
+    return fitted(sizes, errors, 1e-13 * float(scale), blur)
 
 
 def continuous_end(system: AbstractSystem, start: Any, t0: float, duration: float) -> Any:
@@ -116,18 +116,18 @@ def continuous_end(system: AbstractSystem, start: Any, t0: float, duration: floa
 
 def error_at_end(run: Trajectory, exact: Any) -> float:
     """The largest component of what a run ends with, without that of `exact`."""
-    system, end = run.system, row(run.q, -1)
+    system, end, jets = run.system, row(run.q, -1), run.jets
     if system.discrete_time:
         rates = run.p[-1] - exact[1]
-    elif run.jets is not None:
-        rates = run.jets[-1] - exact[1][: system.order]
+    elif jets is not None:
+        rates = jets[-1] - exact[1][: system.order]
     else:
         rates = run.v[-1] - exact[1]
     parts = [system.space.local(exact[0], end), rates]
-    if system.entropic and len(exact) > 2:
+    if len(exact) > 2 and run.S is not None:
         parts.append(run.S[-1] - exact[2])
-    elif system.enters_action and len(exact) > 2:
-        parts.append(run.lam[-1] - (exact[2] if run.jets is None else exact[2][0]))
+    elif len(exact) > 2 and run.lam is not None:
+        parts.append(run.lam[-1] - (exact[2] if jets is None else exact[2][0]))
     return float(max(jnp.max(jnp.abs(jnp.asarray(part))) for part in parts))
 
 

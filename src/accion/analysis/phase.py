@@ -205,9 +205,9 @@ def on_windows(system: Any, method: Any, t: Any, h: Any, start: Start) -> FormOf
     zero = jnp.zeros(2 * r * n + r * m)
     T = np.asarray(small_jit(jax.jacfwd(step))(zero))
     omega = small_jit(lambda t, nodes, lam: d.omega(t, h, *nodes, lam=lam if m else None))
-    omegas = [np.asarray(omega(*z)) for z in ((t, nodes, lam), (t + h, list(end), after))]
+    before, behind = omega(t, nodes, lam), omega(t + h, list(end), after)
     K = scipy.linalg.null_space(np.asarray(jax.jacfwd(constraints)(zero))) if m else None
-    return FormOfStep(T, *omegas, K)
+    return FormOfStep(T, np.asarray(before), np.asarray(behind), K)
 
 
 def first_windows(

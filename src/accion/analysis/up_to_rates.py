@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.analysis.affine import AffineSymmetry, coefficients
+from accion.analysis.affine import AffineSymmetry, coefficients, turned_forward
 from accion.analysis.closed_forms import Growth, Points, candidates
 from accion.analysis.echelon import beside, different, in_units, null_space, simple, solves
 from accion.instant.constrained import matrix, nearest, project_at
@@ -57,13 +57,6 @@ def values(u: np.ndarray, q: np.ndarray) -> np.ndarray:
 def entries(u: np.ndarray) -> tuple[int, int]:
     """How many entries of A, and of A and b, are not zero."""
     return int(np.count_nonzero(coefficients(u)[0])), int(np.count_nonzero(u))
-
-
-def turned_forward(u: np.ndarray) -> np.ndarray:
-    """The field, a rotation with the sign that turns from the first coordinate to the second."""
-    A = coefficients(u)[0]
-    is_rotation = np.any(A) and not np.any(A + A.T)
-    return -u if is_rotation and A[np.nonzero(np.triu(A))][0] > 0 else u
 
 
 def sample(system: System, seed: int) -> Points:

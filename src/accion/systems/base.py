@@ -47,6 +47,7 @@ class AbstractSystem(ABC):
     enters_action: Any  # whether multipliers are in the action and in the state (vakonomic)
     holds_positions: Any  # whether a constraint holds configurations (holonomic)
     holds_velocities: Any  # whether a constraint holds velocities by its forces (nonholonomic)
+    forced: Any  # whether forces act: a force, discrete work, friction, external forces or heat
     order: Any  # of the highest derivative in the Lagrangian
     entropic: ClassVar[bool]  # whether entropies are part of its state
     mechanical: Any  # the Lagrangian where it is mass, potential and magnetic term, else None

@@ -106,6 +106,10 @@ class DiscreteSystem(WithoutEntropy):
         return self.variational is not None
 
     @property
+    def forced(self) -> bool:
+        return self.work is not None
+
+    @property
     def multipliers(self) -> int:
         if self.constraint is None:
             return 0
@@ -254,6 +258,10 @@ class DiscreteThermalSystem(Entropic):
     def signatures(self) -> dict[str, str]:
         fields = ("lagrangian", "kinematic", "friction", "external")
         return dict.fromkeys(fields, "t, h, q0, q1, S0, S1, params")
+
+    @property
+    def forced(self) -> bool:
+        return self.friction is not None or self.external is not None
 
     def evaluate(
         self, f: Function, t: Scalar, h: Scalar, z0: Configuration, z1: Configuration

@@ -59,6 +59,7 @@ class HigherOrderSystem(Mechanical):
     default_name: ClassVar[str] = "system"
     mechanical = None
     holds_velocities = False
+    forced = False
 
     def __post_init__(self) -> None:
         if (

@@ -116,6 +116,10 @@ class System(Mechanical):
         return self.nonholonomic is not None
 
     @property
+    def forced(self) -> bool:
+        return self.force is not None
+
+    @property
     def multipliers(self) -> int:
         return sum(map(self.count, self.kinds_of_constraint))
 

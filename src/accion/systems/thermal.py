@@ -59,6 +59,10 @@ class ThermalSystem(Entropic):
         return dict.fromkeys(("lagrangian", "friction", "external", "heat"), "t, q, v, S, params")
 
     @property
+    def forced(self) -> bool:
+        return any(f is not None for f in (self.friction, self.external, self.heat))
+
+    @property
     def whole(self) -> Any:
         """The mechanical part as a System on Q x R^m, whose Lagrangian does not depend on S': what
         the pullback works on (001 eq 3.16-3.18).

@@ -155,7 +155,7 @@ def test_the_symplectic_verdict_is_the_rank_of_the_marching_step():
 
 
 def test_bad_input():
-    with pytest.raises(ValueError, match="for vakonomic constraints"):
+    with pytest.raises(ValueError, match="does not support nonholonomic systems: "):
         ac.analysis.constraint_algorithm(skate.system)
-    with pytest.raises(ValueError, match="needs a System"):
+    with pytest.raises(ValueError, match="must be a System"):
         ac.analysis.constraint_algorithm(3)

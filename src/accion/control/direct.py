@@ -10,7 +10,7 @@ is one function of its two ends.
 """  # fmt: skip
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -55,7 +55,7 @@ class Step:
         q0, q1 = space.retract(base0, e0), space.retract(base1, e1)
         d = space.local(q0, q1)
         minus, plus = variation(
-            replace(system, force=Push(system.force, self.B, u)), self.method, t, h, q0, d
+            system.altered(force=Push(system.force, self.B, u)), self.method, t, h, q0, d
         )
         samples = self.method.samples(space, t, h, q0, d)
         cost = h * sum(s.w * self.cost(s.t, s.q, s.v, u, system.params) for s in samples)

@@ -47,7 +47,7 @@ class Hamiltonian:
     B: Callable[..., Any]
 
     def acceleration(self, system, t, q, v, u):
-        return index_one(replace(system, force=Push(system.force, self.B, u)), t, q, v, None)[0]
+        return index_one(system.altered(force=Push(system.force, self.B, u)), t, q, v, None)[0]
 
     def H(self, system, t, q, v, u, p0, p1):
         return (

@@ -380,7 +380,7 @@ def replayed_piece(B, system, state, data):
             u = before + jnp.where(h > 0, (now - t) / jnp.where(h > 0, h, 1.0), 0.0) * (
                 after - before
             )
-            a = index_one(replace(system, force=Push(system.force, B, u)), now, q, v, None)[0]
+            a = index_one(system.altered(force=Push(system.force, B, u)), now, q, v, None)[0]
             return space.tangent(q, v), a
 
         q, v = flow(rates, t, state, h, REPLAY_PIECES)

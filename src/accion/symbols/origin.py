@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from jax.extend.core import ClosedJaxpr
-
-from accion.systems.origin import LIBRARIES, place as place
+from accion.systems.origin import LIBRARIES, is_of_jax as is_of_jax, place as place
 
 
 @dataclass(frozen=True)
@@ -23,12 +21,6 @@ def located(value, eqn):
         if isinstance(value, Unknown) and value.where is None
         else value
     )
-
-
-def is_of_jax(closed):
-    """Whether a compiled function is one of JAX's own, and not the user's of the same name."""
-    info = getattr(closed.jaxpr if isinstance(closed, ClosedJaxpr) else closed, "debug_info", None)
-    return info is not None and info.func_src_info.split(" at ")[-1].startswith(LIBRARIES[0])
 
 
 def is_used_by_jax(eqn, name):

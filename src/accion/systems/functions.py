@@ -1,9 +1,12 @@
 """What a user's function returns, looked at before it is used."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
 from accion.systems.indices import check_indices
+from accion.systems.traced import not_evaluable
 
 TAKES = (
     "(t, q, v, params) (holonomic and variational: (t, q, params); of a ThermalSystem: (t, q, v, S,"
@@ -12,29 +15,21 @@ TAKES = (
 )
 
 
-def evaluate(name, f, *arguments, takes=TAKES, again=False):
+def evaluate(name, f, *arguments, takes=TAKES):
     """What `f` returns, in shape and type; an error in the user's function is raised as one that
-    says what to look for, and what it `takes`.
-
-    Constant indices are looked at too, unless it is known that they are not out of range, `again`:
-    JAX remembers the shapes alone.
+    says what to look for, and what it `takes`. Constant indices are looked at too.
     """
     try:
-        traced, out = (
-            (None, jax.eval_shape(f, *arguments))
-            if again
-            else jax.make_jaxpr(f, return_shape=True)(*arguments)
-        )
+        traced, out = jax.make_jaxpr(f, return_shape=True)(*arguments)
     except Exception as error:
-        first = (str(error).splitlines() or [""])[0]
-        raise ValueError(
-            f"{name} could not be evaluated ({type(error).__name__}: {first}). Its arguments are"
-            f" {takes}; it must use jax.numpy, not numpy or math, and jnp.where, not `if`, on them;"
-            " a number of params that counts or indexes must be kept out of params."
-        ) from error
-    if traced is not None:
-        check_indices(name, traced)
+        not_evaluable(name, error, takes)
+    check_indices(name, traced)
     return out
+
+
+def returned(f: Any) -> Any:
+    """What a function of a system returns, in shape and type: known since it was traced."""
+    return f.out
 
 
 def check_returns(name, out, shape, words):

@@ -36,7 +36,7 @@ def check_numbers(name, value, words):
     if callable(value):
         return value
     try:
-        numbers = jnp.asarray(value, dtype=float)
+        numbers = jnp.array(value, dtype=float)  # a copy
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{name} must be {words}, or a function of params; got {value!r}."

@@ -1,6 +1,7 @@
-# Two commands do everything on a machine with Python 3.11+, pip and make: `make run` and `make test`.
+# Two commands do everything on a machine with Python 3.11+, pip and make: `make run`, `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
+PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 WORKERS ?= 2
 
 .PHONY: run test quick lint types fresh audit benchmark figures clean
@@ -22,7 +23,8 @@ lint: .venv/installed-dev
 types: .venv/installed-dev
 	$(BIN)/pyright
 
-# The wheel with its default dependencies in an empty environment: the README, the tutorial, the commands, the gallery.
+# The wheel with its default dependencies in an empty environment: the README, the tutorial, the
+# commands, the gallery.
 fresh:
 	PYTHON=$(PYTHON) .ci/fresh
 
@@ -45,15 +47,16 @@ figures: .venv/installed
 	$(BIN)/python docs/figures.py
 
 .venv/bin/python:
-	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'accion needs Python 3.11 or newer: make PYTHON=python3.12 ...')"
+	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and \
+	    'accion needs Python 3.11 or newer: make PYTHON=python3.12 ...')"
 	$(PYTHON) -m venv .venv
 
 .venv/installed: .venv/bin/python pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	$(PIP_INSTALL) --editable .
 	touch $@
 
 .venv/installed-dev: .venv/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(PIP_INSTALL) --editable '.[dev]'
 	touch $@
 
 clean:

@@ -3,7 +3,7 @@ many agents.
 
     python benchmarks/attraction.py [--repeats 7] [--loop 100] [--runs 1000000] [--agents 1000
     10000] [--json PATH] [--strict]
-"""  # fmt: skip
+"""
 
 import argparse
 import json

@@ -26,9 +26,7 @@ from rich.table import Table
 import accion as ac
 from accion.checks import Start
 from accion.gallery import ENTRIES
-from accion.solve.simulation import begin
-from accion.stepping.schemes import scheme_of
-from accion.stepping.variational import stepper
+from accion.stepping import scheme_of
 
 H, STEPS, CHUNK = 0.01, 200, 2000
 EACH = 100_000  # members for each worker
@@ -120,8 +118,8 @@ def side_by_side(system, method, q0, members=1024):
     )
 
     def one(start):
-        state = begin(system, method, jnp.zeros(()), jnp.array(H), start)[0]
-        step = stepper(scheme_of(system, method))
+        scheme = scheme_of(system, method)
+        state, step = scheme.begin(jnp.zeros(()), jnp.array(H), start)[0], scheme.step
         return jax.lax.fori_loop(0, STEPS, lambda k, state: step(state, k * H, H)[0], state).q
 
     found = []

@@ -7,7 +7,7 @@ by Hermite-Simpson collocation.
 L = 1/2 (M + m) x'^2 + m l cos(theta) x' theta' + 1/2 m l^2 theta'^2 - m g l cos(theta), a force u
 on x, cost 1/2 int u^2, from hanging at rest (theta = pi) to standing at rest (theta = 0), both at x
 = 0, in 2 s. All start from the straight line in q with u = 0.
-"""  # fmt: skip
+"""
 
 import argparse
 import json
@@ -34,9 +34,10 @@ from scipy.interpolate import CubicSpline
 from timing import machine, progress, ratio, spread, verdict
 
 import accion as ac
-from accion.control import direct, sqp
+from accion.assembly import sqp
+from accion.control import direct
 from accion.control.guess import Guess
-from accion.control.optimize import first_unknowns
+from accion.control.optimization import first_unknowns
 
 M, m, l, GRAVITY, T = 1.0, 0.3, 0.5, 9.81, 2.0
 START, END = np.array([0.0, math.pi]), np.zeros(2)
@@ -238,7 +239,7 @@ def accion_direct(N, guess):
     """
     q, u = guess(np.linspace(0, T, N + 1))[0], np.zeros((N, 1))
     program, layout, _ = direct.transcribe(PROBLEM, ac.Midpoint(), N, q)
-    x = first_unknowns(PROBLEM, layout, Guess(q, u, T))
+    x = first_unknowns(layout, Guess(q, u, T))
 
     def solve():
         found = sqp.solve(program, x)

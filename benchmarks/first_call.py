@@ -27,8 +27,10 @@ imported = time.process_time()
 def L(t, R, xi, params):
     return 0.5 * xi @ (params["I"] * xi) - params["m"] * params["gravity"] * params["l"] * R[2, 2]
 
-top = ac.System(L, ac.SO3(), {"I": jnp.array([1.0, 1.0, 0.5]), "m": 1.0, "l": 1.0, "gravity": 9.81}, name="top")
-start = dict(q0=jnp.array([[1.0, 0.0, 0.0], [0.0, 0.6, -0.8], [0.0, 0.8, 0.6]]), v0=[0.1, 0.0, 20.0])
+params = {"I": jnp.array([1.0, 1.0, 0.5]), "m": 1.0, "l": 1.0, "gravity": 9.81}
+top = ac.System(L, ac.SO3(), params, name="top")
+R0 = jnp.array([[1.0, 0.0, 0.0], [0.0, 0.6, -0.8], [0.0, 0.8, 0.6]])
+start = dict(q0=R0, v0=[0.1, 0.0, 20.0])
 traj = ac.simulate(top, ac.Midpoint(), **start, h=0.005, steps=1000, engine=sys.argv[1])
 bits = b"".join(jax.device_get(x).tobytes() for x in (traj.q, traj.v, traj.p, traj.energy()))
 print(imported, time.process_time(), hashlib.sha256(bits).hexdigest())

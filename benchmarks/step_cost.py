@@ -30,7 +30,7 @@ from worker import DIFFRAX_SHARE
 WORKER = Path(__file__).with_name("worker.py")
 DEFAULT_LOOPS = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1024"
 ACCION, OPTIMISTIX, LIMIT = "accion", "optimistix Newton", "generated scalars, numba"
-BY_DEFAULT = ", XLA's default loop limit"
+BY_DEFAULT = ", default limit"
 # steps, over which trajectories must agree; later they part, because the chains are chaotic
 COMPARED = 200
 

@@ -23,10 +23,8 @@ class Case(NamedTuple):
 
     @property
     def name(self):
-        return (
-            f"{type(self.method).__name__}{f'({self.method.rho:g})' if isinstance(self.method, GeneralizedAlpha) else ''},"
-            f" {self.retraction}"
-        )
+        given = f"({self.method.rho:g})" if isinstance(self.method, GeneralizedAlpha) else ""
+        return f"{type(self.method).__name__}{given}, {self.retraction}"
 
     @property
     def system(self):

@@ -18,10 +18,15 @@ PROGRAM = """
 import sys
 import jax
 loaded = []
-jax.monitoring.register_event_listener(lambda event, **_: loaded.append(event) if event == "/jax/compilation_cache/cache_hits" else None)
+def listen(event, **_):
+    if event == "/jax/compilation_cache/cache_hits":
+        loaded.append(event)
+jax.monitoring.register_event_listener(listen)
 import jax.numpy as jnp
 import accion as ac
-pendulum = ac.System(lambda t, q, v, params: v[0] ** 2 / 2 + params["g"] * jnp.cos(q[0]), ac.Torus(1), {"g": 1.0})
+def L(t, q, v, params):
+    return v[0] ** 2 / 2 + params["g"] * jnp.cos(q[0])
+pendulum = ac.System(L, ac.Torus(1), {"g": 1.0})
 traj = ac.simulate(pendulum, ac.Midpoint(), q0=[2.0], v0=[0.0], h=0.1, steps=20, engine="xla")
 print(traj.q.tobytes().hex(), traj.v.tobytes().hex(), len(loaded))
 """
@@ -126,9 +131,9 @@ def test_what_is_kept_is_bounded(tmp_path):
             os.utime(path, (now - age - i, now - age - i))
     (new / "empty-cache").write_bytes(b"")
     (old / "mine.txt").write_bytes(b"y" * 1000)
-    _config.make_room(tmp_path, 10_000)
+    _config.remove_oldest(tmp_path, 10_000)
     assert len(list(tmp_path.glob("*/*-cache"))) == 10
-    _config.make_room(tmp_path, 350)
+    _config.remove_oldest(tmp_path, 350)
     assert sorted(path.name for path in tmp_path.glob("*/*")) == [
         "0-cache",
         "1-cache",

@@ -454,7 +454,8 @@ SKATE = np.asarray(skate.Q0)
         (
             PENDULUM,
             {"q0": [1.0, 0.0], "q1": [1.1, 0.0]},
-            r"q1 is off the constraint of pendulum on a string \(by 0\.105 .*q1, _ = accion\.project",
+            r"q1 is off the constraint of pendulum on a string \(by 0\.105 .*"
+            r"q1, _ = accion\.project",
         ),
         (
             PENDULUM,

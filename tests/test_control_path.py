@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import accion as ac
-from accion.control import between, load
+from accion.control import load, path_constraints
 from tests import textbook_control as book
 
 MIDPOINT = ac.Midpoint()
@@ -90,7 +90,7 @@ def test_costates_jump_where_the_obstacle_is_touched(passed):
 
 def test_a_motion_that_cannot_hold_between_samples_is_no_minimum(monkeypatch):
     """Without rounds to add points it is looked at only, and called what it is."""
-    monkeypatch.setattr(between, "ROUNDS", 0)
+    monkeypatch.setattr(path_constraints, "ROUNDS", 0)
     with pytest.raises(
         ac.OptimizeFailed, match=r"post is broken between samples, by 0\.0024 at t = 0\.5"
     ):

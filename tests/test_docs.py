@@ -38,3 +38,10 @@ def test_links_lead_somewhere():
     for page in pages:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_lines_of_at_most_100_columns():
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "benchmarks").glob("*.md")]
+    for page in pages:
+        for number, line in enumerate(page.read_text().splitlines(), start=1):
+            assert len(line) <= 100, f"{page.name}:{number}: {len(line)} columns"

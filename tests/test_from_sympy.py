@@ -90,7 +90,7 @@ def test_all_that_acts_on_a_system():
     edge = sp.Matrix([x.diff(t) * sp.sin(y) - y.diff(t)])
     held = ac.from_sympy(L, [x, y], nonholonomic=edge, variational=[[sp.sin(y), -1]])
     assert held.multipliers == 1
-    assert ac.from_sympy(L, [x, y], vakonomic=edge).vakonomic is not None
+    assert ac.from_sympy(L, [x, y], vakonomic=edge).enters_action
 
 
 def test_equal_expressions_share_compiled_code():

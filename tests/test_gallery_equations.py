@@ -81,7 +81,7 @@ def solved(system, t, q, v, rng):
     random entropies, as columns.
     """
     nothing = np.zeros((SAMPLES, 0))
-    if isinstance(system, ac.ThermalSystem):
+    if system.entropic:
         S = rng.uniform(0, 1, (SAMPLES, system.frame.m))
         shown = S[:, 0] if system.entropies is None else S
         a, rates = jax.jit(jax.vmap(ac.accelerations(system)))(t, q, v, shown)
@@ -100,14 +100,14 @@ def test_numbers_are_those_that_are_solved(name, equations):
     system, eqs = equations_of(ENTRIES[name]), derived(name, equations)
     rng = np.random.default_rng(3)
     t, (x, v) = rng.uniform(0, 2, SAMPLES), rng.normal(size=(2, SAMPLES, system.space.dim))
-    if isinstance(system, ac.ThermalSystem):
+    if system.entropic:
         # near the start: a piston stays in its cylinder
         x = np.asarray(ENTRIES[name].start["q0"]) + 0.05 * x
     q = jax.jit(jax.vmap(lambda x: system.space.retract(system.space.identity(), x)))(x)
     a, rates, lam, S = solved(system, t, q, v, rng)
     # Derivatives before what they are derivatives of, entropies behind coordinates; of a group's
     # matrix the entries that have names.
-    multipliers = () if isinstance(system, ac.ThermalSystem) else eqs.lam
+    multipliers = () if system.entropic else eqs.lam
     letters = [*(v.diff(eqs.t) for v in eqs.v[: system.space.dim]), *eqs.v, *eqs.q, *multipliers]
     parts = zip((*jax.tree.leaves(q), *([S] if S.size else [])), eqs.variables.parts, strict=True)
     entries = [

@@ -413,9 +413,9 @@ def test_the_turn_that_a_step_by_cayley_asks_for(space):
     turn = 1 if space.size == 2 or space == ac.SE2("cayley") else 3
     x = np.zeros(space.dim)
     x[:turn] = 0.6 * np.array([0.3, -0.8, 0.5])[:turn]
-    asked = space.asked(jnp.asarray(x))
+    stretched = space.stretched(jnp.asarray(x))
     np.testing.assert_allclose(
-        asked[:turn], space.dtau_inverse(jnp.asarray(x), jnp.asarray(x))[:turn], rtol=1e-13
+        stretched[:turn], space.dtau_inverse(jnp.asarray(x), jnp.asarray(x))[:turn], rtol=1e-13
     )
     for size, inside in ((3.13, True), (3.15, False)):
         y = jnp.asarray(size * x / np.linalg.norm(x))

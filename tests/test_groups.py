@@ -14,7 +14,7 @@ import scipy.linalg
 from hypothesis import given, settings, strategies as st
 
 import accion as ac
-from accion.spaces import turns
+from accion.spaces import rotations
 
 SO3_BASIS = np.array(
     [
@@ -194,7 +194,7 @@ FUNCTIONS = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_and_three_derivatives(name):
     """Beside 0, on both sides of the limit between series and closed form, and far away."""
-    f, g = FUNCTIONS[name], getattr(turns, name)
+    f, g = FUNCTIONS[name], getattr(rotations, name)
     derivatives = [g, jax.grad(g), jax.grad(jax.grad(g)), jax.grad(jax.grad(jax.grad(g)))]
     for s in (1e-20, 1e-9, 1e-3, 0.1, 0.4999999, 0.5000001, 1.0, 9.0, 30.0):
         for order, (d, tolerance) in enumerate(

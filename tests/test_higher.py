@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 
 import accion as ac
-from accion.discretise import pullback, window as windows
+from accion.discretise import discretise, window as windows
 from accion.methods import GeneralizedAlpha
 from tests import textbook_higher as book
 
@@ -77,8 +77,8 @@ def test_a_window_of_order_one_is_a_step(method, rng):
     )
     G, plain = jax.jit(
         lambda q, x: (
-            windows.variation(one, method, 0.4, 0.1, q, x[None]),
-            pullback.variation(system, method, 0.4, 0.1, q, x),
+            discretise(one, method).derivatives(0.4, 0.1, q, x[None]),
+            discretise(system, method).derivatives(0.4, 0.1, q, x),
         )
     )(q, x)
     np.testing.assert_allclose(G, jnp.stack(plain), rtol=1e-13, atol=1e-13)

@@ -118,15 +118,15 @@ def test_nothing_is_imported_that_the_default_install_lacks():
         "campaign/cluster.py",
         "campaign/file.py",
     }
-    assert {path for path, name in asked if name not in cluster} == {"control/ipopt.py"}
+    assert {path for path, name in asked if name not in cluster} == {"assembly/ipopt.py"}
     assert {name for _, name in asked} <= cluster | sometimes
 
 
 def test_what_is_missing_is_named(monkeypatch):
     import pytest
 
+    from accion.assembly import ipopt
     from accion.campaign.cluster import on_cluster
-    from accion.control import ipopt
 
     for name in ("ipyopt", "distributed"):
         monkeypatch.setitem(sys.modules, name, None)

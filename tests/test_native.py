@@ -521,7 +521,7 @@ def test_an_error_of_the_engine_is_not_in_the_way(monkeypatch):
 
 
 def test_programs_are_bounded(monkeypatch):
-    monkeypatch.setattr(auto, "KEPT", 2)
+    monkeypatch.setattr(auto, "PROGRAMS", 2)
     for k in range(4):
         auto.native("compiled", k, lambda x: 2 * x, X)
     assert len(auto.programs) <= 2

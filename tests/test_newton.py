@@ -1,5 +1,9 @@
 """The root finder and its linear solver."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -41,12 +45,19 @@ def test_solve_under_vmap_and_its_derivatives(rng):
         np.testing.assert_allclose(ours, jax.jacfwd(jnp.linalg.solve, i)(A[0], b[0]), atol=1e-9)
 
 
-def ones(x, J, args):
-    return jnp.ones_like(x), jnp.ones_like(x)
+@dataclass(frozen=True)
+class Equations(newton.Equations):
+    """Equations whose unknowns matter from the size `size` on."""
 
+    f: Callable[..., Any]
+    size: float = 1.0
+    multipliers: int = 0
 
-def zeros(x, J, args):
-    return jnp.zeros_like(x), jnp.zeros_like(x)
+    def residual(self, unknowns, args):
+        return self.f(unknowns, args)
+
+    def sizes(self, unknowns, J, args):
+        return jnp.full_like(unknowns, self.size), jnp.full_like(unknowns, self.size)
 
 
 def cubic(x, args):
@@ -58,9 +69,9 @@ def test_root_to_roundoff_and_its_derivatives_by_the_implicit_function():
     a, b = jnp.array([2.0, 3.0]), jnp.array([1.0, -4.0])
 
     def find(a, b):
-        return newton.root(cubic, ones, 0, jnp.ones(2), (a, b)).x
+        return newton.root(Equations(cubic), jnp.ones(2), (a, b)).x
 
-    x, iterations, converged = newton.root(cubic, ones, 0, jnp.ones(2), (a, b))
+    x, iterations, converged = newton.root(Equations(cubic), jnp.ones(2), (a, b))
     assert bool(converged)
     assert 2 <= int(iterations) <= 8
     np.testing.assert_allclose(cubic(x, (a, b)), 0, atol=4e-15)
@@ -73,7 +84,9 @@ def test_root_to_roundoff_and_its_derivatives_by_the_implicit_function():
 
 def test_root_near_zero_is_relative():
     """A root of size 1e-20 is found to its own digits: no absolute tolerance stops before."""
-    x, _, converged = newton.root(cubic, zeros, 0, jnp.zeros(1), (jnp.ones(1), jnp.array([1e-20])))
+    x, _, converged = newton.root(
+        Equations(cubic, 0.0), jnp.zeros(1), (jnp.ones(1), jnp.array([1e-20]))
+    )
     assert bool(converged)
     np.testing.assert_allclose(x, [1e-20], rtol=1e-15)
 
@@ -84,9 +97,9 @@ def test_first_iterations_that_lead_away_are_taken_back():
     """
     find = jax.jit(
         lambda x, goal: newton.root(
-            lambda x, goal: jnp.array([jnp.arctan(x[0]) - goal, x[1] + x[0] ** 2 * x[1]]),
-            ones,
-            0,
+            Equations(
+                lambda x, goal: jnp.array([jnp.arctan(x[0]) - goal, x[1] + x[0] ** 2 * x[1]])
+            ),
             x,
             goal,
         )
@@ -100,10 +113,12 @@ def test_first_iterations_that_lead_away_are_taken_back():
 
 
 def test_no_root_is_reported_and_does_not_hang():
-    _, iterations, converged = newton.root(lambda x, _: x**2 + 1.0, ones, 0, jnp.array([0.3]), ())
+    _, iterations, converged = newton.root(Equations(lambda x, _: x**2 + 1.0), jnp.array([0.3]), ())
     assert not bool(converged)
     assert int(iterations) == newton.ITERATIONS
-    _, iterations, converged = newton.root(lambda x, _: x * jnp.nan, ones, 0, jnp.array([0.3]), ())
+    _, iterations, converged = newton.root(
+        Equations(lambda x, _: x * jnp.nan), jnp.array([0.3]), ()
+    )
     assert not bool(converged)
     assert int(iterations) == 1
 
@@ -119,7 +134,7 @@ def test_a_component_that_is_zero_converges():
 
     M = jnp.array([[1.3, 0.7], [0.7, 2.1]])
     for v in (jnp.array([0.0, 1.0]), jnp.array([0.0, 0.3]), jnp.array([-0.9, 0.0])):
-        x, iterations, converged = newton.root(linear, zeros, 0, jnp.zeros(2), (M, M @ v))
+        x, iterations, converged = newton.root(Equations(linear, 0.0), jnp.zeros(2), (M, M @ v))
         assert bool(converged)
         assert int(iterations) <= newton.ORDINARY + 1
         np.testing.assert_allclose(x, v, atol=1e-15)

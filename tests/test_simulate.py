@@ -29,7 +29,7 @@ def test_three_starts_are_one():
     a = ac.simulate(SYSTEM, ac.Midpoint(), **RUN)
     b = ac.simulate(SYSTEM, ac.Midpoint(), q0=Q0, p0=a.p[0], h=0.01, steps=60)
     c = ac.simulate(SYSTEM, ac.Midpoint(), q0=Q0, q1=a.q[1], h=0.01, steps=60)
-    np.testing.assert_allclose(a.p[0], SYSTEM.momentum(0.0, Q0, V0), atol=1e-15)
+    np.testing.assert_allclose(a.p[0], SYSTEM.legendre(0.0, Q0, V0), atol=1e-15)
     for other in (b, c):
         np.testing.assert_allclose(other.q, a.q, atol=2e-13)
         np.testing.assert_allclose(other.p, a.p, atol=2e-12)
@@ -65,7 +65,7 @@ def test_discrete_equations_hold_along_a_trajectory():
     )
     assert np.max(np.abs(residual)) < 1e-12
     np.testing.assert_allclose(
-        jax.vmap(SYSTEM.momentum)(traj.t, traj.q, traj.v), traj.p, atol=1e-13
+        jax.vmap(SYSTEM.legendre)(traj.t, traj.q, traj.v), traj.p, atol=1e-13
     )
 
 

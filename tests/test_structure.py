@@ -9,8 +9,8 @@ import pytest
 import sympy as sp
 
 import accion as ac
-from accion.analysis.control import rk4_step
 from accion.analysis.modified import weights
+from accion.analysis.runge_kutta import rk4_step
 from accion.analysis.symplectic import form_defect
 from accion.gallery import damped_spring, double_pendulum
 from accion.methods import Adjoint
@@ -67,9 +67,9 @@ def test_rk4_is_not():
     def step(z):
         p = z[2:]
         q, v = rk4_step(system, 0.0, 0.1, z[:2], system.velocity(0.0, z[:2], p, v0))
-        return jnp.concatenate([q, system.momentum(0.1, q, v)])
+        return jnp.concatenate([q, system.legendre(0.1, q, v)])
 
-    p0 = system.momentum(0.0, q0, v0)
+    p0 = system.legendre(0.0, q0, v0)
     T = np.asarray(jax.jit(jax.jacfwd(step))(jnp.concatenate([q0, p0])))
     assert form_defect(system.space, T, p0, p0) > 1e-6
 
@@ -168,10 +168,10 @@ def test_exact_momenta_are_those_of_the_motion():
     q, v = ac.reference(DECAYING, q0=[1.2], v0=[0.4], ts=[0.1, 0.6], rtol=1e-13, atol=1e-13)
     exact = A.exact_discrete_lagrangian(DECAYING)
     np.testing.assert_allclose(
-        exact.D1(0.1, 0.5, q[0], q[1]), -DECAYING.momentum(0.1, q[0], v[0]), rtol=1e-11
+        exact.D1(0.1, 0.5, q[0], q[1]), -DECAYING.legendre(0.1, q[0], v[0]), rtol=1e-11
     )
     np.testing.assert_allclose(
-        exact.D2(0.1, 0.5, q[0], q[1]), DECAYING.momentum(0.6, q[1], v[1]), rtol=1e-11
+        exact.D2(0.1, 0.5, q[0], q[1]), DECAYING.legendre(0.6, q[1], v[1]), rtol=1e-11
     )
 
 

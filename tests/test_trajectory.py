@@ -10,6 +10,7 @@ import pytest
 import accion as ac
 from accion import methods
 from accion.gallery import double_pendulum
+from accion.methods import registry
 
 
 @pytest.fixture(scope="module")
@@ -97,16 +98,16 @@ def test_what_reads_out_is_compiled_once_for_all_lengths(traj):
     """Velocities at 4, 51 and 301 times by one compiled function; the memory that it is given is
     bounded by the size of a row.
     """
-    from accion.results.trajectory import at_once, counted, rows
+    from accion.numerics.batches import at_times, batch_size, of_batch
 
     def speed(system, t, q, p):
         return jnp.sum(p**2), t
 
-    cached: Any = counted
-    before = cached._cache_size()
+    cached: Any = of_batch
+    before = cached.count()
     for count in (1, 4, 51, 256, 301, 700):
         pick = np.arange(count) % 51
-        found, t = rows(
+        found, t = at_times(
             speed,
             False,
             traj.system,
@@ -116,10 +117,10 @@ def test_what_reads_out_is_compiled_once_for_all_lengths(traj):
         )
         np.testing.assert_allclose(found, np.sum(np.asarray(traj.p) ** 2, axis=1)[pick], rtol=1e-14)
         np.testing.assert_array_equal(t, np.arange(count))
-    assert cached._cache_size() <= before + 1
-    assert at_once((np.zeros((5, 2)),), 0) == at_once((np.zeros((900, 2)),), 0) == 256
-    assert at_once((np.zeros((5, 1000)),), 0) == 16
-    assert at_once((np.zeros((3000, 5, 20)),), 1) == 1
+    assert cached.count() <= before + 1
+    assert batch_size((np.zeros((5, 2)),), 0) == batch_size((np.zeros((900, 2)),), 0) == 256
+    assert batch_size((np.zeros((5, 1000)),), 0) == 16
+    assert batch_size((np.zeros((3000, 5, 20)),), 1) == 1
 
 
 def test_to_xarray_has_names_units_and_versions(traj):
@@ -200,8 +201,6 @@ def test_an_ensemble_is_loaded_with_the_system_that_it_took(many, tmp_path):
 
 
 def test_a_method_comes_back(tmp_path):
-    from accion.results.storage import stored_method
-
     alpha = methods.GeneralizedAlpha
     ac.simulate(
         double_pendulum.system, alpha(0.6), q0=[1.0, 1.5], v0=[0.1, 0.0], h=0.01, steps=2
@@ -214,10 +213,10 @@ def test_a_method_comes_back(tmp_path):
         ac.EnergyConsistent(ac.Alpha(0.3)),
         methods.Adjoint(ac.Midpoint()),
     ):
-        assert stored_method(repr(method)) == method
+        assert registry.stored(repr(method)) == method
     own = ac.FiniteDifference(lambda h, q0, q1: [])
     for text in (repr(own), repr(ac.EnergyConsistent(own)), "print(1)", "Sample(w=1)"):
-        assert stored_method(text) is None
+        assert registry.stored(text) is None
 
 
 def test_save_refuses_what_exists_and_loses_nothing(traj, many, tmp_path):
@@ -255,7 +254,7 @@ def test_load_says_what_is_wrong(tmp_path):
     with pytest.raises(FileNotFoundError, match="does not exist"):
         ac.load(tmp_path / "nothing.zarr")
     (tmp_path / "other").mkdir()
-    with pytest.raises(ValueError, match="not a trajectory"):
+    with pytest.raises(ValueError, match="not a saved trajectory"):
         ac.load(tmp_path / "other")
 
 

@@ -8,9 +8,9 @@ import sympy as sp
 from hypothesis import given, strategies as st
 
 import accion as ac
-from accion.symbols.back import compute
-from accion.symbols.numbers import exact
-from accion.symbols.translate import translate
+from accion.symbols.exact_numbers import exact
+from accion.symbols.jax_to_sympy import translate
+from accion.symbols.sympy_to_jax import compute
 
 X = np.array(sp.symbols("x0:4", real=True), dtype=object)
 A = np.array(sp.symbols("a0:16", real=True), dtype=object).reshape(4, 4)

@@ -15,6 +15,11 @@ import accion as ac
 SWING = json.loads((Path(__file__).parent / "data" / "swing_up.json").read_text())
 
 
+def slope(steps, errors):
+    """The order at which `errors` go to zero with the number of steps."""
+    return -np.polyfit(np.log(steps), np.log(np.abs(errors)), 1)[0]
+
+
 def half_square(t, q, v, u, p):
     return 0.5 * u @ u
 

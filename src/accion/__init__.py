@@ -49,6 +49,7 @@ from accion.spaces import (
     Euclidean as Euclidean,
     MatrixGroup as MatrixGroup,
     Product as Product,
+    Retraction as Retraction,
     Torus as Torus,
 )
 from accion.stepping.views import discrete as discrete

@@ -41,7 +41,8 @@ OFF = ("0", "off", "no", "false")
 TRUSTED = (0, 10, 2)
 
 
-def configure():
+def configure() -> None:
+    """Set JAX up, as it is said above."""
     jax.config.update("jax_enable_x64", True)
     flags = os.environ.get("XLA_FLAGS", "")
     if "xla_backend_extra_options" not in flags:  # the user's own choice stands
@@ -51,7 +52,7 @@ def configure():
     keep_compiled(cache_root())
 
 
-def cache_root():
+def cache_root() -> Path | None:
     """The folder of everything that is kept, or None where it was chosen otherwise or there is no
     place for it.
     """
@@ -73,7 +74,7 @@ def cache_root():
     return folder / "accion" / "compiled" if folder.is_absolute() else None
 
 
-def keep_compiled(root):
+def keep_compiled(root: Path | None) -> None:
     """Let JAX keep its programs in `root`, in a folder of this machine and these versions."""
     if root is None:
         return
@@ -83,10 +84,10 @@ def keep_compiled(root):
         # What is loaded is run: only from a folder that is the user's own. Root in a user's home
         # shall not leave its files there.
         if not os.access(folder, os.R_OK | os.W_OK | os.X_OK) or (
-            hasattr(os, "getuid") and folder.stat().st_uid != os.getuid()
+            sys.platform != "win32" and folder.stat().st_uid != os.getuid()
         ):
             return
-        make_room(root, LARGEST)
+        remove_oldest(root, LARGEST)
     except OSError:
         return  # as documented above: without a place for them, programs are compiled each time
     jax.config.update("jax_compilation_cache_dir", str(folder))
@@ -103,14 +104,14 @@ def keep_compiled(root):
     )
 
 
-def machine():
+def machine() -> str:
     """A word for the kind of processor: what is compiled for one may not run on another, and a home
     may be shared by both.
 
     JAX's own key of a program has the version of jaxlib and the options of XLA, but it is not
     documented to know the processor.
     """
-    told = []
+    told: list[str] = []
     try:
         with open("/proc/cpuinfo") as lines:
             for line in takewhile(str.strip, lines):  # the first of its cores, up to the empty line
@@ -128,27 +129,27 @@ def machine():
     ).hexdigest()[:12]
 
 
-def make_room(root, largest):
+def remove_oldest(root: Path, largest: int) -> None:
     """Remove what was used longest ago until the files under `root` have `largest` bytes; and empty
     ones, which a killed program left.
     """
-    kept = []
+    files: list[tuple[float, int, Path]] = []  # (when it was used, bytes, where it is)
     for path in root.glob("jaxlib-*/*-cache"):
         try:
             found = path.stat()
         except FileNotFoundError:
-            continue  # another process makes room too
-        kept.append(
+            continue  # another process removes them too
+        files.append(
             (max(found.st_atime, found.st_mtime) if found.st_size else 0.0, found.st_size, path)
         )
-    size = sum(bytes for _, bytes, _ in kept)
-    for _, bytes, path in sorted(kept):
-        if size <= largest and bytes:
+    total = sum(size for _, size, _ in files)
+    for _, size, path in sorted(files):
+        if total <= largest and size:
             break
         # another process removed it, or reads it on a system that then refuses
         with suppress(OSError):
             path.unlink()
-        size -= bytes
+        total -= size
 
 
 configure()

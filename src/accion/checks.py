@@ -3,19 +3,21 @@ ValueError that says what to do.
 """
 
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from accion.methods import Method
-from accion.spaces import Product
+from accion.spaces import Product, Space
 from accion.systems import AbstractSystem, Start, System
 from accion.systems.start import is_traced
 from accion.systems.tree import join, split
+from accion.types import Configuration, Function, Params, Scalar
 
 
-def check_kind(system):
+def check_kind(system: Any) -> Any:
     """Raise ValueError unless `system` is a system of any kind."""
     if isinstance(system, AbstractSystem):
         return
@@ -28,7 +30,7 @@ def check_kind(system):
     raise ValueError(f"the first argument must be a System; got {system!r}.")
 
 
-def check_system(system, method, params=None, S0=None):
+def check_system(system: Any, method: Any, params: Params = None, S0: Any = None) -> Any:
     """The system with `params` and as many entropies as `S0`, its numbers as arrays of definite
     type: a float and a numpy float must not compile twice.
     """
@@ -37,7 +39,7 @@ def check_system(system, method, params=None, S0=None):
     return check_numbers(system, params, S0)
 
 
-def check_numbers(system, params=None, S0=None):
+def check_numbers(system: Any, params: Params = None, S0: Any = None) -> Any:
     """The same where there is no method."""
     check_kind(system)
     if params is not None:
@@ -50,7 +52,7 @@ def check_numbers(system, params=None, S0=None):
     return system.altered(params=join([jnp.asarray(a, dtype=float) for a in numbers], frame))
 
 
-def check_method(system, method):
+def check_method(system: Any, method: Any) -> Any:
     """Raise ValueError unless `method` can step `system`."""
     if system.discrete_time:
         if method is not None:
@@ -69,7 +71,7 @@ def check_method(system, method):
     method.check(system)
 
 
-def check_mechanical(system, what):
+def check_mechanical(system: Any, what: Any) -> Any:
     """Raise ValueError unless `system` is a System, which is all that `what` knows of."""
     if not isinstance(system, System):
         kind = system.kind if isinstance(system, AbstractSystem) else repr(system)
@@ -78,7 +80,7 @@ def check_mechanical(system, what):
         )
 
 
-def check_times(t0, h, steps, save_every):
+def check_times(t0: Any, h: Scalar, steps: Any, save_every: Any) -> Any:
     """`t0` and `h` as float64."""
     for name, value in (("t0", t0), ("h", h)):
         if not is_traced(value) and not is_finite_number(value):
@@ -89,7 +91,7 @@ def check_times(t0, h, steps, save_every):
     return jnp.asarray(t0, dtype=float), jnp.asarray(h, dtype=float)
 
 
-def check_counts(steps, save_every):
+def check_counts(steps: Any, save_every: Any) -> Any:
     """Both as Python's own whole numbers, whatever kind they were."""
     steps, save_every = whole(steps, "steps"), whole(save_every, "save_every")
     if steps % save_every:
@@ -100,14 +102,14 @@ def check_counts(steps, save_every):
     return steps, save_every
 
 
-def whole(value, name, least=1):
+def whole(value: Any, name: str, least: Any = 1) -> Any:
     """`value` as an int of Python, if it is a whole number of any kind, `least` or more."""
     if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least:
         return int(value)
     raise ValueError(f"{name} must be a whole number >= {least}; got {value!r}.")
 
 
-def is_finite_number(value):
+def is_finite_number(value: Any) -> Any:
     return (
         np.ndim(value) == 0
         and np.issubdtype(np.asarray(value).dtype, np.number)
@@ -116,7 +118,7 @@ def is_finite_number(value):
     )
 
 
-def check_start(system, start):
+def check_start(system: Any, start: Start) -> Any:
     """The start of one run, as float64 arrays."""
     system.check_given(start)
     checked = {
@@ -127,7 +129,7 @@ def check_start(system, start):
     return Start(**checked)
 
 
-def check_field(X, q, dim):
+def check_field(X: Function, q: Configuration, dim: Any) -> Any:
     """Raise ValueError unless `X` is a vector field: a function of a configuration, such as `q`,
     that returns `dim` numbers.
     """
@@ -146,7 +148,7 @@ def check_field(X, q, dim):
 # ---------------------------------------------------------------- ensembles
 
 
-def check_ensemble(system, params, start):
+def check_ensemble(system: Any, params: Params, start: Start) -> Any:
     """A system and a start whose every number has the leading axis of the ensemble, with its first
     member's system.
     """
@@ -167,7 +169,7 @@ def check_ensemble(system, params, start):
         )
     (length,) = set(lengths.values())
 
-    def widen(leaf):
+    def widen(leaf: Any) -> Any:
         return jnp.broadcast_to(leaf, (length, *np.shape(leaf)))
 
     many = {
@@ -183,7 +185,7 @@ def check_ensemble(system, params, start):
     return wide.altered(params=join(batched, frame)), Start(**many), first
 
 
-def check_batch(value, name, space, check, lengths):
+def check_batch(value: Any, name: str, space: Space, check: Any, lengths: Any) -> Any:
     """`value` as float64: one configuration or vector, or one for each member, in which case
     `lengths` takes down how many.
     """
@@ -212,7 +214,7 @@ def check_batch(value, name, space, check, lengths):
     return arrays
 
 
-def check_params(system, params, lengths):
+def check_params(system: Any, params: Params, lengths: Any) -> Any:
     """The system of the first member, and the numbers of `params`, some of them with the axis of
     the ensemble.
     """
@@ -247,7 +249,7 @@ def check_params(system, params, lengths):
     )
 
 
-def is_batched(a, b):
+def is_batched(a: Any, b: Any) -> Any:
     extra = np.ndim(a) - np.ndim(b)
     if extra not in (0, 1) or np.shape(a)[extra:] != np.shape(b):
         raise ValueError(

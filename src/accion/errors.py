@@ -10,7 +10,9 @@ class StepFailed(RuntimeError):
     equations), `trajectory` (the run up to the last good step, NaN after it).
     """
 
-    def __init__(self, message, *, step: int, t: float, residual: float, trajectory: Any = None):
+    def __init__(
+        self, message: str, *, step: int, t: float, residual: float, trajectory: Any = None
+    ) -> None:
         RuntimeError.__init__(self, message)
         self.step = step
         self.t = t
@@ -24,7 +26,7 @@ class ConnectFailed(RuntimeError):
     Attributes: `residual` of the equations, and `t`, where it is largest.
     """
 
-    def __init__(self, message, *, residual: float, t: float):
+    def __init__(self, message: str, *, residual: float, t: float) -> None:
         RuntimeError.__init__(self, message)
         self.residual = residual
         self.t = t
@@ -36,7 +38,7 @@ class OptimizeFailed(RuntimeError):
     Attributes: `found`, where the solver ended; `solution`, the controls there, or None.
     """
 
-    def __init__(self, message, *, found: Any = None, solution: Any = None):
+    def __init__(self, message: str, *, found: Any = None, solution: Any = None) -> None:
         RuntimeError.__init__(self, message)
         self.found = found
         self.solution = solution

@@ -7,26 +7,24 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 
 
-def rows():
-    """The entries of the published list, as tuples of their columns."""
-    lines = [
-        line
-        for line in (ROOT / "docs" / "errata.md").read_text().splitlines()
-        if line.startswith("| ")
-    ]
-    return [
-        tuple(column.strip() for column in line.strip("|").split(" | "))
-        for line in lines
-        if not line.startswith(("| ---", "| where |"))
-    ]
+def entries():
+    """The entries of the published list: what stands below each "- **where**"."""
+    text = (ROOT / "docs" / "errata.md").read_text()
+    return re.findall(r"^- \*\*.+\*\*\n((?:  .+\n)+)", text, flags=re.M)
 
 
-def test_every_entry_has_four_columns():
-    assert all(len(row) == 4 for row in rows())
+def test_every_entry_says_what_is_printed_what_is_right_and_its_test():
+    assert entries()
+    for entry in entries():
+        assert re.findall(r"^  - (\w+):", entry, flags=re.M) == ["printed", "right", "test"], entry
 
 
 def test_every_entry_names_its_test_and_every_test_is_named():
-    named = [row[3].strip("`") for row in rows() if not row[3].startswith("not yet tested here")]
+    named = [
+        name
+        for entry in entries()
+        for name in re.findall(r"^  - test: `(\w+)`$", entry, flags=re.M)
+    ]
     written = [
         name
         for file in HERE.glob("test_00*.py")

@@ -91,7 +91,7 @@ def long_run(held, method, steps):
     scale = np.max(
         np.abs(
             np.asarray(
-                jax.vmap(lambda t, q, v: 0.5 * system.momentum(t, q, v) @ v)(run.t, run.q, run.v)
+                jax.vmap(lambda t, q, v: 0.5 * system.legendre(t, q, v) @ v)(run.t, run.q, run.v)
             )
         )
     )

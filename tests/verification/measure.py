@@ -116,7 +116,7 @@ def reversal(problem, method, steps=200, h=0.02):
     """
     system, flow = problem.system, ac.discrete(problem.system, method).hamiltonian_flow
     q0 = jnp.array(problem.q0)
-    p0 = system.momentum(0.0, q0, jnp.array(problem.v0))
+    p0 = system.legendre(0.0, q0, jnp.array(problem.v0))
 
     @jax.jit
     def there_and_back(q, p):

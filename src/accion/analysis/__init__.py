@@ -7,7 +7,6 @@ from accion.analysis.constraints import (
     ConstraintAlgorithm as ConstraintAlgorithm,
     constraint_algorithm as constraint_algorithm,
 )
-from accion.analysis.control import rk4 as rk4
 from accion.analysis.exact import (
     exact_discrete_lagrangian as exact_discrete_lagrangian,
     variational_order as variational_order,
@@ -26,6 +25,7 @@ from accion.analysis.regularity import (
     regularity as regularity,
     thermal_regularity as thermal_regularity,
 )
+from accion.analysis.runge_kutta import rk4 as rk4
 from accion.analysis.steps import step_bound as step_bound
 from accion.analysis.symmetries import symmetries as symmetries
 from accion.analysis.symplectic import (

@@ -128,7 +128,8 @@ class Card:
             for a, b, c in self.rows()
         )
         title = escape(f"{self.system.name}, {self.method}, h = {float(self.trajectory.h):g}")
-        return f"<table><caption>{title}</caption><tr><th>what</th><th>value</th><th></th></tr>{cells}</table>"
+        head = f"<caption>{title}</caption><tr><th>what</th><th>value</th><th></th></tr>"
+        return f"<table>{head}{cells}</table>"
 
     def _repr_html_(self):
         return self.html()

@@ -307,9 +307,9 @@ def constraint_algorithm(system, *, samples=12, seed=0, seconds=10.0):
             break
         cuts.append(cut)
         before, g = g, chain.extend(g, cut)
-    from accion.symbols.chain import printed  # SymPy takes long to import
+    from accion.symbols.constraint_levels import level_equations  # SymPy takes long to import
 
-    equations, determinant, reason = printed(system, cuts, seconds)
+    equations, determinant, reason = level_equations(system, cuts, seconds)
     levels = tuple(
         Level(d, c, e)
         for d, c, e in zip(dimensions, counts, equations[: len(dimensions)], strict=True)

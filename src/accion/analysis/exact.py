@@ -12,6 +12,7 @@ import numpy as np
 
 from accion.analysis.order import step_sizes
 from accion.checks import check_mechanical
+from accion.engines.xla import kept_jit
 from accion.instant.continuous import reference
 from accion.numerics import newton
 from accion.stepping.views import discrete
@@ -129,7 +130,7 @@ def solve_with(system, degree, t, h, q0, q1):
     return S, slopes, good
 
 
-solved = jax.jit(solve_with, static_argnums=1)
+solved = kept_jit(solve_with, static_argnums=(1,))
 
 
 def exact_discrete_lagrangian(system) -> ExactLagrangian:

@@ -20,8 +20,9 @@ from scipy.interpolate import make_interp_spline
 
 from accion.analysis.order import step_sizes
 from accion.checks import check_mechanical
+from accion.engines.xla import kept_jit
 from accion.methods import Adjoint
-from accion.results.trajectory import rows
+from accion.numerics.batches import at_times
 from accion.solve.simulation import simulate
 from accion.stepping.views import discrete
 
@@ -151,7 +152,7 @@ class ModifiedHamiltonian:
             np.asarray(x)[m : len(trajectory) - m]
             for x in (trajectory.t, trajectory.q, trajectory.p)
         )
-        rate = rows(
+        rate = at_times(
             TimeSlope(self.method, self.order),
             False,
             self.system,
@@ -207,7 +208,7 @@ def is_autonomous(system, samples=20, seed=0):
     return all(bool(np.all(np.nan_to_num(np.asarray(s)) == 0)) for s in slopes)
 
 
-@partial(jax.jit, static_argnums=1)
+@partial(kept_jit, static_argnums=(1,))
 def steps(system, method, h, t, q):
     """Ld and the increment of each step."""
     d = discrete(system, method)

@@ -2,19 +2,25 @@
 
 Each iteration solves the linear system of Newton's method for the stationary point of cost +
 lam.rows, and goes along it as far as either the cost or the violation becomes less and no earlier
-pair of them is dominated (Waechter and Biegler 2006). Searching on the norm of the residual instead
-stalls far from the solution: both must be allowed to grow on the way, not together.
+pair of them is dominated (Waechter and Biegler, On the implementation of an interior-point filter
+line-search algorithm, 2006). Searching on the norm of the residual instead stalls far from the
+solution: both must be allowed to grow on the way, not together.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from accion.assembly.program import Program
+from accion.assembly.saddle import Saddle, SaddleFactors
 
 LEAST_PART = 1e-8
 GAIN, LOSS = 1e-5, 1e-5  # what a step must gain in violation, or in cost for each unit of violation
 ARMIJO = 1e-4
 UNSEEN = 1e-11  # of the cost
 FIRST_SHIFT, LEAST_SHIFT, LARGEST_SHIFT = 1e-4, 1e-12, 1e12  # of the Hessian
+WEAK_ROWS = 1e-10  # taken from the diagonal of the rows where they depend on each other
 
 
 class Found(NamedTuple):
@@ -24,7 +30,7 @@ class Found(NamedTuple):
 
     x: np.ndarray
     lam: np.ndarray
-    program: Any  # the program whose chart x belongs to
+    program: Program  # the program whose chart x belongs to
     cost: float
     violation: float  # the largest of a row
     # the largest derivative of cost + lam.rows, relative to the size of its terms
@@ -36,165 +42,188 @@ class Found(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A program looked at in one place."""
+    """A program whose constraints are equations, in one place."""
 
-    program: Any
+    program: Program
     x: np.ndarray
     cost: float
-    rows: np.ndarray
+    rows: np.ndarray  # what is left of them
     gradient: np.ndarray
     J: np.ndarray
     terms: np.ndarray  # the size of what adds up to the gradient
-    H: Any = None  # the second derivatives of cost + lam.rows, where they were asked for
+    H: np.ndarray | None = None  # the second derivatives of cost + lam.rows, where asked for
 
     @property
-    def violation(self):
+    def violation(self) -> float:
+        """The sum of what is left of all rows."""
         return float(np.sum(np.abs(self.rows)))
 
+    @property
+    def largest_row(self) -> float:
+        return float(np.max(np.abs(self.rows), initial=0.0))
 
-def look(program, x, lam=None):
+    def hessian(self, lam: np.ndarray) -> np.ndarray:
+        """The second derivatives of cost + lam.rows: those that are known, which are for `lam`."""
+        return self.program.hessian(self.x, 1.0, lam) if self.H is None else self.H
+
+
+def point_at(program: Program, x: np.ndarray, lam: np.ndarray | None = None) -> Point:
     """The program at x, with second derivatives for the multipliers `lam`."""
     program, x = program.recentred(x)
-    cost, g, *rest = program.slopes(x) if lam is None else program.all(x, 1.0, lam)
-    return Point(program, x, cost, g - program.row_lower, *rest)
+    if lam is None:
+        found, H = program.slopes(x), None
+    else:
+        found, H = program.all_derivatives(x, 1.0, lam)
+    return Point(program, x, found.cost, found.rows - program.row_lower, *found[2:], H)
 
 
-def times_transposed(program, J, lam):
-    """J^T lam."""
-    rows, columns = program.jacobian_pattern
-    return np.bincount(columns, J * lam[rows], program.n)
-
-
-def stationarity(point, lam):
+def stationarity(point: Point, lam: np.ndarray) -> float:
     """The largest entry of d(cost + lam.rows)/dx over free unknowns, against the size of the terms
     that cancel in it.
     """
-    rows, columns = point.program.jacobian_pattern
-    r = point.gradient + times_transposed(point.program, point.J, lam)
-    size = point.terms + np.bincount(columns, np.abs(point.J * lam[rows]), point.program.n)
+    rows, columns = point.program.sparsity.jacobian
+    pulled, n = point.J * lam[rows], point.program.n
+    r = point.gradient + np.bincount(columns, pulled, n)
+    size = point.terms + np.bincount(columns, np.abs(pulled), n)
     free = ~point.program.fixed
     return float(
         np.max(np.abs(r[free]), initial=0.0) / (1e-300 + max(np.max(size[free], initial=0.0), 1e-8))
     )
 
 
-def solve(program, x, lam=None, *, tolerance=1e-9, max_iterations=200, report=lambda *_: None):
-    """The local minimum that is reached from `x`."""
-    band = program.band
-    start = look(program, np.where(program.fixed, program.lower, x), np.zeros(program.m))
+def silent(*_: Any) -> None:
+    """A report that says nothing."""
+
+
+def solve(
+    program: Program,
+    x: np.ndarray,
+    lam: np.ndarray | None = None,
+    *,
+    tolerance: float = 1e-9,
+    max_iterations: int = 200,
+    report: Callable[..., None] = silent,
+) -> Found:
+    """The local minimum that is reached from `x`.
+
+    Arguments:
+        program: one with equations only.
+        x: the unknowns to start from, shape (n,).
+        lam: multipliers of the rows to start from, shape (m,); without them, the best ones there.
+        tolerance: of what is left of rows, and of the stationarity.
+        max_iterations: after which it is given up.
+        report: called as report(iteration, cost, largest row, stationarity).
+
+    Returns:
+        Where it ended; `success` says whether that is a minimum.
+    """
+    saddle = program.sparsity.saddle
+    start = point_at(program, np.where(program.fixed, program.lower, x), np.zeros(program.m))
     point = start._replace(H=None)
     if not (np.isfinite(point.cost) and np.all(np.isfinite(point.rows))):
-        return ended(
-            point,
-            np.zeros(program.m),
-            0,
-            False,
-            "the cost or a constraint is not finite at the first guess",
-        )
-    ones = np.zeros(len(program.hessian_pattern[0]))
+        words = "the cost or a constraint is not finite at the first guess"
+        return ended(point, np.zeros(program.m), 0, False, words)
     if lam is None and np.any(point.gradient[~program.fixed]):
-        lam = first_multipliers(band, point, ones)
+        lam = first_multipliers(saddle, point)
     elif lam is None:
         lam, point = np.zeros(program.m), start
-    filter_: list[tuple[float, float]] = [(1e4 * max(1.0, point.violation), -np.inf)]
+    filter_ = Filter([(1e4 * max(1.0, point.violation), -np.inf)])
     shift, calm = 0.0, False  # calm: the last step was a full one of Newton's method
     for iteration in range(max_iterations):
-        off, slope = float(np.max(np.abs(point.rows), initial=0.0)), stationarity(point, lam)
+        off, slope = point.largest_row, stationarity(point, lam)
         report(iteration, point.cost, off, slope)
         if off <= tolerance and slope <= tolerance:
-            return ended(*polished(band, point, lam), iteration, True, "a local minimum was found")
-        step = newton_step(band, point, lam, shift, calm)
+            point, lam = polished(saddle, point, lam)
+            return ended(point, lam, iteration, True, "a local minimum was found")
+        step = newton_step(saddle, point, lam, shift, calm)
         if step is None:
-            return ended(
-                point,
-                lam,
-                iteration,
-                False,
-                "no step leads downhill along the constraints, which may depend on each other",
-            )
-        dx, new, shift, factors = step
-        moved = search(point, dx, lam, new, factors, filter_, calm)
-        if moved is None:
-            if off <= 1e2 * tolerance and slope <= 1e2 * tolerance:
-                return ended(point, lam, iteration, True, "a local minimum was found, to rounding")
-            filter_.append((point.violation, point.cost))
-            moved = restore(band, point, ones, filter_)
-            if moved is None:
-                return ended(
-                    point, lam, iteration, False, "no point nearby satisfies the constraints better"
-                )
-            point, calm = moved, False
-            lam = first_multipliers(band, point, ones)
+            words = "no step leads downhill along the constraints, which may depend on each other"
+            return ended(point, lam, iteration, False, words)
+        shift, moved = step.shift, search(point, lam, step, filter_, calm)
+        if moved is not None:
+            point, part = moved
+            calm = shift == 0.0 and part == 1.0
+            lam = lam + part * (step.lam - lam)
             continue
-        point, part = moved
-        calm = shift == 0.0 and part == 1.0
-        lam = lam + part * (new - lam)
-    return ended(
-        point, lam, max_iterations, False, f"no minimum was found in {max_iterations} iterations"
-    )
+        if off <= 1e2 * tolerance and slope <= 1e2 * tolerance:
+            return ended(point, lam, iteration, True, "a local minimum was found, to rounding")
+        filter_.add(point.violation, point.cost)
+        restored = restore(saddle, point, filter_)
+        if restored is None:
+            words = "no point nearby satisfies the constraints better"
+            return ended(point, lam, iteration, False, words)
+        point, calm = restored, False
+        lam = first_multipliers(saddle, point)
+    words = f"no minimum was found in {max_iterations} iterations"
+    return ended(point, lam, max_iterations, False, words)
 
 
-def ended(point, lam, iterations, success, message):
-    off = float(np.max(np.abs(point.rows), initial=0.0))
-    return Found(
-        point.x,
-        lam,
-        point.program,
-        point.cost,
-        off,
-        stationarity(point, lam),
-        iterations,
-        success,
-        message,
-    )
+def ended(point: Point, lam: np.ndarray, iterations: int, success: bool, message: str) -> Found:
+    slope = stationarity(point, lam)
+    where = (point.program, point.cost, point.largest_row, slope)
+    return Found(point.x, lam, *where, iterations, success, message)
 
 
-def polished(band, point, lam):
+def polished(saddle: Saddle, point: Point, lam: np.ndarray) -> tuple[Point, np.ndarray]:
     """(point, lam) after one more full step, where the rows that are left would be seen in the
     cost; as they were where it is not better.
     """
     if abs(float(lam @ point.rows)) <= UNSEEN * abs(point.cost):
         return point, lam
-    factors = band.factor(
-        point.program.hessian(point.x, 1.0, lam) if point.H is None else point.H, point.J
-    )
+    factors = saddle.factor(point.hessian(lam), point.J)
     if factors is None:
         return point, lam
     dx, new = factors.solve(-point.gradient, -point.rows)
-    moved = look(point.program, point.x + dx, new)
+    moved = point_at(point.program, point.x + dx, new)
     better = moved.violation < point.violation and stationarity(moved, new) <= max(
         stationarity(point, lam), 1e-12
     )
     return (moved, new) if better else (point, lam)
 
 
-def first_multipliers(band, point, ones):
-    """The multipliers that make the stationarity least in the mean."""
-    factors = band.factor(ones, point.J, 1.0, 1e-10)
-    lam = factors.solve(-point.gradient, np.zeros(band.m))[1]
-    return (
-        lam
-        if np.max(np.abs(lam), initial=0.0) < 1e6 * (1 + np.max(np.abs(point.gradient)))
-        else np.zeros(band.m)
-    )
+def least_change(saddle: Saddle, point: Point, gamma: float) -> SaddleFactors | None:
+    """The factors with the unit matrix for H: of the least change that satisfies the rows."""
+    return saddle.factor(np.zeros(len(point.program.sparsity.hessian[0])), point.J, 1.0, gamma)
 
 
-def newton_step(band, point, lam, last, calm):
-    """(dx, lam, shift, factors): the Newton step, the Hessian shifted by as much as makes it lead
-    to a minimum on the constraints.
+def first_multipliers(saddle: Saddle, point: Point) -> np.ndarray:
+    """The multipliers that make the stationarity least in the mean; zero where they are huge."""
+    factors = least_change(saddle, point, WEAK_ROWS)
+    if factors is None:
+        return np.zeros(saddle.m)
+    lam = factors.solve(-point.gradient, np.zeros(saddle.m))[1]
+    moderate = np.max(np.abs(lam), initial=0.0) < 1e6 * (1 + np.max(np.abs(point.gradient)))
+    return lam if moderate else np.zeros(saddle.m)
+
+
+class Step(NamedTuple):
+    """A step of Newton's method: the change of the unknowns, the new multipliers, how much the
+    Hessian was shifted, and the factors.
     """
-    program = point.program
-    H = program.hessian(point.x, 1.0, lam) if point.H is None else point.H
+
+    dx: np.ndarray
+    lam: np.ndarray
+    shift: float
+    factors: SaddleFactors
+
+
+def newton_step(
+    saddle: Saddle, point: Point, lam: np.ndarray, last: float, calm: bool
+) -> Step | None:
+    """The Newton step, the Hessian shifted by as much as makes it lead to a minimum on the
+    constraints; `last` is the shift of the step before. None where no shift does.
+    """
+    H = point.hessian(lam)
     shift, gamma = 0.0, 0.0
     while shift <= LARGEST_SHIFT:
-        factors = band.factor(H, point.J, shift, gamma)
+        factors = saddle.factor(H, point.J, shift, gamma)
         if factors is None:
-            gamma = 1e-10
+            gamma = WEAK_ROWS
         # a minimum has as many negative eigenvalues as rows
-        elif factors.even == (band.m % 2 == 0):
+        elif factors.even == (saddle.m % 2 == 0):
             dx, new = factors.solve(-point.gradient, -point.rows)
-            if np.all(np.isfinite(dx)) and (calm or convex(band, factors, point)):
-                return dx, new, shift, factors
+            if np.all(np.isfinite(dx)) and (calm or convex(saddle, factors, point)):
+                return Step(dx, new, shift, factors)
         if shift == 0.0:
             shift = max(LEAST_SHIFT, last / 3) if last else FIRST_SHIFT
         else:
@@ -202,14 +231,14 @@ def newton_step(band, point, lam, last, calm):
     return None
 
 
-def convex(band, factors, point):
+def convex(saddle: Saddle, factors: SaddleFactors, point: Point) -> bool:
     """Whether the cost bends upwards along the constraints: (r, K^-1 r) > 0 for what Newton's step
     sees, and for two vectors taken by chance.
 
     An odd number of directions that bend downwards is seen by the determinant; this sees pairs of
     them, where they matter most.
     """
-    r, none = np.stack([-point.gradient, *band.probes], axis=1), np.zeros((band.m, 3))
+    r, none = np.stack([-point.gradient, *saddle.probes], axis=1), np.zeros((saddle.m, 3))
     for _ in range(2):
         t, _ = factors.solve(r, none)
         if np.any(
@@ -220,124 +249,141 @@ def convex(band, factors, point):
     return True
 
 
-def acceptable(cost, violation, filter_):
-    return all(violation < (1 - GAIN) * v or cost < c - LOSS * v for v, c in filter_)
+class Filter:
+    """The pairs (violation, cost) that a new point must not be dominated by."""
+
+    def __init__(self, pairs: list[tuple[float, float]]) -> None:
+        self.pairs = pairs
+
+    @property
+    def largest(self) -> float:
+        """The largest violation that is accepted at all."""
+        return self.pairs[0][0]
+
+    def add(self, violation: float, cost: float) -> None:
+        self.pairs.append((violation, cost))
+
+    def accepts(self, cost: float, violation: float) -> bool:
+        return all(violation < (1 - GAIN) * v or cost < c - LOSS * v for v, c in self.pairs)
 
 
-def search(point, dx, lam, new, factors, filter_, calm):
+def search(
+    point: Point, lam: np.ndarray, step: Step, filter_: Filter, calm: bool
+) -> tuple[Point, float] | None:
     """(point, part): where the step leads, as much of it as the filter accepts; None where nothing
     is accepted.
     """
-    slope, here = float(point.gradient @ dx), point.violation
+    slope, here = float(point.gradient @ step.dx), point.violation
     noise = 10 * np.finfo(float).eps * max(1.0, abs(point.cost))
     part = 1.0
     while part > LEAST_PART:
         # Nearly on the constraints, and downhill: then the cost decides alone.
-        downhill = slope < 0 and part * (-slope) ** 2.3 > here**1.1 and here <= 1e-8 * filter_[0][0]
+        downhill = (
+            slope < 0 and part * (-slope) ** 2.3 > here**1.1 and here <= 1e-8 * filter_.largest
+        )
 
         def good(cost, off, downhill=downhill, part=part):
-            if not (
-                np.isfinite(cost) and np.isfinite(off) and acceptable(cost - noise, off, filter_)
-            ):
+            if not (np.isfinite(cost) and np.isfinite(off) and filter_.accepts(cost - noise, off)):
                 return False
             if downhill:
                 return cost <= point.cost + ARMIJO * part * slope + noise
             return off <= (1 - GAIN) * here or cost <= point.cost - LOSS * here + noise
 
-        trial, there = point.x + part * dx, lam + part * (new - lam)
+        trial, there = point.x + part * step.dx, lam + part * (step.lam - lam)
         for attempt in range(2):
             # After a full step the next one is mostly good too, and then its derivatives are
             # needed: they are computed at once.
-            moved = look(point.program, trial, there) if calm and part == 1.0 else None
-            cost, g = (
-                point.program.values(trial)
-                if moved is None
-                else (moved.cost, moved.rows + point.program.row_lower)
+            moved = point_at(point.program, trial, there) if calm and part == 1.0 else None
+            cost, rows = (
+                left_at(point.program, trial) if moved is None else (moved.cost, moved.rows)
             )
-            rows = g - point.program.row_lower
             off = float(np.sum(np.abs(rows)))
             if good(cost, off):
                 if not downhill:
-                    filter_.append(((1 - GAIN) * here, point.cost - LOSS * here))
-                return moved or look(point.program, trial, there), part
+                    filter_.add((1 - GAIN) * here, point.cost - LOSS * here)
+                return moved or point_at(point.program, trial, there), part
             # Along a curved constraint a full step is off by second order: correct it once.
             if attempt or part < 1.0 or not np.isfinite(off) or off < here:
                 break
-            trial = trial + factors.solve(np.zeros_like(dx), -rows)[0]
+            trial = trial + step.factors.solve(np.zeros_like(step.dx), -rows)[0]
         part /= 2
     return None
 
 
-def restore(band, point, ones, filter_):
+def left_at(program: Program, x: np.ndarray) -> tuple[float, np.ndarray]:
+    """(cost, what is left of the rows)."""
+    cost, rows = program.values(x)
+    return cost, rows - program.row_lower
+
+
+def restore(saddle: Saddle, point: Point, filter_: Filter) -> Point | None:
     """A point with less violation that the filter accepts, by least changes; None where there is
     none nearby.
     """
     for _ in range(50):
-        factors = band.factor(ones, point.J, 1.0, 0.0) or band.factor(ones, point.J, 1.0, 1e-10)
+        factors = least_change(saddle, point, 0.0) or least_change(saddle, point, WEAK_ROWS)
         if factors is None:
             return None
-        moved = shorter(
-            point, factors.solve(np.zeros(band.n), -point.rows)[0], 0.0, np.zeros(band.m)
-        )
+        dx = factors.solve(np.zeros(saddle.n), -point.rows)[0]
+        moved = shortened(point, dx, 0.0, np.zeros(saddle.m))
         if moved is None:
             return None
         point = moved
-        if acceptable(point.cost, point.violation, filter_):
+        if filter_.accepts(point.cost, point.violation):
             return point
     return None
 
 
-def feasible(program, x, *, tolerance=1e-11, max_iterations=50):
+def feasible(
+    program: Program, x: np.ndarray, *, tolerance: float = 1e-11, max_iterations: int = 50
+) -> Found:
     """The point nearest to `x`, step by step, at which all rows are satisfied; where there are as
     many rows as free unknowns, Newton's method.
+
+    Arguments:
+        program: one with equations only.
+        x: the unknowns to start from, shape (n,).
+        tolerance: of the rows, relative to 1 + the largest unknown; below it goes on as far as
+            rounding lets it.
+        max_iterations: after which it is given up.
+
+    Returns:
+        Where it ended; `success` says whether the rows are satisfied there.
     """
-    band = program.band
-    point = look(program, np.where(program.fixed, program.lower, x))
-    none = np.zeros(len(program.hessian_pattern[0]))
+    saddle = program.sparsity.saddle
+    point = point_at(program, np.where(program.fixed, program.lower, x))
     lam, last, size = np.zeros(program.m), np.inf, 1.0
     for iteration in range(max_iterations):
-        off = float(np.max(np.abs(point.rows), initial=0.0))
+        off = point.largest_row
         size = 1.0 + float(np.max(np.abs(point.x)))
         # as far as rounding lets it
         if (off <= tolerance * size and off >= 0.5 * last) or off == 0.0:
             return ended(point, lam, iteration, True, "the equations are satisfied")
-        factors = band.factor(none, point.J, 1.0)
-        if factors is None or not np.isfinite(off):
-            return ended(
-                point,
-                lam,
-                iteration,
-                False,
-                (
-                    "the equations are singular"
-                    if factors is None
-                    else "they are not finite at the guess"
-                ),
-            )
+        factors = least_change(saddle, point, 0.0)
+        if factors is None:
+            return ended(point, lam, iteration, False, "the equations are singular")
+        if not np.isfinite(off):
+            return ended(point, lam, iteration, False, "they are not finite at the guess")
         last = off
-        moved = shorter(point, factors.solve(np.zeros(band.n), -point.rows)[0], tolerance * size)
+        dx = factors.solve(np.zeros(saddle.n), -point.rows)[0]
+        moved = shortened(point, dx, tolerance * size)
         if moved is None:
-            return ended(
-                point, lam, iteration, off <= tolerance * size, "no step makes them smaller"
-            )
+            good = off <= tolerance * size
+            return ended(point, lam, iteration, good, "no step makes them smaller")
         point = moved
-    off = float(np.max(np.abs(point.rows), initial=0.0))
-    return ended(
-        point,
-        lam,
-        max_iterations,
-        off <= tolerance * size,
-        f"no solution was found in {max_iterations} iterations",
-    )
+    words = f"no solution was found in {max_iterations} iterations"
+    return ended(point, lam, max_iterations, point.largest_row <= tolerance * size, words)
 
 
-def shorter(point, dx, small, lam=None):
+def shortened(
+    point: Point, dx: np.ndarray, small: float, lam: np.ndarray | None = None
+) -> Point | None:
     """Where the largest part of the step leads with which the rows do not grow; None where there is
-    none.
+    none. Rows below `small` are good in any case.
     """
     part = 1.0
     while part > 1e-4:
-        moved = look(point.program, point.x + part * dx, lam)._replace(H=None)
+        moved = point_at(point.program, point.x + part * dx, lam)._replace(H=None)
         if np.isfinite(moved.violation) and (
             moved.violation <= (1 - 0.1 * part) * point.violation
             or np.max(np.abs(moved.rows)) <= small

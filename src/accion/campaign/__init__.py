@@ -2,9 +2,9 @@
 params.
 """
 
+from accion.campaign.moments import Moment as Moment
 from accion.campaign.plans import Plan as Plan, grid as grid, sample as sample, table as table
 from accion.campaign.reductions import (
-    Moment as Moment,
     Reduction as Reduction,
     event as event,
     extrema as extrema,

@@ -1,16 +1,22 @@
 """The chunks of a campaign as tasks of a Dask cluster."""
 
 import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
 
 from accion.campaign.program import Program
 from accion.campaign.store import Store, definition, identity_of
 
 LOCK = threading.Lock()
 # of this process, by the identity of their campaign: a worker traces and compiles once
-PROGRAMS = {}
+PROGRAMS: dict[str, Program] = {}
 
 
-def work(pickled, identity, path, c):
+def work(
+    pickled: bytes, identity: str, path: str | None, c: int
+) -> tuple[int, dict[str, np.ndarray] | None]:
     """Chunk `c`: written where this worker sees the store, else returned."""
     program = program_of(pickled, identity)
     arrays = program.run(c)
@@ -22,7 +28,8 @@ def work(pickled, identity, path, c):
     return c, None
 
 
-def program_of(pickled, identity):
+def program_of(pickled: bytes, identity: str) -> Program:
+    """The program of the campaign of this identity, made once in a process."""
     import cloudpickle
 
     with LOCK:
@@ -32,7 +39,9 @@ def program_of(pickled, identity):
         return PROGRAMS[identity]
 
 
-def on_cluster(client, program, left, store):
+def on_cluster(
+    client: Any, program: Program, left: Sequence[int], store: Store | None
+) -> Iterator[tuple[int, dict[str, np.ndarray] | None]]:
     """Chunks as they finish.
 
     A worker that is lost is replaced by Dask: its chunks are run by others.

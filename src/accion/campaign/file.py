@@ -2,7 +2,8 @@
 
     # of the gallery, or "module:attribute" of a file beside this one
     system = "pendulum"
-    # method, h, steps and the start are those of the gallery where they are left out
+    # method, h, steps and the start are those of the gallery where they are left out;
+    # a method as "Alpha:0.3" or "EnergyConsistent:Midpoint", or "module:attribute"
     method = "Midpoint"
     h = 0.01
     steps = 1000
@@ -28,8 +29,9 @@
 import importlib
 import sys
 import tomllib
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import jax
 import numpy as np
@@ -38,6 +40,11 @@ from accion import checks
 from accion.campaign import plans, reductions, running
 from accion.campaign.lines import line_of, words_of
 from accion.campaign.members import base_of
+from accion.methods import Method, registry
+from accion.systems import Start
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 TOP = ("system", "method", "h", "steps", "t0", "store", "chunk", "start", "plan", "reductions")
 PLANS = {"grid": ("axes",), "sample": ("size", "how", "seed", "ranges"), "table": ("file",)}
@@ -59,7 +66,7 @@ TYPES: dict[Any, str] = {
 class Source:
     """The file, which knows the lines of its keys."""
 
-    def __init__(self, path):
+    def __init__(self, path: str | Path):
         self.path = Path(path)
         self.text = self.path.read_text()
         try:
@@ -67,12 +74,13 @@ class Source:
         except tomllib.TOMLDecodeError as error:
             raise ValueError(f"{self.path} is not TOML: {error}.") from error
 
-    def wrong(self, path, message, cause=None) -> NoReturn:
+    def wrong(self, path: Iterable[Any], message: str, cause: Exception | None = None) -> NoReturn:
+        """Raise ValueError with the line of the key at `path`."""
         raise ValueError(
             f"{self.path}, line {line_of(self.text, path)}, key {words_of(path)}: {message}"
         ) from cause
 
-    def get(self, path, kind: Any, default: Any = ...) -> Any:
+    def get(self, path: Iterable[Any], kind: Any, default: Any = ...) -> Any:
         """The value at `path`, of the type `kind`; an error if it is missing and has no default."""
         value: Any = self.data
         for key in path:
@@ -86,7 +94,7 @@ class Source:
         )
         return value if good else self.wrong(path, f"expected {TYPES[kind]}; got {value!r}.")
 
-    def only(self, path, known):
+    def only(self, path: tuple[Any, ...], known: Iterable[str]) -> None:
         """Nothing but `known` keys in the table at `path`."""
         for key in self.get(path, dict) if path else self.data:
             if key not in known:
@@ -94,14 +102,14 @@ class Source:
                     (*path, key), f"there is no such key here. Try one of: {', '.join(known)}."
                 )
 
-    def attempt(self, path, f, *args, **named):
+    def attempt(self, path: Iterable[Any], f: Callable[..., Any], *args: Any, **named: Any) -> Any:
         """What `f` returns; its ValueError names the key."""
         try:
             return f(*args, **named)
         except (ValueError, TypeError, OSError) as error:
             self.wrong(path, str(error), error)
 
-    def attribute(self, path, text):
+    def attribute(self, path: Iterable[Any], text: str) -> Any:
         """What "module:attribute" names; modules beside the file are found."""
         module, _, name = text.partition(":")
         folder = str(self.path.absolute().parent)
@@ -118,9 +126,9 @@ class Source:
         return found
 
 
-def read(path, find, parse_method):
-    """The arguments of `run` that the file at `path` stands for; `find(name)` gives an entry of the
-    gallery, `parse_method(text)` a method.
+def read(path: str | Path, find: Callable[[str], Any]) -> dict[str, Any]:
+    """The arguments of `campaign.run` that the file at `path` stands for; `find(name)` gives an
+    entry of the gallery.
     """
     source = Source(path)
     source.only((), TOP)
@@ -128,7 +136,7 @@ def read(path, find, parse_method):
     entry = None if ":" in name else source.attempt(("system",), find, name)
     system = source.attribute(("system",), name) if entry is None else entry.system
     default = {} if entry is None else {"h": entry.h, "steps": entry.steps}
-    method = method_of(source, entry, parse_method)
+    method = method_of(source, entry)
     rest = source.get(("start",), dict, {} if entry is None else entry.start)
     if "start" in source.data:
         source.only(("start",), plans.ROOTS[:-1])
@@ -157,20 +165,18 @@ def read(path, find, parse_method):
     }
 
 
-def method_of(source, entry, parse_method):
+def method_of(source: Source, entry: Any) -> Method | None:
+    """The method that the file names, or that of the gallery."""
     if entry is not None and "method" not in source.data:
         return entry.method
     text = source.get(("method",), str)
-    _, _, after = text.partition(":")
-    own = after.replace(".", "").isidentifier()  # Alpha:0.3 has a number there
-    return (
-        source.attribute(("method",), text)
-        if own
-        else source.attempt(("method",), parse_method, text)
-    )
+    name, colon, _ = text.partition(":")
+    if colon and name.strip() not in registry.METHODS:
+        return source.attribute(("method",), text)
+    return source.attempt(("method",), registry.parse, text)
 
 
-def check_columns(source, system, plan):
+def check_columns(source: Source, system: Any, plan: plans.Plan) -> None:
     """Every column sets something of this system, and nothing of the start is left open."""
     try:
         base, _ = base_of(system, plan)
@@ -179,10 +185,11 @@ def check_columns(source, system, plan):
         named = [name for name in plan.rows(0, 1) if repr(name) in str(error)]
         source.wrong(("plan", inside, *named[:1]), str(error), error)
     else:
-        source.attempt(("start",), checks.check_given, system, checks.Start(**{"q0": None} | base))
+        source.attempt(("start",), system.check_given, Start(**{"q0": None} | base))
 
 
-def plan_of(source, rest):
+def plan_of(source: Source, rest: dict[str, Any]) -> plans.Plan:
+    """The plan of the file; `rest` is the start of every member where it sets nothing."""
     kind = source.get(("plan", "kind"), str)
     if kind not in PLANS:
         source.wrong(
@@ -216,7 +223,7 @@ def plan_of(source, rest):
     return source.attempt(("plan", "file"), lambda: plans.table(csv(file), **rest))
 
 
-def csv(file):
+def csv(file: Path) -> dict[str, np.ndarray]:
     """The columns of a CSV file, whose first line names them."""
     names = [name.strip().strip('"') for name in file.read_text().split("\n", 1)[0].split(",")]
     rows = np.loadtxt(file, delimiter=",", skiprows=1, ndmin=2)
@@ -227,7 +234,7 @@ def csv(file):
     return dict(zip(names, rows.T, strict=True))
 
 
-def axis(source, name):
+def axis(source: Source, name: str) -> Any:
     """The values of an axis: a list, or from, to and count."""
     path = ("plan", "axes", name)
     if isinstance(source.data["plan"]["axes"][name], dict):
@@ -243,7 +250,7 @@ def axis(source, name):
     return values
 
 
-def reductions_of(source):
+def reductions_of(source: Source) -> list[reductions.Reduction] | None:
     """None where the file does not say."""
     if "reductions" not in source.data:
         return None
@@ -252,7 +259,8 @@ def reductions_of(source):
     ]
 
 
-def reduction(source, path):
+def reduction(source: Source, path: tuple[Any, ...]) -> reductions.Reduction:
+    """The reduction at `path`."""
     kind = source.get((*path, "kind"), str)
     if ":" in kind:
         source.only(path, ("kind",))
@@ -273,11 +281,18 @@ def reduction(source, path):
     return source.attempt((*path, "of"), getattr(reductions, kind), f, name, **more)
 
 
-def run(path, find, parse_method, scheduler=None, overwrite=False):
+def run(
+    path: str | Path,
+    find: Callable[[str], Any],
+    scheduler: str | None = None,
+    overwrite: bool = False,
+) -> "xr.Dataset":
     """Run the campaign of the file at `path`, on the Dask cluster at the address `scheduler` if it
     is given.
+
+    `find(name)` gives an entry of the gallery.
     """
-    arguments = read(path, find, parse_method)
+    arguments = read(path, find)
     if scheduler is None:
         return running.run(**arguments, overwrite=overwrite)
     try:
@@ -297,6 +312,6 @@ def run(path, find, parse_method, scheduler=None, overwrite=False):
         return running.run(**arguments, overwrite=overwrite, client=client)
 
 
-def texts(data):
+def texts(data: Any) -> list[str]:
     """All texts in a tree that name "module:attribute"."""
     return [leaf for leaf in jax.tree.leaves(data) if isinstance(leaf, str) and ":" in leaf]

@@ -2,15 +2,16 @@
 
 import re
 import tomllib
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 HEADER = re.compile(r"\s*(\[\[?)(.+?)\]\]?\s*(#.*)?$")
 # A key, bare or quoted, with its dots, before an equals sign.
-KEY = re.compile(
-    r"""\s*((?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*'))*)\s*="""
-)
+WORD = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
+KEY = re.compile(rf"\s*({WORD}(?:\s*\.\s*{WORD})*)\s*=")
 
 
-def parts(text):
+def parts(text: str) -> tuple[str, ...]:
     """The keys of a dotted key."""
     found, table = [], tomllib.loads(f"{text} = 0")
     while isinstance(table, dict):
@@ -19,7 +20,7 @@ def parts(text):
     return tuple(found)
 
 
-def keys_of(text):
+def keys_of(text: str) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """Each line that names a key, with the whole path of that key; entries of [[tables]] are
     counted.
     """
@@ -39,7 +40,7 @@ def keys_of(text):
             continue
 
 
-def line_of(text, path):
+def line_of(text: str, path: Iterable[Any]) -> int:
     """The line of the key `path`, or of the innermost table around it that is named; 1 for the file
     itself.
     """
@@ -53,7 +54,7 @@ def line_of(text, path):
     return places.get(path, 1)
 
 
-def words_of(path):
+def words_of(path: Iterable[Any]) -> str:
     """A path of keys as a person reads it: plan.axes."q0[0]", reductions[1].of."""
     words = ""
     for key in path:

@@ -1,6 +1,8 @@
 """From the row of a plan to the system and the start of one member."""
 
 import re
+from collections.abc import Iterable, Mapping
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 import jax
@@ -8,11 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion import checks
-from accion.campaign.plans import path_words
-from accion.checks import Start
-from accion.systems import HigherOrderSystem
+from accion.campaign.plans import Plan, path_words
+from accion.methods import Method
+from accion.systems import DiscreteSystem, HigherOrderSystem, Start
+from accion.systems.entropic import Entropic
+from accion.systems.start import is_traced
 from accion.systems.tree import is_number
 
+Shapes = Mapping[str, tuple[int, ...]]
 INDEX = re.compile(r"(\[\s*\d+\s*(,\s*\d+\s*)*\])*")
 
 
@@ -26,7 +31,7 @@ class Target(NamedTuple):
     at: tuple[int, ...]
 
 
-def base_of(system, plan):
+def base_of(system: Any, plan: Plan) -> tuple[dict[str, Any], dict[str, Target]]:
     """What every member starts from, with NaN where columns must fill it in; and the target of each
     column.
     """
@@ -52,30 +57,56 @@ def base_of(system, plan):
     return base, targets
 
 
-def blank(system, root, shapes):
-    """Something of the shape that this part of a start has."""
-    if isinstance(system, HigherOrderSystem) and root in ("v0", "lam0", "q1"):
-        return blank_higher(system, root)
-    if root in ("q0", "q1"):
-        return system.space.identity()
-    if root == "S0":
-        entropies = getattr(system, "entropies", None)
-        own = () if entropies is None else (len(entropies),)
-        return np.zeros(shapes.get("S0", own))
-    return np.zeros(system.multipliers if root == "lam0" else system.space.dim)
+@singledispatch
+def blank(system: Any, part: str, shapes: Shapes) -> Any:
+    """Something of the shape that this part of a start ("q0", "v0", ...) has.
 
-
-def blank_higher(system, root):
-    """The same of a system of order r: rows of derivatives, of multipliers and theirs, or
-    configurations one after the other.
+    `shapes` are those of the columns by their names, where a system does not say.
     """
-    r = system.order
-    if root == "q1":
-        return jax.tree.map(lambda a: np.zeros((2 * r - 1, *np.shape(a))), system.space.identity())
-    return np.zeros((2 * r - 1, system.space.dim) if root == "v0" else (r, system.multipliers))
+    return blank_of_first_order(system, part, shapes)
 
 
-def target(trees, name, shape):
+def blank_of_first_order(system: Any, part: str, shapes: Shapes) -> Any:
+    if part in ("q0", "q1"):
+        return system.space.identity()
+    if part == "S0":
+        return np.zeros(shapes.get("S0", ()))
+    return np.zeros(system.multipliers if part == "lam0" else system.space.dim)
+
+
+@blank.register
+def blank_thermal(system: Entropic, part: str, shapes: Shapes) -> Any:
+    if part == "S0" and system.entropies is not None:
+        return np.zeros(shapes.get("S0", (len(system.entropies),)))
+    return blank_of_first_order(system, part, shapes)
+
+
+@blank.register
+def blank_higher(system: HigherOrderSystem, part: str, shapes: Shapes) -> Any:
+    """Rows of derivatives, of multipliers and theirs, or configurations one after the other."""
+    if part == "v0":
+        return np.zeros((2 * system.order - 1, system.space.dim))
+    return blank_of_windows(system, part, shapes)
+
+
+@blank.register
+def blank_discrete(system: DiscreteSystem, part: str, shapes: Shapes) -> Any:
+    if part == "q1" and system.order == 1:
+        return system.space.identity()
+    return blank_of_windows(system, part, shapes)
+
+
+def blank_of_windows(system: Any, part: str, shapes: Shapes) -> Any:
+    """Of a system of order r: 2r - 1 further configurations, the multipliers of r windows."""
+    if part == "q1":
+        count, origin = 2 * system.order - 1, system.space.identity()
+        return jax.tree.map(lambda a: np.zeros((count, *np.shape(a))), origin)
+    if part == "lam0":
+        return np.zeros((system.order, system.multipliers))
+    return blank_of_first_order(system, part, shapes)
+
+
+def target(trees: dict[str, Any], name: str, shape: Iterable[int]) -> Target:
     """The target of the column `name`, whose entries have the `shape`."""
     root = re.split(r"[.\[]", name)[0]
     leaves = [
@@ -98,7 +129,9 @@ def target(trees, name, shape):
     raise ValueError(f"{name!r} sets nothing of this system. There is: {known}.")
 
 
-def fitting(whole, at, name, shape):
+def fitting(
+    whole: tuple[int, ...], at: tuple[int, ...], name: str, shape: Iterable[int]
+) -> tuple[int, ...]:
     """`at`, if an entry of this shape goes there."""
     if len(at) > len(whole) or any(i >= n for i, n in zip(at, whole, strict=False)):
         raise ValueError(f"{name!r} is beyond what there is: its whole has shape {whole}.")
@@ -110,7 +143,7 @@ def fitting(whole, at, name, shape):
     return at
 
 
-def check_filled(base, targets):
+def check_filled(base: dict[str, Any], targets: dict[str, Target]) -> None:
     """Raise ValueError where something of the start is set neither by a column nor by the rest."""
     for root, value in base.items():
         for i, leaf in enumerate(jax.tree.leaves(value)):
@@ -126,7 +159,13 @@ def check_filled(base, targets):
                 )
 
 
-def member(system, method, base, targets, row):
+def member(
+    system: Any,
+    method: Method | None,
+    base: dict[str, Any],
+    targets: dict[str, Target],
+    row: dict[str, Any],
+) -> tuple[Any, Start]:
     """The system and the start of the member that `row` describes, checked in shape (in value too
     where they are known).
     """
@@ -145,11 +184,11 @@ def member(system, method, base, targets, row):
     return system, checks.check_start(system, start)
 
 
-def placed(whole, at, value):
+def placed(whole: Any, at: tuple[int, ...], value: Any) -> Any:
     """`whole` with `value` at the index `at`; all of it is `value` where there is no index."""
     if not at:
         return value
-    if checks.is_traced((whole, value)):
+    if is_traced((whole, value)):
         return jnp.asarray(whole, dtype=float).at[at].set(value)
     whole = np.array(whole, dtype=float)
     whole[at] = value

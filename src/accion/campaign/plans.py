@@ -3,15 +3,18 @@
 import hashlib
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
 
 from accion.checks import whole
+
+Named = TypeVar("Named", bound=Mapping[str, Any])
 
 ROOTS = ("q0", "v0", "p0", "q1", "S0", "lam0", "params")
 LONG = 32  # numbers, beyond which a definition keeps a digest of them
@@ -26,11 +29,11 @@ class Plan(ABC):
     v0, p0, q1, S0, lam0. Other params are the system's own.
     """
 
-    size: Any
+    size: int
     rest: dict[str, Any]
 
     @abstractmethod
-    def rows(self, first, last) -> dict[str, np.ndarray]:
+    def rows(self, first: int, last: int) -> dict[str, np.ndarray]:
         """The columns of the members from `first` to `last` - 1, each with their axis in front."""
 
     @abstractmethod
@@ -40,14 +43,16 @@ class Plan(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Table(Plan):
+    """Members one by one."""
+
     columns: dict[str, np.ndarray]
     rest: dict[str, Any]
     size: int
 
-    def rows(self, first, last):
+    def rows(self, first: int, last: int) -> dict[str, np.ndarray]:
         return {name: column[first:last] for name, column in self.columns.items()}
 
-    def definition(self):
+    def definition(self) -> dict[str, Any]:
         return {
             "kind": "table",
             "columns": {name: described(column) for name, column in self.columns.items()},
@@ -57,16 +62,18 @@ class Table(Plan):
 
 @dataclass(frozen=True, eq=False)
 class Grid(Plan):
+    """Every combination of the values of several axes."""
+
     axes: dict[str, np.ndarray]
     rest: dict[str, Any]
     shape: tuple[int, ...]
     size: int
 
-    def rows(self, first, last):
+    def rows(self, first: int, last: int) -> dict[str, np.ndarray]:
         index = np.unravel_index(np.arange(first, last), self.shape)
         return {name: values[i] for (name, values), i in zip(self.axes.items(), index, strict=True)}
 
-    def definition(self):
+    def definition(self) -> dict[str, Any]:
         # A list, because the order of the axes is that of the members.
         axes = [[name, described(values)] for name, values in self.axes.items()]
         return {
@@ -79,20 +86,22 @@ class Grid(Plan):
 
 @dataclass(frozen=True, eq=False)
 class Sample(Plan):
+    """Points drawn from a box."""
+
     size: int
     ranges: dict[str, tuple[float, float]]
     how: str
     seed: int
     rest: dict[str, Any]
 
-    def rows(self, first, last):
+    def rows(self, first: int, last: int) -> dict[str, np.ndarray]:
         u = HOW[self.how](self.size, len(self.ranges), self.seed, first, last)
         return {
             name: low + (high - low) * u[:, j]
             for j, (name, (low, high)) in enumerate(self.ranges.items())
         }
 
-    def definition(self):
+    def definition(self) -> dict[str, Any]:
         ranges = [[name, *pair] for name, pair in self.ranges.items()]
         return {
             "kind": "sample",
@@ -104,7 +113,7 @@ class Sample(Plan):
         }
 
 
-def uniform(size, d, seed, first, last):
+def uniform(size: int, d: int, seed: int, first: int, last: int) -> np.ndarray:
     """Philox is a function of a counter: member i owns the blocks of four numbers from i * blocks
     on.
     """
@@ -113,7 +122,7 @@ def uniform(size, d, seed, first, last):
     return generator.random((last - first, 4 * blocks))[:, :d]
 
 
-def sobol(size, d, seed, first, last):
+def sobol(size: int, d: int, seed: int, first: int, last: int) -> np.ndarray:
     from scipy.stats import qmc
 
     points = qmc.Sobol(d, scramble=True, rng=seed)
@@ -122,12 +131,12 @@ def sobol(size, d, seed, first, last):
         return (points.fast_forward(first) if first else points).random(last - first)
 
 
-def latin(size, d, seed, first, last):
+def latin(size: int, d: int, seed: int, first: int, last: int) -> np.ndarray:
     return hypercube(size, d, seed)[first:last]
 
 
 @lru_cache(maxsize=1)
-def hypercube(size, d, seed):
+def hypercube(size: int, d: int, seed: int) -> np.ndarray:
     """All points: each is a permutation's, so none can be had alone."""
     from scipy.stats import qmc
 
@@ -140,7 +149,7 @@ HOW = {"uniform": uniform, "sobol": sobol, "latin": latin}
 # ---------------------------------------------------------------- what people call
 
 
-def table(columns, **rest) -> Table:
+def table(columns: Mapping[str, Any], **rest: Any) -> Table:
     """Members one by one: each column has their axis in front.
 
         table({"q0": array (N, dim), "v0": array (N, dim), "params": {"k": array (N,)}})
@@ -160,7 +169,7 @@ def table(columns, **rest) -> Table:
     return Table(check_names(flat), check_rest(rest), lengths.popitem()[1])
 
 
-def grid(axes, **rest) -> Grid:
+def grid(axes: Mapping[str, Any], **rest: Any) -> Grid:
     """Every combination of the values of several axes, the last axis fastest.
 
         grid({"q0[0]": linspace(-3, 3, 100), "params.k": [1.0, 2.0]}, q0=[0.0], v0=[0.0])
@@ -178,7 +187,14 @@ def grid(axes, **rest) -> Grid:
     return Grid(check_names(flat), check_rest(rest), shape, prod(shape))
 
 
-def sample(size, ranges, *, how="uniform", seed, **rest) -> Sample:
+def sample(
+    size: int,
+    ranges: Mapping[str, Any],
+    *,
+    how: str = "uniform",
+    seed: int,
+    **rest: Any,
+) -> Sample:
     """`size` members with numbers drawn between (low, high).
 
         sample(1000, {"q0[0]": (-3, 3), "params.k": (1, 2)}, how="sobol", seed=1, v0=[0.0])
@@ -205,7 +221,7 @@ def sample(size, ranges, *, how="uniform", seed, **rest) -> Sample:
     return Sample(size, pairs, how, seed, check_rest(rest))
 
 
-def path_words(path):
+def path_words(path: Iterable[Any]) -> str:
     """A path into a tree as a person writes it: .k of a dictionary or an object, [1] of a list."""
     words = ""
     for key in path:
@@ -214,12 +230,12 @@ def path_words(path):
     return words
 
 
-def is_column(value):
+def is_column(value: Any) -> bool:
     """Whether `value` is numbers written as a list, not a list of arrays."""
     return isinstance(value, list) and not any(isinstance(a, np.ndarray | jax.Array) for a in value)
 
 
-def numbers(values, name):
+def numbers(values: Any, name: str) -> np.ndarray:
     try:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
@@ -232,7 +248,7 @@ def numbers(values, name):
     return array
 
 
-def check_names(columns):
+def check_names(columns: Named) -> Named:
     for name in columns:
         if name.split("[")[0].split(".")[0] not in ROOTS:
             raise ValueError(
@@ -242,7 +258,7 @@ def check_names(columns):
     return columns
 
 
-def check_rest(rest):
+def check_rest(rest: Mapping[str, Any]) -> dict[str, Any]:
     for name in rest:
         if name not in ROOTS[:-1]:
             raise ValueError(
@@ -251,7 +267,7 @@ def check_rest(rest):
     return {name: as_arrays(value, name) for name, value in rest.items() if value is not None}
 
 
-def as_arrays(value, name):
+def as_arrays(value: Any, name: str) -> Any:
     """A part of a start as float64: a tuple stays one, and a list of parts of unequal length
     becomes one.
     """
@@ -270,11 +286,12 @@ def as_arrays(value, name):
 # ---------------------------------------------------------------- definitions
 
 
-def digest(data):
+def digest(data: bytes) -> str:
+    """A short name for bytes, the same for the same ones."""
     return hashlib.sha256(data).hexdigest()[:16]
 
 
-def described(array):
+def described(array: Any) -> Any:
     """Numbers as a list, or what tells them apart if they are many."""
     array = np.ascontiguousarray(np.asarray(array, dtype=float))
     return (
@@ -284,7 +301,7 @@ def described(array):
     )
 
 
-def described_tree(tree):
+def described_tree(tree: Any) -> dict[str, Any]:
     return {
         path_words(path).lstrip("."): described(leaf)
         for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]

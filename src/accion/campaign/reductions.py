@@ -1,153 +1,51 @@
 """What is kept of each run, folded step by step so that memory does not grow with them."""
 
-import inspect
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from accion.instant import constrained
-from accion.stepping import nodal
-from accion.systems import HigherOrderSystem, ThermalSystem
+from accion.campaign.moments import Moment
+from accion.campaign.quantities import NAMES, Known, label_of, quantity
+from accion.results.channels import Label
+from accion.types import Array
 
 
-class Moment:
-    """A run at one time: `t`, `q`, `p`, `v`, `S`, `energy`, `params`.
-
-    What costs something (v, energy) is computed only where it is asked for.
-    """
-
-    jets = None
-
-    def __init__(self, system, t, h, state):
-        self.system, self.t, self.z, self.params = system, t, state.q, system.params
-        self.q, self.S = system.parts(state.q)
-        self.momenta, self.guess = state.p, state.x[: system.space.dim] / h
-
-    @cached_property
-    def node(self):
-        """(v, p, lam) on the constraint."""
-        return constrained.node(self.system, self.t, self.q, self.momenta, self.guess)
-
-    @property
-    def p(self):
-        """Momenta, on the constraint where there is one."""
-        return self.momenta if self.system.constraint is None else self.node[1]
-
-    @property
-    def lam(self):
-        """Multipliers, the forces of constraint; None where there is none."""
-        return None if self.system.constraint is None else self.node[2]
-
-    @cached_property
-    def v(self):
-        """Velocity, by the inverse Legendre transform."""
-        return (
-            self.system.velocity(self.t, self.z, self.p, self.guess)
-            if self.system.constraint is None
-            else self.node[0]
-        )
-
-    @cached_property
-    def energy(self):
-        """E = p.v - L."""
-        return self.system.energy(
-            self.t, self.z, self.v, self.lam if self.system.enters_action else None
-        )
-
-    @cached_property
-    def T(self):
-        """Temperature -dL/dS, of a thermal system; None of another."""
-        return (
-            None
-            if self.S is None
-            else self.system.frame.as_given(self.system.temperature(self.t, self.z, self.v))
-        )
-
-    @property
-    def rest(self):
-        """The arguments of the Lagrangian after (t, q, v)."""
-        return (self.S, self.params) if isinstance(self.system, ThermalSystem) else (self.params,)
+def last_carry(carry: Any, last: Moment) -> Any:
+    return carry
 
 
-class HigherMoment:
-    """A run of a system of order r at one time, as `Moment`: `p` and `jets`, shape (r, dim), are
-    what a `Trajectory` shows of them.
-    """
-
-    S = T = None
-
-    def __init__(self, system, t, h, state):
-        self.system, self.t, self.h, self.q, self.params, self.state = (
-            system,
-            t,
-            h,
-            state.q,
-            system.params,
-            state,
-        )
-
-    @cached_property
-    def seen(self):
-        """(p, jets, lam) at the node."""
-        d, top, _ = self.state.memory
-        return nodal.at_node(self.system, self.t, self.q, self.state.p, d, top, self.h, 0.0)
-
-    @property
-    def p(self):
-        """The momenta of Jacobi and Ostrogradsky."""
-        return self.seen[0]
-
-    @property
-    def jets(self):
-        """q', ..., q^(r)."""
-        return self.seen[1]
-
-    @property
-    def v(self):
-        return self.jets[0]
-
-    @property
-    def lam(self):
-        """Multipliers; None where there is no constraint."""
-        return self.seen[2] if self.system.multipliers else None
-
-    @cached_property
-    def energy(self):
-        """E = sum_s p_s.q^(s+1) - L."""
-        return self.system.energy_of(self.t, self.q, self.jets, self.p)
-
-    @property
-    def rest(self):
-        """The arguments of the Lagrangian after (t, q, v)."""
-        return (*self.jets[1:], self.params)
-
-
-def moment(system, t, h, state):
-    """The run whose `state` is at time `t`, as reductions see it."""
-    return (HigherMoment if isinstance(system, HigherOrderSystem) else Moment)(system, t, h, state)
+def no_labels(known: Known) -> dict[str, Label]:
+    return {}
 
 
 @dataclass(frozen=True)
 class Reduction:
     """What one asks of each run: a fold over its times.
 
-    `init(now)` returns a carry (any pytree of arrays) at the start, `update(carry, now)` the carry
-    after a step, `result(carry, last)` what is stored: an array, called `name`, or a dictionary of
-    arrays. `now` and `last` are a `Moment`. All are traced by JAX. Results of a member that failed
-    are not stored.
+    Arguments:
+        init: `init(now)` returns a carry, any pytree of arrays, at the start.
+        update: `update(carry, now)` returns the carry after a step.
+        result: `result(carry, last)` returns what is stored: an array, called `name`, or a
+            dictionary of arrays.
+        name: of the result.
+        labels: `labels(known)` returns a `results.channels.Label` for each result that has a unit
+            or a description, by its name; `known` are the labels of the system's channels.
+
+    `now` and `last` are a `Moment`. The first three functions are traced by JAX. Results of a
+    member that failed are not stored.
     """
 
     init: Callable[..., Any]
     update: Callable[..., Any]
-    result: Callable[..., Any] = lambda carry, last: carry
+    result: Callable[..., Any] = last_carry
     name: str = "result"
+    labels: Callable[[Known], dict[str, Label]] = no_labels
 
-    def results(self, carry, last):
+    def results(self, carry: Any, last: Moment) -> dict[str, Array]:
+        """What is stored, by name."""
         found = self.result(carry, last)
         return {
             name: jnp.asarray(value)
@@ -155,54 +53,54 @@ class Reduction:
         }
 
 
-def nothing(*_):
+def nothing(*_: Any) -> tuple[()]:
     return ()
 
 
-def final(*parts):
-    """The state at the end: q, p and, of a thermal system, S; or those of `parts`, of "q", "p",
-    "v", "S", "lam", "energy", "T", "jets".
+def final(*parts: str) -> Reduction:
+    """The state at the end: q, p and, of a thermal system, S; or the channels `parts`: any that a
+    trajectory of the system has, such as "v", "energy", "lam", "T", "jets".
     """
-    known = ("q", "p", "v", "S", "lam", "energy", "T", "jets")
     for part in parts:
-        if part not in known:
-            raise ValueError(f"the final state has no {part!r}. Try one of: {', '.join(known)}.")
+        if part not in NAMES:
+            raise ValueError(f"the final state has no {part!r}. Try one of: {', '.join(NAMES)}.")
 
-    def result(_, last):
-        wanted = parts or (("q", "p") if last.S is None else ("q", "p", "S"))
+    def result(_: Any, last: Moment) -> dict[str, Any]:
         found = {}
-        for part in wanted:
-            value = getattr(last, part)
-            if value is None:
+        for part in parts or ("q", "p", "S"):
+            value = last.value(part)
+            if value is None and parts:
                 raise ValueError(f"{last.system.name} has no {part} to keep of its final state.")
-            found |= (
-                {f"{part}_{i}": each for i, each in enumerate(value)}
-                if isinstance(value, tuple)
-                else {part: value}
-            )
+            if isinstance(value, tuple):
+                found |= {f"{part}_{i}": each for i, each in enumerate(value)}
+            elif value is not None:
+                found[part] = value
         return found
 
-    return Reduction(nothing, nothing, result, "final")
+    return Reduction(nothing, nothing, result, "final", dict)
 
 
-def extrema(f, name):
+def extrema(f: Any, name: str) -> Reduction:
     """The least and the largest value of f over the times of the run, and when: NAME_min, NAME_max,
     NAME_t_min, NAME_t_max.
 
-    `f` is a function of (t, q, v), or of the arguments of the system's Lagrangian, (t, q, v,
-    params), (t, q, v, S, params) or (t, q, v, a, ..., params); or a text: "q[0]", "v[1]", "p[0]",
-    "S", "T", "energy". An array has the extrema of each of its entries.
+    Arguments:
+        f: a function of (t, q, v), or of the arguments of the system's Lagrangian, (t, q, v,
+            params), (t, q, v, S, params) or (t, q, v, a, ..., params); or a text, any channel of a
+            trajectory or a component of one: "q[0]", "v[1]", "S", "T", "energy", "iterations". An
+            array has the extrema of each of its entries.
+        name: what the results are called by.
     """
-    look = quantity(f)
+    value_of = quantity(f)
 
-    def init(now):
-        value = look(now)
+    def init(now: Moment) -> Any:
+        value = value_of(now)
         t = jnp.full(value.shape, now.t)
         return value, t, value, t
 
-    def update(carry, now):
+    def update(carry: Any, now: Moment) -> Any:
         low, t_low, high, t_high = carry
-        value = look(now)
+        value = value_of(now)
         below, above = value < low, value > high
         # goes on, else a value that could not be computed would be passed over
         nan = jnp.isnan(value)
@@ -211,7 +109,7 @@ def extrema(f, name):
             jnp.where(above | nan, value, high), jnp.where(above, now.t, t_high),
         )  # fmt: skip
 
-    def result(carry, last):
+    def result(carry: Any, last: Moment) -> dict[str, Any]:
         low, t_low, high, t_high = carry
         return {
             f"{name}_min": low,
@@ -220,10 +118,18 @@ def extrema(f, name):
             f"{name}_t_max": t_high,
         }
 
-    return Reduction(init, update, result, name)
+    def labels(known: Known) -> dict[str, Label]:
+        of = label_of(f, name, known)
+        found = {}
+        for word, which in (("min", "least"), ("max", "largest")):
+            found[f"{name}_{word}"] = of._replace(long_name=f"{which} value of {of.long_name}")
+            found[f"{name}_t_{word}"] = Label(of.dims, "s", f"when {of.long_name} is {which}")
+        return found
+
+    return Reduction(init, update, result, name, labels)
 
 
-def event(f, name, level=0.0):
+def event(f: Any, name: str, level: float = 0.0) -> Reduction:
     """The first time at which f passes through `level`, by linear interpolation between two steps,
     NaN if never, and how often: NAME_t, NAME_count.
 
@@ -231,98 +137,60 @@ def event(f, name, level=0.0):
     """
     value_of = quantity(f)
 
-    def look(now):
-        return value_of(now) - level
+    def init(now: Moment) -> Any:
+        above = value_of(now) - level
+        never, count = jnp.full(above.shape, jnp.nan), jnp.zeros(above.shape, int)
+        return above, jnp.sign(above), now.t, never, count
 
-    def init(now):
-        value = look(now)
-        return (
-            value,
-            jnp.sign(value),
-            now.t,
-            jnp.full(value.shape, jnp.nan),
-            jnp.zeros(value.shape, int),
-        )
-
-    def update(carry, now):
+    def update(carry: Any, now: Moment) -> Any:
         before, sign, t_before, t, count = carry
-        value = look(now)
-        changed = jnp.sign(value) * sign < 0
-        crossing = t_before + (now.t - t_before) * before / jnp.where(changed, before - value, 1.0)
+        above = value_of(now) - level
+        changed = jnp.sign(above) * sign < 0
+        crossing = t_before + (now.t - t_before) * before / jnp.where(changed, before - above, 1.0)
         t = jnp.where(changed & (count == 0), crossing, t)
-        return value, jnp.where(value == 0, sign, jnp.sign(value)), now.t, t, count + changed
+        return above, jnp.where(above == 0, sign, jnp.sign(above)), now.t, t, count + changed
 
-    def result(carry, last):
+    def result(carry: Any, last: Moment) -> dict[str, Any]:
         return {f"{name}_t": carry[3], f"{name}_count": carry[4]}
 
-    return Reduction(init, update, result, name)
+    def labels(known: Known) -> dict[str, Label]:
+        of = label_of(f, name, known)
+        passes = f"{of.long_name} passes through {level:g}"
+        return {
+            f"{name}_t": Label(of.dims, "s", f"first time at which {passes}"),
+            f"{name}_count": Label(of.dims, "1", f"how often {passes}"),
+        }
+
+    return Reduction(init, update, result, name, labels)
 
 
-def mean(f, name):
+def mean(f: Any, name: str) -> Reduction:
     """The mean of f over time, by the trapezoidal rule over the steps: NAME_mean.
 
     `f` is as for `extrema`.
     """
-    look = quantity(f)
+    value_of = quantity(f)
 
-    def init(now):
-        value = look(now)
+    def init(now: Moment) -> Any:
+        value = value_of(now)
         return value, jnp.zeros_like(value), jnp.zeros((), int)
 
-    def update(carry, now):
+    def update(carry: Any, now: Moment) -> Any:
         before, total, count = carry
-        value = look(now)
+        value = value_of(now)
         return value, total + (before + value) / 2, count + 1
 
-    return Reduction(init, update, lambda carry, last: {f"{name}_mean": carry[1] / carry[2]}, name)
+    def result(carry: Any, last: Moment) -> dict[str, Any]:
+        return {f"{name}_mean": carry[1] / carry[2]}
+
+    def labels(known: Known) -> dict[str, Label]:
+        of = label_of(f, name, known)
+        return {f"{name}_mean": of._replace(long_name=f"mean over time of {of.long_name}")}
+
+    return Reduction(init, update, result, name, labels)
 
 
-QUANTITY = re.compile(r"(t|q|v|p|S|T|energy|lam)((?:\[\d+\])*)")
-
-
-def quantity(f):
-    """The function of a `Moment` that `f` stands for."""
-    if isinstance(f, str):
-        found = QUANTITY.fullmatch(f.strip())
-        if found is None:
-            raise ValueError(
-                f'there is no quantity {f!r}. Try one of: "q[0]", "v[0]", "p[0]", "S", "T",'
-                ' "energy", or a function of (t, q, v).'
-            )
-        part, at = found[1], [int(i) for i in re.findall(r"\d+", found[2])]
-        return lambda now: component(getattr(now, part), at, f)
-    if not callable(f):
-        raise ValueError(
-            f"a reduction needs a function of (t, q, v), or a text such as 'energy'; got {f!r}."
-        )
-    alone = positional(f) == 3
-
-    def look(now):
-        return jnp.asarray(f(now.t, now.q, now.v, *(() if alone else now.rest)), dtype=float)
-
-    return look
-
-
-def component(value, at, text):
-    for i in at:
-        if value is None or i >= len(value):
-            raise ValueError(f"{text!r} is beyond what there is.")
-        value = value[i]
-    if value is None or isinstance(value, tuple):
-        raise ValueError(f"{text!r} is no number or array of this system.")
-    return value
-
-
-def positional(f):
-    """How many arguments `f` takes by their place; 3 where that is not known."""
-    try:
-        kinds = [p for p in inspect.signature(f).parameters.values() if p.default is p.empty]
-    except (TypeError, ValueError):
-        return 3
-    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in kinds) or 3
-
-
-def check_reductions(reductions):
+def check_reductions(reductions: Reduction | Iterable[Any]) -> tuple[Reduction, ...]:
     """The reductions as a tuple."""
     reductions = (reductions,) if isinstance(reductions, Reduction) else tuple(reductions)
     for each in reductions:
@@ -334,7 +202,8 @@ def check_reductions(reductions):
     return reductions
 
 
-def fold(reductions, carries, now):
+def fold(reductions: Sequence[Reduction], carries: Sequence[Any], now: Moment) -> tuple[Any, ...]:
+    """The carries of all reductions after a step."""
     return tuple(
         jax.tree.map(jnp.asarray, each.update(carry, now))
         for each, carry in zip(reductions, carries, strict=True)

@@ -1,82 +1,106 @@
 """A campaign: many runs of a system, in chunks, on this machine or on a cluster."""
 
 import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from accion.campaign.cluster import on_cluster
-from accion.campaign.program import FAILURES, NOT_RUN, Program, cores, job_of
-from accion.campaign.reductions import check_reductions, final
+from accion.campaign.plans import Plan
+from accion.campaign.program import FAILURES, NOT_RUN, Job, Program, cores, job_of
+from accion.campaign.reductions import Reduction, check_reductions, final
 from accion.campaign.store import Store, in_memory
 from accion.errors import StepFailed
+from accion.methods import Method
 from accion.progress import progress_bar
-from accion.results.folders import recover
+from accion.types import ArrayLike
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def run(
-    system,
-    method,
-    plan,
+    system: Any,
+    method: Method | None,
+    plan: Plan,
     *,
-    h,
-    steps,
-    t0=0.0,
-    store=None,
-    reductions=None,
-    chunk=None,
-    progress=True,
-    client=None,
-    overwrite=False,
-    throw=False,
-):
+    h: ArrayLike,
+    steps: int,
+    t0: ArrayLike = 0.0,
+    store: str | Path | None = None,
+    reductions: Reduction | Iterable[Reduction] | None = None,
+    chunk: int | None = None,
+    progress: bool = True,
+    client: Any = None,
+    overwrite: bool = False,
+    throw: bool = False,
+) -> "xr.Dataset":
     """Run every member of `plan`: `steps` steps of length `h` from time `t0`, as `simulate` makes
-    them. Returns an xarray.Dataset.
+    them.
 
-    `plan` is `table(...)`, `grid(...)` or `sample(...)`: initial data and params of the members.
-    `reductions` say what is kept of each run, `final()` if nothing is said; see also `extrema`,
-    `event`, `mean` and `Reduction`. They are folded into the loop, so memory does not grow with
-    `steps`; with a `store`, a path for a Zarr store, it does not grow with the members either.
-
-    Members are run and stored `chunk` at a time, by threads; with `client`, a
-    dask.distributed.Client, each chunk is a task of the cluster (`pip install accion[cluster]`),
-    and workers that see the store write to it themselves. A campaign that was interrupted, in
-    whatever way, goes on where it was when it is run again with the same store, and gives the same
-    bits. Another campaign in the same store is an error.
+    Members are run and stored `chunk` at a time, by threads or by a cluster. A campaign that was
+    interrupted, in whatever way, goes on where it was when it is run again with the same store, and
+    gives the same bits.
 
     A member that cannot start or whose step is not solved never stops the others: `success` is
     False for it, `failure` a code, `reason` says why, `steps_completed` how far it got, and its
-    results are NaN (-1 for whole numbers); see `failures`. With `throw` it raises at the end.
+    results are NaN (-1 for whole numbers); see `failures`.
+
+    Arguments:
+        system, method: as for `simulate`.
+        plan: `table(...)`, `grid(...)` or `sample(...)`, initial data and params of the members.
+        store: a path for a Zarr store; with it, memory does not grow with the members.
+        reductions: what is kept of each run, `final()` if nothing is said; see also `extrema`,
+            `event`, `mean` and `Reduction`. They are folded into the loop, so memory does not grow
+            with `steps`.
+        chunk: how many members are run and stored at once.
+        client: a dask.distributed.Client (`pip install accion[cluster]`): each chunk is a task of
+            the cluster, and workers that see the store write to it themselves.
+        overwrite: whether another campaign in the store is replaced.
+        throw: whether to raise at the end where a member failed.
+
+    Returns:
+        An xarray.Dataset with an axis `member`; channels have the names, units and words that they
+        have in a trajectory.
+
+    Raises:
+        ValueError: where the store holds another campaign.
+        StepFailed: where a member failed, with `throw`.
     """
     reductions = check_reductions((final(),) if reductions is None else reductions)
     program = Program(job_of(system, method, plan, h, steps, t0, reductions, chunk))
-    kept = None if store is None else Store(store)
-    left = list(range(program.job.chunks)) if kept is None else kept.prepare(program, overwrite)
-    parts = {}
+    disk = None if store is None else Store(store)
+    left = list(range(program.job.chunks)) if disk is None else disk.prepare(program, overwrite)
+    chunks = {}
     with bar(program.job, left, progress) as advance:
-        for c, part in (
-            on_threads(program, left, kept)
+        for c, arrays in (
+            on_threads(program, left, disk)
             if client is None
-            else on_cluster(client, program, left, kept)
+            else on_cluster(client, program, left, disk)
         ):
-            if kept is None:
-                parts[c] = part
+            if disk is None:
+                chunks[c] = arrays
             advance(c)
     dataset = (
-        kept.dataset()
-        if kept is not None
-        else in_memory(program, [parts[c] for c in sorted(parts)])
+        disk.dataset()
+        if disk is not None
+        else in_memory(program, [chunks[c] for c in sorted(chunks)])
     )
     if throw:
         raise_first(program.job, dataset)
     return dataset
 
 
-def on_threads(program, left, store):
+def on_threads(
+    program: Program, left: Sequence[int], store: Store | None
+) -> Iterator[tuple[int, dict[str, np.ndarray] | None]]:
     """Chunks as they finish. JAX lets other threads run while it computes."""
 
-    def work(c):
+    def work(c: int) -> tuple[int, dict[str, np.ndarray] | None]:
         arrays = program.run(c)
         if store is None:
             return c, arrays
@@ -92,12 +116,12 @@ def on_threads(program, left, store):
 
 
 @contextmanager
-def bar(job, left, progress):
+def bar(job: Job, left: Sequence[int], progress: bool) -> Iterator[Callable[[int], None]]:
     """A progress bar that counts members, those of earlier runs included; yields the function
     (chunk) that says that one is done.
     """
 
-    def length(c):
+    def length(c: int) -> int:
         first, last = job.span(c)
         return last - first
 
@@ -109,7 +133,7 @@ def bar(job, left, progress):
         yield lambda c: advance(length(c))
 
 
-def failures(dataset):
+def failures(dataset: "xr.Dataset") -> list[tuple[int, int, str]]:
     """The members that failed: a list of (member, step, reason)."""
     bad = np.flatnonzero(dataset["failure"].values > 0)
     part = dataset.isel(member=bad)
@@ -123,7 +147,7 @@ def failures(dataset):
     )
 
 
-def summary(dataset):
+def summary(dataset: "xr.Dataset") -> str:
     """How a campaign went, in words: how many members went well, how many did not run yet, how many
     failed and why.
     """
@@ -145,7 +169,7 @@ def summary(dataset):
     return "\n".join(lines)
 
 
-def raise_first(job, dataset):
+def raise_first(job: Job, dataset: "xr.Dataset") -> None:
     """Raise StepFailed where a member failed."""
     bad = failures(dataset)
     if bad:
@@ -157,7 +181,7 @@ def raise_first(job, dataset):
         raise StepFailed(message, step=step, t=float(job.t0 + step * job.h), residual=float("nan"))
 
 
-def unfold(dataset):
+def unfold(dataset: "xr.Dataset") -> "xr.Dataset":
     """The result of a campaign over a `grid` with one dimension for each axis in place of `member`,
     named as the axis.
     """
@@ -185,12 +209,12 @@ def unfold(dataset):
     return xr.Dataset(variables, axes, dataset.attrs)
 
 
-def load(path):
+def load(path: str | Path) -> "xr.Dataset":
     """The Dataset of the campaign stored at `path`, as far as it is done: NaN (-1 for whole
     numbers), and success False, where it is not.
+
+    Raises:
+        FileNotFoundError: where nothing is at `path`.
+        ValueError: where what is there is not a campaign.
     """
-    recover(path)
-    store = Store(path)
-    if store.attributes is None:
-        raise ValueError(f"{path} is not a campaign.")
-    return store.dataset()
+    return Store(path).dataset()

@@ -1,14 +1,23 @@
 """Members that cannot start: found all at once, and then put into words one by one."""
 
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.instant.starts import Known
+from accion.spaces import Space
+from accion.stepping import Scheme, State
+from accion.systems import Start
 from accion.systems.rank import equilibrated
 
 
-def look(scheme, start, state, known):
-    """What tells whether a member can start, as arrays."""
+def start_data(scheme: Scheme, start: Start, state: State, known: Known) -> dict[str, Any]:
+    """What tells whether a member can start, as arrays; `known` by the scheme, before its first
+    step.
+    """
     system = scheme.system
     leaves = [
         leaf
@@ -35,19 +44,19 @@ def look(scheme, start, state, known):
     }
 
 
-def suspects(space, seen):
+def suspects(space: Space, data: dict[str, Any]) -> np.ndarray:
     """The numbers of the members that may not be able to start: too many rather than too few."""
-    bad = ~np.asarray(seen["finite"])
+    bad = ~np.asarray(data["finite"])
     if not space.flat:
-        bad = bad | ~(seen["off"] < 1e-12) | ~(np.max(np.abs(seen["x"]), axis=1) < 0.5)
-    if seen["mass"] is not None:
-        mass = seen["mass"]
+        bad = bad | ~(data["off"] < 1e-12) | ~(np.max(np.abs(data["x"]), axis=1) < 0.5)
+    if data["mass"] is not None:
+        mass = data["mass"]
         bad = bad | (
             weak(mass)
             if mass.ndim == 3
             else ~np.all(np.abs(mass.reshape(len(mass), -1)) > 0, axis=1)
         )
-    known = seen["known"]
+    known = data["known"]
     thermal = known.thermal
     if known.bordered is not None:
         bad = bad | weak(equilibrated(known.bordered, space.dim)[0])
@@ -67,22 +76,26 @@ def suspects(space, seen):
     return np.flatnonzero(bad)
 
 
-def weak(matrices):
+def weak(matrices: np.ndarray) -> np.ndarray:
     """Whether each matrix is not finite or near to one of lower rank."""
     finite = np.all(np.isfinite(matrices), axis=(1, 2))
     s = np.linalg.svd(np.where(finite[:, None, None], matrices, 0.0), compute_uv=False)
     return ~finite | ~(s[:, -1] > 1e-9 * s[:, 0])
 
 
-def obstacle(build, row, seen):
+def obstacle(
+    build: Callable[[dict[str, Any]], tuple[Scheme, Start]],
+    row: dict[str, Any],
+    data: dict[str, Any],
+) -> str | None:
     """Why a member cannot start, in words; None if it can.
 
-    `build(row)` makes its scheme and start, `seen` is its part of `look`.
+    `build(row)` makes its scheme and start, `data` is its part of `start_data`.
     """
     try:
         scheme, start = build(row)
-        scheme.check_start(seen["known"], start)
-        scheme.system.space.check_increment(seen["x"])
+        scheme.check_start(data["known"], start)
+        scheme.system.space.check_increment(data["x"])
     except ValueError as error:
         return str(error)
     return None

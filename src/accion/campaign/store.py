@@ -1,20 +1,30 @@
 """A campaign on disk: a Zarr store, one file of each array for each chunk of members."""
 
 import json
-import platform
-from importlib.metadata import version
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from accion.campaign.plans import digest
-from accion.campaign.program import FAILURES, NOT_RUN, blanked
-from accion.results.folders import check_ending, recover, replacing
-from accion.results.storage import params_text
+from accion.campaign.program import FAILURES, NOT_RUN, Job, Program, blanked
+from accion.campaign.quantities import component_label
+from accion.results import store as stores
+from accion.results.channels import OF_STEPS, Label, labels
+from accion.results.folders import recover
+from accion.results.same_system import params_text
+from accion.results.store import Blank
 
-FORMAT = 1  # of the store, raised when an older accion could not go on with it
+if TYPE_CHECKING:
+    import xarray as xr
+
+CAMPAIGN = stores.Format(
+    "a campaign", "accion_campaign", 1, "Its Dataset can be written otherwise afterwards."
+)
 PACKAGES = ("accion", "jax", "jaxlib", "numpy", "scipy")
+DEGREE = {"long_name": "degree of freedom"}
 
 
 class Variable(NamedTuple):
@@ -24,31 +34,54 @@ class Variable(NamedTuple):
 
     dims: tuple[str, ...]
     shape: tuple[int, ...]
-    dtype: Any
+    dtype: np.dtype
     attrs: dict[str, Any]
 
 
-def variables(program):
+def variables(program: Program) -> dict[str, Variable]:
     """What is stored of every member, by name."""
-    job = program.job
+    job, known = program.job, labels(program.system)
     found = {}
     for name, column in program.rows(0).items():
-        found[name] = variable(job.system, name, column.shape[1:], column.dtype, "set by the plan")
+        label = column_label(name, known)
+        found[name] = variable(name, column.shape[1:], column.dtype, label)
+    of_results: dict[str, Label] = {}
+    for each in job.reductions:
+        of_results |= each.labels(known)
     for name, info in program.shapes().items():
-        if name in found or name in OWN:
+        if name in found or name in OF_MEMBERS:
             raise ValueError(
                 f"a reduction must not be called {name!r}: that is the name of something else that"
                 " is stored. Choose another."
             )
-        found[name] = variable(job.system, name, info.shape, info.dtype, LONG.get(name, ""))
-    return found | OWN
+        label = of_results.get(name, Label((), "", ""))
+        found[name] = variable(name, info.shape, info.dtype, label)
+    return found | OF_MEMBERS
 
 
-OWN = {
-    "success": Variable((), (), np.dtype(bool), {"long_name": "whether every step was solved"}),
-    "steps_completed": Variable(
-        (), (), np.dtype(np.int64), {"long_name": "steps that were solved"}
-    ),
+def column_label(name: str, known: Mapping[str, Label]) -> Label:
+    """What a column of the plan is: that of the channel which it starts, "q0[1]" of q."""
+    if "jets" in known and name.startswith("v0"):
+        return Label((), "", "set by the plan")  # derivatives of several orders
+    part, *rest = re.split(r"[01](?=\[|$)", name, maxsplit=1)
+    at = tuple(int(i) for text in rest for i in re.findall(r"\d+", text))
+    found = component_label(known, part, at) if rest else None
+    return (found or Label((), "", ""))._replace(long_name="set by the plan")
+
+
+def variable(name: str, shape: Iterable[int], dtype: Any, label: Label) -> Variable:
+    """The array `name`; its axes are those of its label where there are as many."""
+    shape = tuple(shape)
+    own = tuple(f"{name}_axis{k}" for k in range(len(shape)))
+    attrs = label.attrs if label.long_name else {}
+    return Variable(
+        label.dims if len(label.dims) == len(shape) else own, shape, np.dtype(dtype), attrs
+    )
+
+
+OF_MEMBERS = {
+    "success": Variable((), (), np.dtype(bool), OF_STEPS["success"].attrs),
+    "steps_completed": Variable((), (), np.dtype(np.int64), OF_STEPS["steps_completed"].attrs),
     "failure": Variable(
         (),
         (),
@@ -61,24 +94,12 @@ OWN = {
     ),
     "reason": Variable((), (), np.dtype(object), {"long_name": "why it failed, in words"}),
 }
-LONG = {
-    "q": "configuration at the end",
-    "p": "momenta at the end",
-    "v": "velocity at the end",
-    "S": "entropy at the end",
-}
-
-
-def variable(system, name, shape, dtype, words):
-    flat = name in ("q", "p", "v", "q0", "v0", "p0", "q1") and shape == (system.space.dim,)
-    dims = ("coordinate",) if flat else tuple(f"{name}_axis{k}" for k in range(len(shape)))
-    return Variable(dims, tuple(shape), np.dtype(dtype), {"long_name": words} if words else {})
 
 
 # ---------------------------------------------------------------- what a campaign is
 
 
-def definition(program):
+def definition(program: Program) -> dict[str, Any]:
     """What must be the same for a store to be gone on with, as text and numbers."""
     job = program.job
     return {
@@ -97,18 +118,14 @@ def definition(program):
     }
 
 
-def identity_of(here):
+def identity_of(here: dict[str, Any]) -> str:
     """A short name for a definition: the plan's members and the program's code and numbers are in
     it.
     """
     return digest(json.dumps(here).encode())
 
 
-def versions():
-    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
-
-
-def differences(there, here):
+def differences(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
     """In words, what differs between two definitions."""
     words = []
     for key in here:
@@ -135,38 +152,25 @@ class Store:
     Chunks may be written in any order, by any process, and again: the same bytes.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: str | Path):
         self.path = Path(path).absolute()
 
     @property
-    def attributes(self):
+    def attributes(self) -> dict[str, Any] | None:
         """Those of a campaign; None where there is none."""
-        file = self.path / ".zattrs"
-        found = json.loads(file.read_text()) if file.is_file() else {}
-        return found if "accion_campaign" in found else None
+        return stores.attributes(self.path, CAMPAIGN)
 
-    def prepare(self, program, overwrite):
+    def prepare(self, program: Program, overwrite: bool) -> list[int]:
         """Make the store, or see that the one that is there is of the same campaign.
 
         Returns the chunks that are left to do.
         """
         here = json.loads(json.dumps(definition(program)))
         recover(self.path)
-        if overwrite and self.path.exists() and self.attributes is None:
-            raise FileExistsError(
-                f"{self.path} exists and is not a campaign; it is not replaced. Choose another"
-                " path."
-            )
         if overwrite or not self.path.exists():
-            self.create(program, here)
-        found = self.attributes
-        if found is None:
-            raise FileExistsError(f"{self.path} exists and is not a campaign; choose another path.")
-        if found["accion_campaign"] != FORMAT:
-            raise ValueError(
-                f"{self.path} is not a campaign that this accion can go on with (format"
-                f" {found['accion_campaign']}, expected {FORMAT})."
-            )
+            self.create(program, here, overwrite)
+        found = stores.attributes_or_raise(self.path, CAMPAIGN)
+        CAMPAIGN.check(found, self.path)
         words = differences(json.loads(found["definition"]), here)
         if words:
             raise ValueError(
@@ -174,7 +178,7 @@ class Store:
                 " pass overwrite=True to replace it."
             )
         left = np.flatnonzero(self.open("r")["done"][:] == 0)
-        now, then = versions(), json.loads(found["versions"])
+        now, then = json.loads(stores.versions(PACKAGES)), json.loads(found["versions"])
         if len(left) and now != then:
             words = "; ".join(
                 f"{name} {then.get(name)} there, {now[name]} here"
@@ -187,93 +191,38 @@ class Store:
             )
         return left.tolist()
 
-    def create(self, program, here):
-        """An empty store, made beside its path and moved there whole, in the place of one that is
-        there.
-        """
-        check_ending(self.path, "Its Dataset can be written otherwise afterwards.")
-        if not self.path.parent.is_dir():
-            raise FileNotFoundError(
-                f"the folder {self.path.parent} does not exist; create it first."
-            )
-        with replacing(self.path) as new:
-            self.lay_out(new, program, here)
-
-    def lay_out(self, path, program, here):
-        """The attributes and the empty arrays of a campaign, at `path`."""
-        import zarr
-
+    def create(self, program: Program, here: dict[str, Any], overwrite: bool) -> None:
+        """An empty store, in the place of one that is there."""
         job = program.job
         attrs = {
-            "accion_campaign": FORMAT,
+            CAMPAIGN.key: CAMPAIGN.number,
             "title": f"{job.size} runs of {job.system.name} by {here['method']}",
             "definition": json.dumps(here),
             "identity": identity_of(here),
-            "versions": json.dumps(versions()),
+            "versions": stores.versions(PACKAGES),
         }
-        group: Any = zarr.create_group(path, zarr_format=2, attributes=attrs)
-        for name, (dims, shape, dtype, more) in variables(program).items():
-            # No fill value for whole numbers, or xarray would take them for real ones.
-            fill = (
-                np.nan
-                if np.issubdtype(dtype, np.floating)
-                else "not run"
-                if dtype.hasobject
-                else None
+        blanks = {
+            name: Blank(
+                ("member", *each.dims),
+                (job.size, *each.shape),
+                (job.chunk, *each.shape),
+                each.dtype,
+                fill_value(each.dtype),
+                each.attrs,
             )
-            self.array(
-                group,
-                name,
-                (job.size, *shape),
-                (job.chunk, *shape),
-                dtype,
-                fill,
-                ("member", *dims),
-                more,
-            )
-        names = np.array(job.system.names)
-        self.array(
-            group,
-            "coordinate",
-            names.shape,
-            names.shape,
-            names.dtype,
-            None,
-            ("coordinate",),
-            {"long_name": "degree of freedom"},
-        )
-        group["coordinate"][:] = names
+            for name, each in variables(program).items()
+        }
         # Last of a chunk, one file for each: what it says is there is there whole.
-        self.array(
-            group,
-            "done",
-            (job.chunks,),
-            (1,),
-            np.int8,
-            None,
-            ("chunk",),
-            {"long_name": "whether a chunk of members is complete"},
-        )
-        zarr.consolidate_metadata(path)
+        words = {"long_name": "whether a chunk of members is complete"}
+        done = Blank(("chunk",), (job.chunks,), (1,), np.dtype(np.int8), None, words)
+        coordinate = {"coordinate": (job.system.names, DEGREE)}
+        stores.lay_out(self.path, CAMPAIGN, blanks | {"done": done}, coordinate, attrs, overwrite)
 
-    def array(self, group, name, shape, chunks, dtype, fill, dims, attrs):
-        attrs = {"_ARRAY_DIMENSIONS": list(dims)} | attrs
-        kind = str if np.dtype(dtype).hasobject else dtype
-        group.create_array(
-            name,
-            shape=shape,
-            chunks=tuple(max(1, n) for n in chunks),
-            dtype=kind,
-            fill_value=fill,
-            attributes=attrs,
-        )
+    def open(self, mode: str) -> Any:
+        """The Zarr group."""
+        return stores.opened(self.path, mode)
 
-    def open(self, mode) -> Any:
-        import zarr
-
-        return zarr.open_group(self.path, mode=mode, use_consolidated=True)
-
-    def write(self, job, c, arrays):
+    def write(self, job: Job, c: int, arrays: dict[str, np.ndarray]) -> None:
         """Chunk `c`, then that it is there."""
         group = self.open("r+")
         first, last = job.span(c)
@@ -281,18 +230,25 @@ class Store:
             group[name][first:last] = values
         group["done"][c] = 1
 
-    def dataset(self):
+    def dataset(self) -> "xr.Dataset":
         """All of it as an xarray.Dataset that reads what is asked for."""
-        import xarray as xr
-
-        dataset = xr.open_dataset(self.path, engine="zarr", chunks=None, consolidated=True)
+        dataset = stores.read(self.path, CAMPAIGN)
         here = json.loads(dataset.attrs["definition"])
         ran = np.repeat(dataset["done"].values > 0, here["chunk"])[: dataset.sizes["member"]]
         dataset = dataset.drop_vars("done")
-        return finished(dataset if ran.all() else marked(dataset, ran), here)
+        return with_plan(dataset if ran.all() else marked(dataset, ran), here)
 
 
-def marked(dataset, ran):
+def fill_value(dtype: np.dtype) -> Any:
+    """What reads where a member did not run: none for whole numbers, or xarray would take them for
+    real ones.
+    """
+    if np.issubdtype(dtype, np.floating):
+        return np.nan
+    return "not run" if dtype.hasobject else None
+
+
+def marked(dataset: "xr.Dataset", ran: np.ndarray) -> "xr.Dataset":
     """The Dataset where members that did not run yet are told from others: failure -1, success
     False, reason "not run".
 
@@ -310,23 +266,25 @@ def marked(dataset, ran):
     return dataset
 
 
-def in_memory(program, parts):
-    """The Dataset of the chunks `parts`, in their order."""
+def in_memory(program: Program, chunks: list[dict[str, np.ndarray]]) -> "xr.Dataset":
+    """The Dataset of all chunks, in their order."""
     import xarray as xr
 
     here = definition(program)
     data = {}
-    for name, (dims, _, _, attrs) in variables(program).items():
-        data[name] = (("member", *dims), np.concatenate([part[name] for part in parts]), attrs)
+    for name, each in variables(program).items():
+        values = np.concatenate([chunk[name] for chunk in chunks])
+        data[name] = (("member", *each.dims), values, each.attrs)
     attrs = {
         "title": f"{program.job.size} runs of {program.job.system.name}",
         "definition": json.dumps(here),
-        "versions": json.dumps(versions()),
+        "versions": stores.versions(PACKAGES),
     }
-    return finished(xr.Dataset(data, {"coordinate": list(program.job.system.names)}, attrs), here)
+    names = ("coordinate", np.array(program.job.system.names), DEGREE)
+    return with_plan(xr.Dataset(data, {"coordinate": names}, attrs), here)
 
 
-def finished(dataset, here):
+def with_plan(dataset: "xr.Dataset", here: dict[str, Any]) -> "xr.Dataset":
     """What the plan set are coordinates."""
     plan = here["plan"]
     names = (

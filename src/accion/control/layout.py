@@ -3,12 +3,16 @@ have.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from accion.spaces import Euclidean, Torus
+from accion.assembly.charts import is_vector, local_all
+from accion.control.bounds import Bounds
+from accion.control.problem import ControlProblem
+from accion.spaces import Space
+from accion.types import Array, Configuration
 
 
 @dataclass(frozen=True)
@@ -18,7 +22,7 @@ class Layout:
     velocities v (2, dim) at the ends, and the duration T (one, where it is free).
     """
 
-    problem: Any
+    problem: ControlProblem
     steps: int
     e: np.ndarray
     lam: np.ndarray
@@ -27,12 +31,12 @@ class Layout:
     T: np.ndarray
     size: int
 
-    def bounds(self):
+    def bounds(self) -> Bounds:
         """(lower, upper) of x; a fixed unknown has both the same.
 
         On a curved space nodes are measured from the base path, so a fixed end is 0.
         """
-        problem, space = self.problem, self.problem.system.space
+        problem = self.problem
         lower, upper = np.full(self.size, -np.inf), np.full(self.size, np.inf)
         lower[self.e], upper[self.e] = problem.q_bounds
         for block, bounds in (
@@ -42,31 +46,32 @@ class Layout:
         ):
             if block.size:
                 lower[block], upper[block] = bounds
-        nodes = (
-            ((0, 0), (-1, 1))
-            if problem.boundary == "velocities"
-            else ((0, 0), (1, 0), (-2, 1), (-1, 1))
-        )
-        for node, which in nodes:
-            end = problem.ends[which]
-            # With two configurations at each end, those of the start are (q_0, q_1), those of the
-            # end (q_{N-1}, q_N).
-            second = problem.boundary == "configurations" and node in (1, -1)
-            q, fixed = (end.v, end.v_fixed) if second else (end.q, end.q_fixed)
-            values = (
-                np.asarray(space.local(space.identity(), q)) if space.flat else np.zeros(space.dim)
-            )
-            for side in (lower, upper):
-                side[self.e[node][fixed]] = values[fixed]
         for side in (lower, upper):
-            if problem.boundary == "velocities":
-                for which, end in enumerate(problem.ends):
-                    side[self.v[which][end.v_fixed]] = end.v[end.v_fixed]
-            else:
-                side[self.lam[[0, -1]]] = 0.0  # the momentum balance there is not asked for
+            self.fix_ends(side)
         return lower, upper
 
-    def place(self):
+    def fix_ends(self, values: np.ndarray) -> None:
+        """Write what is given at the ends into a vector x.
+
+        With two configurations at each end, those of the start are (q_0, q_1), those of the end
+        (q_{N-1}, q_N).
+        """
+        problem, space = self.problem, self.problem.system.space
+        (start, end), two = problem.ends, problem.boundary == "configurations"
+        given = [(0, start.q, start.q_fixed), (-2 if two else -1, end.q, end.q_fixed)]
+        if two:
+            given += [(1, start.v, start.v_fixed), (-1, end.v, end.v_fixed)]
+            values[self.lam[[0, -1]]] = 0.0  # the momentum balance there is not asked for
+        else:
+            for which, each in enumerate(problem.ends):
+                values[self.v[which][each.v_fixed]] = each.v[each.v_fixed]
+        for node, q, fixed in given:
+            e = np.zeros(space.dim)
+            if space.flat:
+                e = np.asarray(space.local(space.identity(), q))
+            values[self.e[node][fixed]] = e[fixed]
+
+    def place(self) -> np.ndarray:
         """When each unknown acts, in steps."""
         place = np.zeros(self.size)
         place[self.e] = np.arange(self.steps + 1)[:, None]
@@ -77,7 +82,7 @@ class Layout:
         return place
 
 
-def layout_of(problem, steps, controls=True):
+def layout_of(problem: ControlProblem, steps: int, controls: bool = True) -> Layout:
     """The layout for `steps` steps, with or without `controls` and multipliers among the
     unknowns.
     """
@@ -86,7 +91,7 @@ def layout_of(problem, steps, controls=True):
     sizes = {
         "e": (steps + 1, n),
         "lam": (steps + 1, m),
-        "u": (steps, problem.count if controls else 0),
+        "u": (steps, problem.control_count if controls else 0),
         "v": (2 if problem.boundary == "velocities" else 0, n),
         "T": (1 if problem.free_time else 0,),
     }
@@ -98,7 +103,12 @@ def layout_of(problem, steps, controls=True):
     return Layout(problem, steps, **blocks, size=first)
 
 
-def base_of(space, path):
+def split(x: Array, *sizes: int) -> list[Array]:
+    """`x` cut into vectors of the given sizes; what is left comes last."""
+    return jnp.split(x, [int(end) for end in np.cumsum(sizes)])
+
+
+def base_of(space: Space, path: Configuration) -> Configuration:
     """The configurations that displacements are measured from: the origin on a flat space, the path
     itself on another.
     """
@@ -110,15 +120,10 @@ def base_of(space, path):
     return jax.tree.map(np.asarray, path)
 
 
-def displacements(space, q):
+def displacements(space: Space, q: Configuration) -> np.ndarray:
     """Those of the configurations `q` from the base that they make: zero on a curved space."""
-    if isinstance(space, Euclidean | Torus):
+    if is_vector(space):
         return np.asarray(q)
-    return (
-        np.asarray(local_all(space, base_of(space, q), q))
-        if space.flat
-        else np.zeros((len(jax.tree.leaves(q)[0]), space.dim))
-    )
-
-
-local_all = jax.jit(lambda space, base, q: jax.vmap(space.local)(base, q), static_argnums=0)
+    if space.flat:
+        return local_all(space, base_of(space, q), q)
+    return np.zeros((len(jax.tree.leaves(q)[0]), space.dim))

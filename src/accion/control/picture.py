@@ -1,81 +1,85 @@
 """A picture of a solution: coordinates, velocities and controls, with their bounds."""
 
+from typing import TYPE_CHECKING, Any, NamedTuple
+
 import jax
 import numpy as np
 
-from accion.systems.base import unit_of
+from accion.control.bounds import Bounds
+from accion.control.problem import ControlProblem
+from accion.systems.base import unit_of, word_of
+from accion.types import ArrayLike, Configuration
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
-def rows_of(solution):
-    """What is drawn: (label, times, values, bounds, steps) for each curve, panel by panel."""
-    problem, system = solution.problem, solution.problem.system
-    panels = []
+class Panel(NamedTuple):
+    """Curves that are drawn together: values at times `t`, shape (times, curves), one name, unit
+    and pair of bounds for each; `edges` of steps on which they are constant, None for smooth ones.
+    """
+
+    title: str
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    t: np.ndarray
+    values: np.ndarray
+    bounds: Bounds
+    edges: np.ndarray | None = None
+
+
+def state_panels(
+    problem: ControlProblem, t: np.ndarray, q: Configuration, v: ArrayLike
+) -> list[Panel]:
+    """Coordinates, where the space is flat, and velocities."""
+    system, panels = problem.system, []
     if system.space.flat:
-        q = np.concatenate(
-            [np.asarray(leaf).reshape(len(solution.t), -1) for leaf in jax.tree.leaves(solution.q)],
-            axis=1,
-        )
+        leaves = [np.asarray(leaf).reshape(len(t), -1) for leaf in jax.tree.leaves(q)]
+        values = np.concatenate(leaves, axis=1)
         panels.append(
-            ("configuration", system.names, system.units, solution.t, q, problem.q_bounds, False)
+            Panel("configuration", system.names, system.units, t, values, problem.q_bounds)
         )
     units = tuple(f"{unit}/s" if unit else "" for unit in system.units)
-    panels.append(
-        (
-            "velocity",
-            system.names,
-            units,
-            solution.t,
-            np.asarray(solution.v),
-            problem.v_bounds,
-            False,
-        )
-    )
-    names = tuple(name.split("[")[0].strip() for name in problem.controls)
-    steps = solution.formulation == "direct"
-    panels.append(
-        (
-            "control",
-            names,
-            tuple(map(unit_of, problem.controls)),
-            solution.t_u,
-            solution.u,
-            problem.u_bounds,
-            steps,
-        )
-    )
+    panels.append(Panel("velocity", system.names, units, t, np.asarray(v), problem.v_bounds))
     return panels
 
 
-def picture(solution, axes=None):
+def control_panel(
+    problem: ControlProblem, t: np.ndarray, u: np.ndarray, edges: np.ndarray | None
+) -> Panel:
+    """The controls."""
+    names, units = (tuple(map(part, problem.controls)) for part in (word_of, unit_of))
+    return Panel("control", names, units, t, u, problem.u_bounds, edges)
+
+
+def picture(panels: list[Panel], title: str, axes: Any = None) -> "Figure":
     """Draw into `axes` (as many as there are panels) or a new figure, which is returned."""
     import matplotlib.pyplot as plt
 
-    panels = rows_of(solution)
     if axes is None:
         figure, axes = plt.subplots(
             len(panels), 1, sharex=True, figsize=(7, 2.2 * len(panels)), constrained_layout=True
         )
     else:
         figure = np.ravel(axes)[0].figure
-    for axis, (title, names, units, t, values, bounds, steps) in zip(
-        np.ravel(axes), panels, strict=True
-    ):
-        for j, (name, unit) in enumerate(zip(names, units, strict=True)):
-            label = f"{name} [{unit}]" if unit else name
-            if steps:
-                (curve,) = axis.step(
-                    np.append(solution.t[:-1], solution.t[-1]),
-                    np.append(values[:, j], values[-1, j]),
-                    where="post",
-                    label=label,
-                )
-            else:
-                (curve,) = axis.plot(t, values[:, j], label=label)
-            for side in bounds:
-                if np.isfinite(side[j]):
-                    axis.axhline(side[j], color=curve.get_color(), linestyle=":", linewidth=1)
-        axis.set_ylabel(title)
-        axis.legend(loc="best", fontsize="small")
+    for axis, panel in zip(np.ravel(axes), panels, strict=True):
+        draw(panel, axis)
     np.ravel(axes)[-1].set_xlabel("time [s]")
-    np.ravel(axes)[0].set_title(f"{solution.problem.name}: cost {solution.cost:.6g}")
+    np.ravel(axes)[0].set_title(title)
     return figure
+
+
+def draw(panel: Panel, axis: Any) -> None:
+    """Draw the curves of a panel and, dotted, their bounds."""
+    for j, (name, unit) in enumerate(zip(panel.names, panel.units, strict=True)):
+        label, values = f"{name} [{unit}]" if unit else name, panel.values[:, j]
+        if panel.edges is None:
+            (curve,) = axis.plot(panel.t, values, label=label)
+        else:
+            values = np.append(values, values[-1])
+            (curve,) = axis.step(panel.edges, values, where="post", label=label)
+        for side in panel.bounds:
+            if np.isfinite(side[j]):
+                axis.axhline(side[j], color=curve.get_color(), linestyle=":", linewidth=1)
+    axis.set_ylabel(panel.title)
+    axis.legend(loc="best", fontsize="small")

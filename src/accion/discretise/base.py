@@ -36,9 +36,10 @@ class Blocks(NamedTuple):
         """The increment of z = (q, S)."""
         return unknowns[: self.x + self.S]
 
-    def inner_points(self, unknowns: Array) -> Array:
-        """What says where the inner points are."""
-        return unknowns[self.moved : self.moved + self.inner]
+    def inner_points(self, unknowns: Array) -> Array | None:
+        """Their increments from the start, one row for each; None where there are none."""
+        own = unknowns[self.moved : self.moved + self.inner]
+        return jnp.reshape(own, (-1, self.x)) if self.inner else None
 
     def multipliers(self, unknowns: Array) -> Multipliers:
         """The multipliers, the last of the unknowns."""
@@ -62,7 +63,8 @@ class Discretisation(ABC):
     """A system under a method, as functions of a step from z at the time t with the length h.
 
     `x` is the increment of z, of a window of r steps the differences of its increments, shape (r,
-    dim); `lam` are the multipliers of the step, which matter where they are in the action.
+    dim); `lam` are the multipliers of the step, which matter where they are in the action; `inner`
+    says where its inner points are, where it has some.
     """
 
     system: Any
@@ -74,12 +76,14 @@ class Discretisation(ABC):
         """The unknowns of a step."""
 
     @abstractmethod
-    def action(self, t: Scalar, h: Scalar, z: Configuration, x: Array, lam: Any = None) -> Scalar:
+    def action(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Array, lam: Any = None, inner: Any = None
+    ) -> Scalar:
         """The discrete Lagrangian Ld, with what constraints add to it."""
 
     @abstractmethod
     def variation(
-        self, t: Scalar, h: Scalar, z: Configuration, x: Array, lam: Any = None
+        self, t: Scalar, h: Scalar, z: Configuration, x: Array, lam: Any = None, inner: Any = None
     ) -> Variation:
         """Its derivatives, with the forces', by displacements."""
 
@@ -95,7 +99,7 @@ class Discretisation(ABC):
 
     @abstractmethod
     def sizes(
-        self, t: Scalar, h: Scalar, z: Configuration, x: Array, J: Array
+        self, t: Scalar, h: Scalar, z: Configuration, x: Array, J: Array, inner: Any = None
     ) -> tuple[Array, Array]:
         """The size of an increment that matters, and of what it is added to, shapes (dim,); J are
         the derivatives of the equations of a step.

@@ -1,12 +1,18 @@
 """The discrete Poincare-Cartan forms of a discretised system, as components at its nodes."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import jax.numpy as jnp
 
 from accion.discretise.base import Discretisation
 from accion.discretise.window import differences
+from accion.types import Array, Configuration, Scalar
 
 
-def window_derivatives(form: Discretisation, t, h, nodes, lams):
+def window_derivatives(
+    form: Discretisation, t: Scalar, h: Scalar, nodes: Sequence[Configuration], lams: Any
+) -> Any:
     """D_1 Ld, ..., D_{r+1} Ld, with the forces, of each window of r + 1 successive nodes, shape
     (windows, r + 1, dim).
     """
@@ -18,7 +24,9 @@ def window_derivatives(form: Discretisation, t, h, nodes, lams):
     return jnp.stack(found)
 
 
-def theta_minus(form: Discretisation, t, h, nodes, lams):
+def theta_minus(
+    form: Discretisation, t: Scalar, h: Scalar, nodes: Sequence[Configuration], lams: Any
+) -> Array:
     """sum over the windows that contain it of D_j Ld, at each of the first r of 2r nodes: minus the
     components of Theta^- (004 eq 8.5).
     """
@@ -26,7 +34,9 @@ def theta_minus(form: Discretisation, t, h, nodes, lams):
     return jnp.stack([sum(G[i, k - i] for i in range(k + 1)) for k in range(r)])
 
 
-def theta_plus(form: Discretisation, t, h, nodes, lams):
+def theta_plus(
+    form: Discretisation, t: Scalar, h: Scalar, nodes: Sequence[Configuration], lams: Any
+) -> Array:
     """The same at each of the last r: the components of Theta^+ (004 eq 8.6)."""
     r, G = form.system.order, window_derivatives(form, t, h, nodes, lams)
     return jnp.stack([sum(G[i, k - i] for i in range(k - r, r)) for k in range(r, 2 * r)])

@@ -1,5 +1,6 @@
 """A step of a system that is given in discrete time: its functions are those of the user."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ from accion.discretise.base import Blocks, Discretisation, Variation, discretise
 from accion.discretise.thermal import Exchange, ThermalDiscretisation
 from accion.discretise.window import combine, differences, differencing, nodes_of, window_sizes
 from accion.systems import DiscreteSystem, DiscreteThermalSystem
+from accion.types import Array, Configuration, Function, Scalar, Vector
 
 
 @dataclass(frozen=True)
@@ -25,37 +27,45 @@ class Given(Discretisation):
     def blocks(self) -> Blocks:
         return Blocks(x=self.system.space.dim, lam=self.system.multipliers)
 
-    def nodes(self, q, x):
+    def nodes(self, q: Configuration, x: Vector) -> Any:
         """The configurations of the window."""
         return nodes_of(self.system.space, q, x)
 
-    def action(self, t, h, z, x, lam=None):
+    def action(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Vector, lam: Any = None, inner: Any = None
+    ) -> Any:
         return self.system.Ld(t, h, self.nodes(z, x), lam)
 
-    def displaced_action(self, t, h, z, x, e, lam=None):
+    def displaced_action(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Vector, e: Any, lam: Any = None
+    ) -> Any:
         nodes = moved_nodes(self.system.space, self.nodes(z, x), e)
         return self.system.Ld(t, h, nodes, lam)
 
-    def between(self, nodes):
+    def between(self, nodes: Sequence[Configuration]) -> Any:
         return nodes[0], differences(self.system.space, nodes)
 
-    def variation(self, t, h, z, x, lam=None):
+    def variation(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Vector, lam: Any = None, inner: Any = None
+    ) -> Any:
         G = self.derivatives(t, h, z, x, lam)
         if self.system.work is not None:
             G = G + self.system.Fd(t, h, self.nodes(z, x))
         return Variation(G[0], jnp.zeros(0), G[1:])
 
-    def closure(self, t, h, z, x):
+    def closure(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
         return self.system.c(t, h, self.nodes(z, x))
 
-    def reaction(self, t, h, z, v, lam):
+    def reaction(self, t: Scalar, h: Scalar, z: Configuration, v: Vector, lam: Any) -> Any:
         A = self.system.variational
         return 0.0 if A is None else h * (A(t, z, self.system.params).T @ lam)
 
-    def sizes(self, t, h, z, x, J):
+    def sizes(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Vector, J: Any, inner: Any = None
+    ) -> Any:
         return window_sizes(self.action(t, h, z, x), x, J)
 
-    def from_increments(self, x):
+    def from_increments(self, x: Vector) -> Any:
         return combine(differencing(len(x)), x)
 
 
@@ -66,7 +76,16 @@ class GivenThermal(ThermalDiscretisation):
     system: DiscreteThermalSystem
     method: None = None
 
-    def read(self, f, t, h, z, x, e0=None, e1=None):
+    def read(
+        self,
+        f: Function,
+        t: Scalar,
+        h: Scalar,
+        z: Configuration,
+        x: Vector,
+        e0: Any = None,
+        e1: Any = None,
+    ) -> Any:
         """`f` on the step whose ends are displaced by `e0` and `e1`."""
         space = self.system.step_space
         start, end = z, space.retract(z, x)
@@ -74,13 +93,17 @@ class GivenThermal(ThermalDiscretisation):
             start, end = space.displace(start, e0), space.displace(end, e1)
         return self.system.evaluate(f, t, h, start, end)
 
-    def action(self, t, h, z, x, lam=None):
+    def action(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Vector, lam: Any = None, inner: Any = None
+    ) -> Any:
         return self.read(self.system.lagrangian, t, h, z, x)
 
-    def displaced_action(self, t, h, z, x, e, lam=None):
+    def displaced_action(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Vector, e: Any, lam: Any = None
+    ) -> Any:
         return self.read(self.system.lagrangian, t, h, z, x, e[0], e[1])
 
-    def whole_variation(self, t, h, z, x):
+    def whole_variation(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
         n = self.system.space.dim
         minus, plus = self.derivatives(t, h, z, x)
         for f in (self.system.friction, self.system.external):
@@ -89,21 +112,21 @@ class GivenThermal(ThermalDiscretisation):
                 minus, plus = minus.at[:n].add(force_minus), plus.at[:n].add(force_plus)
         return minus, plus
 
-    def closure(self, t, h, z, x):
+    def closure(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
         value = self.read(self.system.kinematic, t, h, z, x)
         return jnp.reshape(value, (self.system.frame.m,))
 
-    def exchange(self, t, h, z, x):
+    def exchange(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
         nothing = jnp.zeros(self.system.frame.m)
         return Exchange(jnp.zeros(()), nothing, nothing, nothing, nothing + h)
 
-    def energy(self, t, z, v):
+    def energy(self, t: Scalar, z: Configuration, v: Vector) -> Scalar:
         return jnp.zeros(())
 
-    def temperature(self, t, z, v):
+    def temperature(self, t: Scalar, z: Configuration, v: Vector) -> Array:
         return jnp.full(self.system.frame.m, jnp.nan)
 
-    def cold(self, t, h, z, x):
+    def cold(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
         return jnp.zeros(self.system.frame.m, dtype=bool)
 
 

@@ -1,6 +1,7 @@
 """A step of a thermomechanical system: its two ends are z = (q, S) on Q x R^m (001 Def 3.12)."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -8,9 +9,10 @@ import jax.numpy as jnp
 
 from accion.discretise.base import Blocks, Discretisation, Variation, discretise
 from accion.discretise.step import action, sampled, variation
+from accion.methods import Sample
 from accion.numerics import newton
 from accion.systems import ThermalSystem
-from accion.types import Array
+from accion.types import Array, Configuration, Scalar, Vector
 
 
 class Exchange(NamedTuple):
@@ -32,34 +34,40 @@ class ThermalDiscretisation(Discretisation):
         return Blocks(x=self.system.space.dim, S=self.system.frame.m)
 
     @abstractmethod
-    def whole_variation(self, t, h, z, x) -> tuple[Array, Array]:
+    def whole_variation(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Vector
+    ) -> tuple[Array, Array]:
         """((D1 Ld + Fd^-, D3 Ld), (D2 Ld + Fd^+, D4 Ld)), each of shape (dim + m,)."""
 
     @abstractmethod
-    def exchange(self, t, h, z, x) -> Exchange:
+    def exchange(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Exchange:
         """What is exchanged with the outside and between bodies."""
 
     @abstractmethod
-    def energy(self, t, z, v) -> Any:
+    def energy(self, t: Scalar, z: Configuration, v: Vector) -> Any:
         """E at a point, zero where there is none."""
 
     @abstractmethod
-    def temperature(self, t, z, v) -> Array:
+    def temperature(self, t: Scalar, z: Configuration, v: Vector) -> Array:
         """T at a point, NaN where there is none, shape (m,)."""
 
     @abstractmethod
-    def cold(self, t, h, z, x) -> Array:
+    def cold(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Array:
         """Which temperatures are not positive at the end of the step, shape (m,)."""
 
-    def variation(self, t, h, z, x, lam=None):
+    def variation(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Vector, lam: Any = None, inner: Any = None
+    ) -> Any:
         n = self.system.space.dim
         minus, plus = self.whole_variation(t, h, z, x)
         return Variation(minus[:n], jnp.zeros(0), plus[:n])
 
-    def reaction(self, t, h, z, v, lam):
+    def reaction(self, t: Scalar, h: Scalar, z: Configuration, v: Vector, lam: Any) -> Any:
         return 0.0
 
-    def sizes(self, t, h, z, x, J):
+    def sizes(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Vector, J: Any, inner: Any = None
+    ) -> Any:
         """Of q as for any system; of S the energy over the temperature, which is what dr/dS
         holds.
         """
@@ -69,11 +77,11 @@ class ThermalDiscretisation(Discretisation):
         own = jnp.concatenate([jnp.sqrt(Ld / diagonal[:n]), Ld / (h**2 * diagonal[n:])])
         return jnp.where(jnp.isfinite(own), own, 0.0), self.system.step_space.magnitude(z)
 
-    def between(self, nodes):
+    def between(self, nodes: Sequence[Configuration]) -> Any:
         z0, z1 = nodes
         return z0, self.system.step_space.local(z0, z1)
 
-    def from_increments(self, x):
+    def from_increments(self, x: Vector) -> Any:
         return x[0]
 
 
@@ -84,25 +92,29 @@ class ThermalStep(ThermalDiscretisation):
     system: ThermalSystem
     method: Any
 
-    def action(self, t, h, z, x, lam=None):
+    def action(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Vector, lam: Any = None, inner: Any = None
+    ) -> Any:
         zero = jnp.zeros_like(x)
         return action(self.system.whole, self.method, t, h, z, x, zero, zero)
 
-    def displaced_action(self, t, h, z, x, e, lam=None):
+    def displaced_action(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Vector, e: Any, lam: Any = None
+    ) -> Any:
         return action(self.system.whole, self.method, t, h, z, x, e[0], e[1])
 
-    def whole_variation(self, t, h, z, x):
+    def whole_variation(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
         return variation(self.system.whole, self.method, t, h, z, x)
 
-    def samples(self, t, h, z, x):
+    def samples(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> list[Sample]:
         """Where the step looks at the system."""
         return self.method.samples(self.system.step_space, t, h, z, x)
 
-    def closure(self, t, h, z, x):
+    def closure(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
         """The sampled entropy balance."""
         return sampled(self.system.rho, self.samples(t, h, z, x))
 
-    def exchange(self, t, h, z, x):
+    def exchange(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
         n, samples, system = self.system.space.dim, self.samples(t, h, z, x), self.system
         parts = (
             system.supply,
@@ -113,13 +125,13 @@ class ThermalStep(ThermalDiscretisation):
         )
         return Exchange(*(h * sampled(lambda t, z, w, f=f: f(t, z, w[:n]), samples) for f in parts))
 
-    def energy(self, t, z, v):
+    def energy(self, t: Scalar, z: Configuration, v: Vector) -> Scalar:
         return self.system.energy(t, z, v)
 
-    def temperature(self, t, z, v):
+    def temperature(self, t: Scalar, z: Configuration, v: Vector) -> Array:
         return self.system.temperature(t, z, v)
 
-    def cold(self, t, h, z, x):
+    def cold(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
         n, end = self.system.space.dim, self.system.step_space.retract(z, x)
         return ~(self.system.temperature(t + h, end, x[:n] / h) > 0)
 

@@ -9,6 +9,7 @@ steps after its first node; for r = 1 this is the pullback of a step. Derivative
 displacements e_0, ..., e_r of the nodes.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -21,11 +22,13 @@ import numpy as np
 from accion.discretise.base import Blocks, Discretisation, Variation, discretise
 from accion.methods import Method, Sample
 from accion.numerics import newton
+from accion.spaces import Space
 from accion.systems import HigherOrderSystem
+from accion.types import Configuration, Scalar, Vector
 
 
 @lru_cache(maxsize=256)
-def weights(count, c):
+def weights(count: int, c: Any) -> Any:
     """W with h^(s+1) v^(s)(c) = sum_i W[s, i] d_i, shape (count, count): derivatives of the
     velocity at c from the differences of `count` increments.
 
@@ -43,13 +46,13 @@ def weights(count, c):
 
 
 @lru_cache(maxsize=64)
-def summation(count):
+def summation(count: int) -> Any:
     """S with x = S d, from forward differences to increments, shape (count, count)."""
     return np.array([[float(comb(i, j)) for j in range(count)] for i in range(count)])
 
 
 @lru_cache(maxsize=64)
-def differencing(count):
+def differencing(count: int) -> Any:
     """Its inverse, d = D x."""
     return np.array(
         [
@@ -59,7 +62,7 @@ def differencing(count):
     )
 
 
-def combine(weights, rows):
+def combine(weights: Any, rows: Any) -> Any:
     """The products of a small matrix of numbers with `rows`, without terms that are zero."""
     return jnp.stack(
         [
@@ -70,7 +73,7 @@ def combine(weights, rows):
     )
 
 
-def differences(space, nodes):
+def differences(space: Space, nodes: Sequence[Configuration]) -> Any:
     """The forward differences of the increments between configurations, shape (len(nodes) - 1,
     dim).
     """
@@ -78,7 +81,7 @@ def differences(space, nodes):
     return combine(differencing(len(x)), x)
 
 
-def derivatives(d, c, h):
+def derivatives(d: Any, c: Any, h: Scalar) -> Any:
     """v, a, ...
 
     at c steps after the first node, from the differences `d` of increments, shape like d.
@@ -88,7 +91,7 @@ def derivatives(d, c, h):
     return combine(weights(count, float(c)), d) * scale[:, None]
 
 
-def configuration(space, q, x, y, e, c):
+def configuration(space: Space, q: Configuration, x: Vector, y: Any, e: Any, c: Any) -> Any:
     """The configuration at c steps after the node q, where increments `x` follow; with the nodes
     displaced by `e` these are `y`.
     """
@@ -99,7 +102,9 @@ def configuration(space, q, x, y, e, c):
     return q if c == j else space.retract(q, (c - j) * y[j])
 
 
-def samples(space, method, t, h, q, d, e=None):
+def samples(
+    space: Space, method: Any, t: Scalar, h: Scalar, q: Configuration, d: Any, e: Any = None
+) -> list[Sample]:
     """The samples (w_i, t_i, q_i, (v_i, a_i, ...)) of the window from `q` with differences `d`,
     shape (r, dim).
 
@@ -120,7 +125,7 @@ def samples(space, method, t, h, q, d, e=None):
     return found
 
 
-def nodes_of(space, q, d):
+def nodes_of(space: Space, q: Configuration, d: Any) -> Any:
     """The configurations of a window from its first one and the differences of its increments."""
     nodes = [q]
     for x in combine(summation(len(d)), d):
@@ -128,7 +133,7 @@ def nodes_of(space, q, d):
     return nodes
 
 
-def window_sizes(Ld, d, J, P=None):
+def window_sizes(Ld: Any, d: Any, J: Any, P: Any = None) -> Any:
     """The size of the highest difference that matters: sqrt(|Ld| / |J|), which is h^r q^(r), or
     that of the momenta `P` of the first configuration; and that of an increment.
     """
@@ -150,35 +155,45 @@ class Window(Discretisation):
     def blocks(self) -> Blocks:
         return Blocks(x=self.system.space.dim, lam=self.system.multipliers)
 
-    def samples(self, t, h, z, x, e=None):
+    def samples(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Vector, e: Any = None
+    ) -> list[Sample]:
         """Where the window looks at the system."""
         return samples(self.system.space, self.method, t, h, z, x, e)
 
-    def displaced_action(self, t, h, z, x, e, lam=None):
+    def displaced_action(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Vector, e: Any, lam: Any = None
+    ) -> Any:
         """Ld with the configurations displaced by `e`, shape (r + 1, dim)."""
         return h * sum(s.w * self.system.L(s.t, s.q, s.v, lam) for s in self.samples(t, h, z, x, e))
 
-    def action(self, t, h, z, x, lam=None):
+    def action(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Vector, lam: Any = None, inner: Any = None
+    ) -> Any:
         return self.displaced_action(t, h, z, x, None, lam)
 
-    def between(self, nodes):
+    def between(self, nodes: Sequence[Configuration]) -> Any:
         return nodes[0], differences(self.system.space, nodes)
 
-    def variation(self, t, h, z, x, lam=None):
+    def variation(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Vector, lam: Any = None, inner: Any = None
+    ) -> Any:
         G = self.derivatives(t, h, z, x, lam)
         return Variation(G[0], jnp.zeros(0), G[1:])
 
-    def closure(self, t, h, z, x):
+    def closure(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
         """The discrete constraint sum_i w_i Phi(t_i, q_i, v_i, a_i, ...), shape (m,)."""
         return sum(s.w * self.system.Phi(s.t, s.q, s.v) for s in self.samples(t, h, z, x))
 
-    def reaction(self, t, h, z, v, lam):
+    def reaction(self, t: Scalar, h: Scalar, z: Configuration, v: Vector, lam: Any) -> Any:
         return 0.0
 
-    def sizes(self, t, h, z, x, J):
+    def sizes(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Vector, J: Any, inner: Any = None
+    ) -> Any:
         return window_sizes(self.action(t, h, z, x), x, J)
 
-    def from_increments(self, x):
+    def from_increments(self, x: Vector) -> Any:
         return combine(differencing(len(x)), x)
 
 

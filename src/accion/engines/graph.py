@@ -10,153 +10,43 @@ and where they would be NaN the function itself is not finite, which is looked a
 
 import math
 import struct
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from accion.engines.folding import BINARY, COMPARE, UNARY
 from accion.engines.kinds import BOOLEAN, FLOAT, INTEGER
+from accion.engines.values import Branches, DenseSolve, Loop, Region, Value
 
-
-class Value:
-    """One number: the operation and the values that it is computed from, and the region that
-    computes it.
-
-    `lo` and `hi` are the bounds of an integer, None where they are not known.
-    """
-
-    __slots__ = ("args", "hi", "id", "kind", "lo", "op", "region")
-
-    def __init__(self, op, args, kind, region, id, lo=None, hi=None):
-        self.op, self.args, self.kind, self.region, self.id = op, args, kind, region, id
-        self.lo, self.hi = lo, hi
-
-    @property
-    def is_constant(self):
-        return self.op == "constant"
-
-
-class Region:
-    """Values, loops and branches in the order of their computation.
-
-    `role`: top, header (test of a loop), body or branch.
-    """
-
-    def __init__(self, parent, role):
-        self.parent, self.role, self.items, self.known = parent, role, [], {}
-        self.depth = 0 if parent is None else parent.depth + 1
-
-
-@dataclass(eq=False)
-class Loop:
-    """while test(carried): carried = body(carried)"""
-
-    id: int
-    starts: list
-    carried: list
-    header: Region
-    test: Any
-    body: Any
-    ends: list = field(default_factory=list)
-
-
-@dataclass(eq=False)
-class Branches:
-    """results = branches[index]()"""
-
-    id: int
-    index: Value
-    regions: list
-    outcomes: list
-    results: list = field(default_factory=list)
-
-
-@dataclass(eq=False)
-class DenseSolve:
-    """results = x with A x = b; `inputs` are the rows of A, then b."""
-
-    id: int
-    size: int
-    inputs: list
-    results: list = field(default_factory=list)
-
-
-def round_away(a):
-    """The nearest integer, of two the larger in size."""
-    whole = np.trunc(a)
-    return np.copysign(whole + (np.abs(a - whole) >= 0.5) * np.sign(a), a) if np.isfinite(a) else a
-
-
-UNARY = {
-    "neg": lambda a: -a,
-    "abs": abs,
-    "sqrt": np.sqrt,
-    "sin": np.sin,
-    "cos": np.cos,
-    "tan": np.tan,
-    "exp": np.exp,
-    "log": np.log,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "round": np.rint,
-    "round_away": round_away,
-    "tanh": np.tanh,
-    "sinh": np.sinh,
-    "cosh": np.cosh,
-    "asin": np.arcsin,
-    "acos": np.arccos,
-    "atan": np.arctan,
-    "asinh": np.arcsinh,
-    "acosh": np.arccosh,
-    "atanh": np.arctanh,
-    "log1p": np.log1p,
-    "expm1": np.expm1,
-    "cbrt": np.cbrt,
-    "erf": lambda a: math.erf(a),
-    "erfc": lambda a: math.erfc(a),
-    "exp2": np.exp2,
-}
-BINARY = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "div": lambda a, b: a / b,
-    "rem": np.fmod,
-    "pow": np.power,
-    "atan2": np.arctan2,
-    "max": np.maximum,
-    "min": np.minimum,
-    "and": lambda a, b: a & b,
-    "or": lambda a, b: a | b,
-    "xor": lambda a, b: a ^ b,
-}
-COMPARE = {
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-    "above_or_nan": lambda a, b: not a <= b,
-}
 COMMUTES = {"add", "mul", "max", "min", "and", "or", "xor", "eq", "ne"}
 
 
 class Graph:
     """A program under construction; methods return the value of an operation, simplified."""
 
-    def __init__(self):
-        self.count, self.constants = 0, {}
+    def __init__(self) -> None:
+        self.count = 0
+        self.constants: dict[Any, Value] = {}
         self.outside = Region(None, "top")  # of constants
         self.top = self.current = Region(self.outside, "top")
 
     # ------------------------------------------------------------------ values
 
-    def fresh(self, op, args, kind, region, lo=None, hi=None):
+    def fresh(
+        self,
+        op: str,
+        args: tuple[Any, ...],
+        kind: str,
+        region: Region,
+        bounds: tuple[int, int] | None = None,
+    ) -> Value:
+        """A new value, which is not in its region yet."""
         self.count += 1
-        return Value(op, args, kind, region, self.count, lo, hi)
+        return Value(op, args, kind, region, self.count, bounds)
 
-    def constant(self, number, kind):
+    def constant(self, number: Any, kind: str) -> Value:
+        """A number that is known, of this kind."""
         number = (
             float(number)
             if kind == FLOAT
@@ -166,50 +56,50 @@ class Graph:
         )
         key = (kind, struct.pack("d", number) if kind == FLOAT else number)
         if key not in self.constants:
-            bounds = (number, number) if kind == INTEGER else (None, None)
-            self.constants[key] = self.fresh("constant", (number,), kind, self.outside, *bounds)
+            bounds = (int(number), int(number)) if kind == INTEGER else None
+            self.constants[key] = self.fresh("constant", (number,), kind, self.outside, bounds)
         return self.constants[key]
 
-    def home(self, args):
+    def home(self, args: Sequence[Value]) -> tuple[Region, int]:
         """(the outermost region in which the value is computed no more often than here, the depth
         of its arguments).
         """
         depth = max((a.region.depth for a in args), default=0)
         region = self.current
         while True:
-            if region.role == "body" and depth <= region.parent.parent.depth:
-                region = region.parent.parent
-            elif region.role == "header" and depth <= region.parent.depth:
-                region = region.parent
-            else:
+            outside = region.outside
+            if outside is None or depth > outside.depth:
                 return region, depth
+            region = outside
 
-    def value(self, op, args, kind):
+    def value(self, op: str, args: tuple[Value, ...], kind: str) -> Value:
+        """The operation on these values, in the region where it is computed least often."""
         if op in COMMUTES and args[0].id > args[1].id:
             args = (args[1], args[0])
         region, depth = self.home(args)
         key = (op, kind, *[a.id for a in args])
         where = region
         while where is not None and where.depth >= depth:
-            if key in where.known:
-                return where.known[key]
+            if key in where.computed:
+                return where.computed[key]
             where = where.parent
-        found = region.known[key] = self.fresh(op, args, kind, region)
+        found = region.computed[key] = self.fresh(op, args, kind, region)
         region.items.append(found)
         return found
 
-    def load(self, buffer, slot, kind):
+    def load(self, buffer: str, slot: int | Value, kind: str) -> Value:
         """The number in `slot` (a number or an integer value) of a buffer."""
         found = self.fresh("load", (buffer, slot), kind, self.current)
         self.current.items.append(found)
         return found
 
-    def store(self, buffer, slot, value):
+    def store(self, buffer: str, slot: int | Value, value: Value) -> None:
+        """Write a value to the `slot` of a buffer."""
         self.current.items.append(
             self.fresh("store", (buffer, slot, value), value.kind, self.current)
         )
 
-    def argument(self, name):
+    def argument(self, name: str) -> Value:
         """An integer argument of the whole program."""
         found = self.fresh("argument", (name,), INTEGER, self.top)
         self.top.items.append(found)
@@ -217,7 +107,8 @@ class Graph:
 
     # ------------------------------------------------------------------ arithmetic
 
-    def unary(self, op, a):
+    def unary(self, op: str, a: Value) -> Value:
+        """An operation of `folding.UNARY`."""
         if a.is_constant:
             with np.errstate(all="ignore"):
                 return self.constant(
@@ -231,7 +122,8 @@ class Graph:
             return self.unary("abs", a.args[0])
         return self.value(op, (a,), a.kind)
 
-    def binary(self, op, a, b):
+    def binary(self, op: str, a: Value, b: Value) -> Value:
+        """An operation of `folding.BINARY` on two values of one kind."""
         if a.kind == BOOLEAN:
             op = {"max": "or", "add": "or", "min": "and", "mul": "and"}.get(op, op)
         if a.is_constant and b.is_constant:
@@ -246,7 +138,8 @@ class Graph:
             )
         return self.value(op, (a, b), a.kind) if found is None else found
 
-    def folded(self, op, a, b):
+    def folded(self, op: str, a: Value, b: Value) -> Any:
+        """The number that an operation on two constants gives."""
         x, y = a.args[0], b.args[0]
         if a.kind != FLOAT:
             if op in ("div", "rem"):
@@ -256,7 +149,8 @@ class Graph:
         with np.errstate(all="ignore"):
             return BINARY[op](np.float64(x), np.float64(y))
 
-    def simple_logic(self, op, a, b):
+    def simple_logic(self, op: str, a: Value, b: Value) -> Value | None:
+        """An operation on truth values without computing it, None where it must be computed."""
         if a is b and op in ("and", "or"):
             return a
         for one, other in ((a, b), (b, a)):
@@ -264,8 +158,10 @@ class Graph:
                 return other if one.args[0] == (op == "and") else one
         return None
 
-    def simple_sum(self, op, a, b):
-        def zero(x):
+    def simple_sum(self, op: str, a: Value, b: Value) -> Value | None:
+        """A sum or difference, simplified; None where it is as simple as it can be."""
+
+        def zero(x: Value) -> bool:
             return x.is_constant and x.args[0] == 0
 
         if zero(b):
@@ -279,14 +175,17 @@ class Graph:
             return self.binary("sub" if op == "add" else "add", a, b.args[0])
         if op == "add" and a.op == "neg":
             return self.binary("sub", b, a.args[0])
-        if a.kind == INTEGER and None not in (a.lo, a.hi, b.lo, b.hi):
+        if a.bounds and b.bounds:
             found = self.value(op, (a, b), INTEGER)
-            low, high = (b.lo, b.hi) if op == "add" else (-b.hi, -b.lo)
-            found.lo, found.hi = a.lo + low, a.hi + high
+            (least, largest), (low, high) = a.bounds, b.bounds
+            found.bounds = (
+                (least + low, largest + high) if op == "add" else (least - high, largest - low)
+            )
             return found
         return None
 
-    def simple_product(self, op, a, b):
+    def simple_product(self, op: str, a: Value, b: Value) -> Value | None:
+        """Any other operation on numbers, simplified; None where it is as simple as it can be."""
         x, y = (v.args[0] if v.is_constant else None for v in (a, b))
         if op == "mul":
             if x == 0 or y == 0:
@@ -312,14 +211,14 @@ class Graph:
         elif op in ("max", "min"):
             if a is b:
                 return a
-            if a.kind == INTEGER and None not in (a.lo, a.hi, b.lo, b.hi):
+            if a.bounds and b.bounds:
                 found = self.value(op, (a, b), INTEGER)
                 f = max if op == "max" else min
-                found.lo, found.hi = f(a.lo, b.lo), f(a.hi, b.hi)
+                found.bounds = f(a.bounds[0], b.bounds[0]), f(a.bounds[1], b.bounds[1])
                 return found
         return None
 
-    def power(self, a, n):
+    def power(self, a: Value, n: int) -> Value:
         """a^n by multiplications; n an integer."""
         if n < 0:
             return self.binary("div", self.constant(1, a.kind), self.power(a, -n))
@@ -332,23 +231,26 @@ class Graph:
                 a = self.binary("mul", a, a)
         return self.constant(1, a.kind) if result is None else result
 
-    def compare(self, op, a, b):
+    def compare(self, op: str, a: Value, b: Value) -> Value:
+        """A comparison of `folding.COMPARE`: a truth value."""
         if a.is_constant and b.is_constant:
             return self.constant(COMPARE[op](a.args[0], b.args[0]), BOOLEAN)
         # False < True; the truth values of LLVM have a sign
         if a.kind == BOOLEAN and op not in ("eq", "ne"):
             a, b = (b, a) if op in ("gt", "ge") else (a, b)
             return self.binary("and" if op in ("lt", "gt") else "or", self.negation(a), b)
-        if a.kind == INTEGER and None not in (a.lo, a.hi, b.lo, b.hi):
-            if op in ("lt", "ge") and (a.hi < b.lo or a.lo >= b.hi):
-                return self.constant((a.hi < b.lo) == (op == "lt"), BOOLEAN)
-            if op in ("gt", "le") and (a.lo > b.hi or a.hi <= b.lo):
-                return self.constant((a.lo > b.hi) == (op == "gt"), BOOLEAN)
-            if op in ("eq", "ne") and (a.lo > b.hi or a.hi < b.lo):
+        if a.bounds and b.bounds:
+            (least, largest), (low, high) = a.bounds, b.bounds
+            below, above = largest < low, least > high
+            if op in ("lt", "ge") and (below or least >= high):
+                return self.constant(below == (op == "lt"), BOOLEAN)
+            if op in ("gt", "le") and (above or largest <= low):
+                return self.constant(above == (op == "gt"), BOOLEAN)
+            if op in ("eq", "ne") and (above or below):
                 return self.constant(op == "ne", BOOLEAN)
         return self.value(op, (a, b), BOOLEAN)
 
-    def select(self, condition, a, b):
+    def select(self, condition: Value, a: Value, b: Value) -> Value:
         """a where the condition holds, else b."""
         if condition.is_constant:
             return a if condition.args[0] else b
@@ -359,16 +261,18 @@ class Graph:
         if condition.op == "not":
             return self.select(condition.args[0], b, a)
         found = self.value("select", (condition, a, b), a.kind)
-        if a.kind == INTEGER and None not in (a.lo, a.hi, b.lo, b.hi):
-            found.lo, found.hi = min(a.lo, b.lo), max(a.hi, b.hi)
+        if a.bounds and b.bounds:
+            found.bounds = min(a.bounds[0], b.bounds[0]), max(a.bounds[1], b.bounds[1])
         return found
 
-    def negation(self, a):
+    def negation(self, a: Value) -> Value:
+        """Whether the truth value `a` does not hold."""
         if a.is_constant:
             return self.constant(not a.args[0], BOOLEAN)
         return a.args[0] if a.op == "not" else self.value("not", (a,), BOOLEAN)
 
-    def convert(self, a, kind):
+    def convert(self, a: Value, kind: str) -> Value:
+        """`a` as a number of this kind."""
         if a.kind == kind:
             return a
         if a.is_constant and math.isfinite(a.args[0]):
@@ -380,49 +284,55 @@ class Graph:
             return self.compare("ne", a, self.constant(0, a.kind))
         found = self.value(f"{a.kind}_to_{kind}", (a,), kind)
         if a.kind == BOOLEAN and kind == INTEGER:
-            found.lo, found.hi = 0, 1
+            found.bounds = 0, 1
         return found
 
-    def narrow(self, a):
+    def narrow(self, a: Value) -> Value:
         """The integer `a` as one of 32 bits."""
         half = 2**31
         if a.is_constant:
             return self.constant((a.args[0] + half) % (2 * half) - half, INTEGER)
-        if a.lo is not None and a.hi is not None and -half <= a.lo and a.hi < half:
+        if a.bounds and -half <= a.bounds[0] and a.bounds[1] < half:
             return a
         found = self.value("narrow", (a,), INTEGER)
-        found.lo, found.hi = -half, half - 1
+        found.bounds = -half, half - 1
         return found
 
-    def is_finite(self, a):
+    def is_finite(self, a: Value) -> Value:
+        """Whether `a` is neither infinite nor NaN."""
         return self.compare("lt", self.unary("abs", a), self.constant(math.inf, FLOAT))
 
-    def clamp(self, i, lo, hi):
+    def clamp(self, i: Value, low: int, high: int) -> Value:
         """The integer i, put between two numbers."""
-        if i.lo is not None and i.hi is not None and i.lo >= lo and i.hi <= hi:
+        if i.bounds and i.bounds[0] >= low and i.bounds[1] <= high:
             return i
         found = self.binary(
-            "min", self.binary("max", i, self.constant(lo, INTEGER)), self.constant(hi, INTEGER)
+            "min", self.binary("max", i, self.constant(low, INTEGER)), self.constant(high, INTEGER)
         )
         if not found.is_constant:
-            found.lo = lo if i.lo is None else min(max(lo, i.lo), hi)
-            found.hi = hi if i.hi is None else max(min(hi, i.hi), lo)
+            least, largest = i.bounds or (low, high)
+            found.bounds = min(max(low, least), high), max(min(high, largest), low)
         return found
 
     # ------------------------------------------------------------------ control flow
 
-    def loop(self, starts, test, body):
+    def loop(
+        self,
+        starts: Sequence[Value],
+        test: Callable[[list[Value]], Value],
+        body: Callable[[list[Value]], Sequence[Value]],
+    ) -> list[Value]:
         """The values after `while test(values): values = body(values)`."""
         outer = self.current
         header = Region(outer, "header")
         self.count += 1
-        made = Loop(self.count, list(starts), [], header, None, None)
+        made = Loop(self.count, list(starts), header, Region(header, "body"))
         made.carried = [
             self.fresh("carried", (made, i), v.kind, header) for i, v in enumerate(starts)
         ]
         self.current = header
         made.test = test(made.carried)
-        made.body = self.current = Region(header, "body")
+        self.current = made.body
         made.ends = list(body(made.carried))
         self.current = outer
         outer.items.append(made)
@@ -430,12 +340,14 @@ class Graph:
         outer.items.extend(results)
         return results
 
-    def branch(self, index, branches):
+    def branch(
+        self, index: Value, branches: Sequence[Callable[[], Sequence[Value]]]
+    ) -> list[Value]:
         """The values of the branch, a function without arguments, that the integer `index` names;
         the last one beyond them.
         """
         if index.is_constant:
-            return branches[min(max(index.args[0], 0), len(branches) - 1)]()
+            return list(branches[min(max(index.args[0], 0), len(branches) - 1)]())
         outer, regions, outcomes = self.current, [], []
         for f in branches:
             self.current = Region(outer, "branch")
@@ -451,7 +363,8 @@ class Graph:
         outer.items.extend(made.results)
         return made.results
 
-    def dense_solve(self, inputs, size):
+    def dense_solve(self, inputs: list[Value], size: int) -> list[Value]:
+        """x with A x = b of `size` unknowns; `inputs` are the rows of A, then b."""
         self.count += 1
         made = DenseSolve(self.count, size, inputs)
         self.current.items.append(made)

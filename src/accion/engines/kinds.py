@@ -1,5 +1,7 @@
 """Kinds of numbers."""
 
+from typing import Any
+
 import numpy as np
 
 from accion.engines.errors import Unsupported
@@ -7,7 +9,7 @@ from accion.engines.errors import Unsupported
 FLOAT, INTEGER, BOOLEAN = "f", "i", "b"
 
 
-def kind_of(dtype):
+def kind_of(dtype: Any) -> str:
     """The kind of numbers of a type of NumPy's."""
     dtype = np.dtype(dtype)
     if dtype == np.float64:

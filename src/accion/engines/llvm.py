@@ -7,13 +7,18 @@ on graphs that are simplified already.
 import ctypes
 import struct
 import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache
+from typing import Any
 
 import llvmlite.binding as binding
 
 from accion.engines.errors import Unsupported
-from accion.engines.graph import Branches, DenseSolve, Graph, Loop, Value
+from accion.engines.graph import Graph
+from accion.engines.needed import needed
 from accion.engines.solver import elimination
+from accion.engines.values import Branches, DenseSolve, Loop, Region, Value
 
 TYPES = {"f": "double", "i": "i64", "b": "i1"}
 INTRINSICS = {
@@ -86,10 +91,16 @@ class Function:
     arguments.
     """
 
-    def __init__(self, graph: Graph, name, buffers, integers=()):
-        self.declarations, self.solvers = {}, set()
-        self.lines, self.spaces, self.label, self.names, self.temporaries = [], [], "entry", {}, 0
-        self.live = living(graph)
+    def __init__(
+        self, graph: Graph, name: str, buffers: Sequence[str], integers: Sequence[str] = ()
+    ) -> None:
+        self.declarations: dict[str, str] = {}
+        self.solvers: set[int] = set()
+        self.lines: list[str] = []
+        self.allocations: list[str] = []
+        self.label, self.temporaries = "entry", 0
+        self.names: dict[int, str] = {}
+        self.live = needed(graph)
         self.region(graph.top)
         args = ", ".join(
             [*[f"ptr noalias %{b}" for b in buffers], *[f"i64 %{i}" for i in integers]]
@@ -98,7 +109,7 @@ class Function:
             [
                 f"define void @{name}({args}) {{",
                 "entry:",
-                *self.spaces,
+                *self.allocations,
                 *self.lines,
                 "ret void",
                 "}",
@@ -107,7 +118,8 @@ class Function:
 
     # ------------------------------------------------------------------ text
 
-    def reference(self, v):
+    def reference(self, v: Value) -> str:
+        """How a value is written where it is used."""
         if not v.is_constant:
             return self.names[v.id]
         number = v.args[0]
@@ -115,19 +127,22 @@ class Function:
             return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016x}"
         return str(number).lower()
 
-    def typed(self, v):
+    def typed(self, v: Value) -> str:
+        """The same with its type."""
         return f"{TYPES[v.kind]} {self.reference(v)}"
 
-    def temporary(self, text):
+    def temporary(self, text: str) -> str:
+        """The name of a new line of the program."""
         self.temporaries += 1
         self.lines.append(f"%t{self.temporaries} = {text}")
         return f"%t{self.temporaries}"
 
-    def start(self, label):
+    def start(self, label: str) -> None:
+        """Begin a block."""
         self.lines.append(f"{label}:")
         self.label = label
 
-    def function(self, name, kind, args):
+    def function(self, name: str, kind: str, args: Sequence[Value]) -> str:
         """A call of a function of numbers of one kind."""
         t = TYPES[kind]
         self.declarations[name] = f"declare {t} @{name}({', '.join([t] * len(args))})"
@@ -135,8 +150,9 @@ class Function:
 
     # ------------------------------------------------------------------ items
 
-    def region(self, region):
-        emit = {
+    def region(self, region: Region) -> None:
+        """What a region computes, as far as it is needed."""
+        emit: dict[type, Any] = {
             Value: self.value,
             Loop: self.loop,
             Branches: self.branches,
@@ -146,7 +162,8 @@ class Function:
             if item.id in self.live:
                 emit[type(item)](item)
 
-    def value(self, v):
+    def value(self, v: Value) -> None:
+        """One value."""
         op, args = v.op, v.args
         if op == "result":
             return
@@ -163,7 +180,8 @@ class Function:
             self.names[v.id] = f"%v{v.id}"
             self.lines.append(f"%v{v.id} = {text}")
 
-    def operation(self, op, args, kind):
+    def operation(self, op: str, args: Sequence[Value], kind: str) -> str:
+        """An operation that is computed from other values."""
         t, r, of = TYPES[kind], [self.reference(a) for a in args], args[0].kind
         if op in ("max", "min"):
             return self.function(
@@ -200,12 +218,13 @@ class Function:
         assert op in LIBRARY, op
         return self.function(op, "f", args)
 
-    def place(self, buffer, slot):
+    def place(self, buffer: str, slot: int | Value) -> str:
+        """The address of a slot of a buffer."""
         at = self.reference(slot) if isinstance(slot, Value) else slot
         return self.temporary(f"getelementptr i64, ptr %{buffer}, i64 {at}")
 
-    def load(self, v):
-        """Truth values are kept as integers."""
+    def load(self, v: Value) -> None:
+        """A number from memory, where truth values are integers."""
         at = self.place(*v.args)
         self.names[v.id] = self.temporary(
             f"load {'i64' if v.kind == 'b' else TYPES[v.kind]}, ptr {at}, align 8"
@@ -213,13 +232,15 @@ class Function:
         if v.kind == "b":
             self.names[v.id] = self.temporary(f"trunc i64 {self.names[v.id]} to i1")
 
-    def store(self, buffer, slot, value):
+    def store(self, buffer: str, slot: int | Value, value: Value) -> None:
+        """A number to memory."""
         at, what = self.place(buffer, slot), self.typed(value)
         if value.kind == "b":
             what = f"i64 {self.temporary(f'zext {what} to i64')}"
         self.lines.append(f"store {what}, ptr {at}, align 8")
 
-    def loop(self, loop):
+    def loop(self, loop: Loop) -> None:
+        """A loop: its test, its body, and what is carried as phis of the test."""
         k, before = loop.id, self.label
         live = [i for i, v in enumerate(loop.carried) if v.id in self.live]
         for i in live:
@@ -241,7 +262,8 @@ class Function:
         self.lines.append(f"br label %test{k}")
         self.start(f"after{k}")
 
-    def branches(self, made):
+    def branches(self, made: Branches) -> None:
+        """Branches, and their results as phis where they meet."""
         k, last = made.id, len(made.regions) - 1
         cases = " ".join(f"i64 {j}, label %case{k}_{j}" for j in range(last))
         self.lines.append(
@@ -263,12 +285,13 @@ class Function:
                 )
                 self.lines.append(f"%v{v.id} = phi {TYPES[v.kind]} {pairs}")
 
-    def dense_solve(self, made):
+    def dense_solve(self, made: DenseSolve) -> None:
+        """A call of a solver, on memory of its own."""
         n, space = made.size, f"%A{made.id}"
         self.solvers.add(n)
-        self.spaces.append(f"{space} = alloca [{n * (n + 1)} x double], align 32")
+        self.allocations.append(f"{space} = alloca [{n * (n + 1)} x double], align 32")
 
-        def at(i, j):
+        def at(i: int, j: int) -> str:
             return self.temporary(f"getelementptr double, ptr {space}, i64 {i * (n + 1) + j}")
 
         for i in range(n):
@@ -281,50 +304,7 @@ class Function:
                 self.names[v.id] = self.temporary(f"load double, ptr {at(i, n)}")
 
 
-def living(graph):
-    """The ids of all that some store needs."""
-    live, waiting = set(), []
-
-    def roots(region, around):
-        for item in region.items:
-            if isinstance(item, Value):
-                if item.op == "store":
-                    waiting.extend([item, *around])
-            elif isinstance(item, Loop):
-                roots(item.header, [*around, item])
-                roots(item.body, [*around, item])
-            elif isinstance(item, Branches):
-                for inner in item.regions:
-                    roots(inner, [*around, item])
-
-    roots(graph.top, [])
-    while waiting:
-        item = waiting.pop()
-        if item.id not in live:
-            live.add(item.id)
-            waiting.extend(needs(item))
-    return live
-
-
-def needs(item):
-    if isinstance(item, Loop):
-        return [item.test]
-    if isinstance(item, Branches):
-        return [item.index]
-    if isinstance(item, DenseSolve):
-        return item.inputs
-    if item.op == "carried":
-        loop, i = item.args
-        return [loop, loop.starts[i], loop.ends[i]]
-    if item.op == "result":
-        made, i = item.args
-        return [made, *([o[i] for o in made.outcomes] if isinstance(made, Branches) else [])]
-    if item.op in ("constant", "argument"):
-        return []
-    return [a for a in item.args if isinstance(a, Value)]
-
-
-def program(graph: Graph, buffers, integers=()):
+def program(graph: Graph, buffers: Sequence[str], integers: Sequence[str] = ()) -> tuple[str, int]:
     """The text of the module whose function `run` is the graph, and its number of lines."""
     main = Function(graph, "run", buffers, integers)
     parts, declarations = [main.text], dict(main.declarations)
@@ -338,20 +318,22 @@ def program(graph: Graph, buffers, integers=()):
 
 
 @cache
-def library():
+def library() -> set[str]:
     """The functions of the C library that a program may call, told to LLVM by their addresses;
     their names.
 
     LLVM ends the process for a function that it does not find.
     """
     found = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
-    names = {name for name in LIBRARY | FROM_LIBRARY | PERHAPS if hasattr(found, name)}
-    for name in names:
-        binding.add_symbol(name, ctypes.cast(getattr(found, name), ctypes.c_void_p).value)
+    names: set[str] = set()
+    for name in LIBRARY | FROM_LIBRARY | PERHAPS:
+        with suppress(AttributeError):  # it lacks this one
+            binding.add_symbol(name, ctypes.cast(found[name], ctypes.c_void_p).value)
+            names.add(name)
     return names
 
 
-def missing(declarations):
+def missing(declarations: Iterable[str]) -> list[str]:
     """The functions that a program calls and that the C library lacks."""
     called = {name.removeprefix("llvm.").removesuffix(".f64") for name in declarations}
     return sorted(called & (LIBRARY | FROM_LIBRARY) - library())
@@ -360,7 +342,7 @@ def missing(declarations):
 class Machine:
     """A compiled module; `run` is its function."""
 
-    def __init__(self, text, pointers, integers):
+    def __init__(self, text: str, pointers: int, integers: int) -> None:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
         target = binding.Target.from_default_triple()

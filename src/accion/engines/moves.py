@@ -2,20 +2,21 @@
 values.
 """
 
+from collections.abc import Callable, Sequence
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
-from accion.engines.arrays import of_shape
+from accion.engines.arrays import Equation, ValueArray as Array, of_shape
 from accion.engines.errors import Unsupported
+from accion.engines.graph import Graph
+from accion.engines.interpreter import Interpreter, Rule
 from accion.engines.kinds import FLOAT, INTEGER, kind_of
+from accion.engines.values import Value
 
 
-def constant_index(i):
-    return int(i.args[0]) if i.is_constant else None
-
-
-def look_up(g, a, index):
+def look_up(g: Graph, a: Array, index: tuple[int | Value, ...]) -> Value:
     """a[index], the indices being integer values within range: a chain of selections where they are
     not constants.
     """
@@ -23,8 +24,7 @@ def look_up(g, a, index):
         if not isinstance(i, int):
             if i.is_constant:
                 return look_up(g, a, (*index[:axis], i.args[0], *index[axis + 1 :]))
-            low = max(0, 0 if i.lo is None else i.lo)
-            high = min(a.shape[axis] - 1, a.shape[axis] - 1 if i.hi is None else i.hi)
+            low, high = span(i, a.shape[axis])
             found = look_up(g, a, (*index[:axis], high, *index[axis + 1 :]))
             for j in range(high - 1, low - 1, -1):
                 here = g.compare("eq", i, g.constant(j, INTEGER))
@@ -33,14 +33,17 @@ def look_up(g, a, index):
     return a[index]
 
 
-def put(g, a, index, value, combine):
+def span(i: Value, size: int) -> tuple[int, int]:
+    """The least and the largest index that `i` can be on an axis of this size."""
+    low, high = i.bounds or (0, size - 1)
+    return max(0, low), min(size - 1, high)
+
+
+def put(g: Graph, a: Array, index: Sequence[Value], value: Value, combine: str | None) -> None:
     """a[index] = value, or combined with what is there; nothing where the index is out of range."""
-    spans = []
+    spans: list[range] = []
     for i, size in zip(index, a.shape, strict=True):
-        low, high = (
-            (0 if i.lo is None else max(0, i.lo)),
-            (size - 1 if i.hi is None else min(size - 1, i.hi)),
-        )
+        low, high = span(i, size)
         spans.append(range(low, high + 1))
     for where in np.ndindex(*[len(s) for s in spans]):
         at = tuple(s[k] for s, k in zip(spans, where, strict=True))
@@ -49,7 +52,7 @@ def put(g, a, index, value, combine):
         a[at] = g.select(here, value if combine is None else g.binary(combine, a[at], value), a[at])
 
 
-def broadcast(g, equation, x):
+def broadcast(g: Graph, equation: Equation, x: list[Array]) -> Array:
     shape, dims = equation.params["shape"], equation.params["broadcast_dimensions"]
     return np.broadcast_to(
         x[0].reshape([x[0].shape[dims.index(i)] if i in dims else 1 for i in range(len(shape))]),
@@ -57,15 +60,15 @@ def broadcast(g, equation, x):
     )
 
 
-def reshape(g, equation, x):
+def reshape(g: Graph, equation: Equation, x: list[Array]) -> Array:
     return x[0].reshape(equation.outvars[0].aval.shape)
 
 
-def transpose(g, equation, x):
+def transpose(g: Graph, equation: Equation, x: list[Array]) -> Array:
     return x[0].transpose(equation.params["permutation"])
 
 
-def static_slice(g, equation, x):
+def static_slice(g: Graph, equation: Equation, x: list[Array]) -> Array:
     P = equation.params
     steps = P["strides"] or (1,) * x[0].ndim
     return x[0][
@@ -73,23 +76,23 @@ def static_slice(g, equation, x):
     ]
 
 
-def concatenate(g, equation, x):
+def concatenate(g: Graph, equation: Equation, x: list[Array]) -> Array:
     return np.concatenate(x, axis=equation.params["dimension"])
 
 
-def stack(g, equation, x):
+def stack(g: Graph, equation: Equation, x: list[Array]) -> Array:
     return np.stack(x, axis=equation.params["axis"])
 
 
-def tile(g, equation, x):
+def tile(g: Graph, equation: Equation, x: list[Array]) -> Array:
     return np.tile(x[0], equation.params["reps"])
 
 
-def reverse(g, equation, x):
+def reverse(g: Graph, equation: Equation, x: list[Array]) -> Array:
     return np.flip(x[0], equation.params["dimensions"])
 
 
-def iota(g, equation, x):
+def iota(g: Graph, equation: Equation, x: list[Array]) -> Array:
     shape, axis = equation.params["shape"], equation.params["dimension"]
     kind = kind_of(equation.params["dtype"])
     numbers = np.broadcast_to(
@@ -98,7 +101,7 @@ def iota(g, equation, x):
     return of_shape(shape, [g.constant(i, kind) for i in numbers.ravel().tolist()])
 
 
-def pad(g, equation, x):
+def pad(g: Graph, equation: Equation, x: list[Array]) -> Array:
     a, value = x[0], x[1][()]
     for axis, (low, high, inner) in enumerate(equation.params["padding_config"]):
         n = a.shape[axis]
@@ -114,7 +117,7 @@ def pad(g, equation, x):
     return a
 
 
-def dynamic_slice(g, equation, x):
+def dynamic_slice(g: Graph, equation: Equation, x: list[Array]) -> Array:
     a, sizes = x[0], equation.params["slice_sizes"]
     starts = [g.clamp(i[()], 0, n - m) for i, n, m in zip(x[1:], a.shape, sizes, strict=True)]
     values = []
@@ -126,7 +129,7 @@ def dynamic_slice(g, equation, x):
     return of_shape(sizes, values)
 
 
-def dynamic_update_slice(g, equation, x):
+def dynamic_update_slice(g: Graph, equation: Equation, x: list[Array]) -> Array:
     a, new = np.array(x[0], object), x[1]
     starts = [g.clamp(i[()], 0, n - m) for i, n, m in zip(x[2:], a.shape, new.shape, strict=True)]
     for offset in np.ndindex(new.shape):
@@ -137,7 +140,7 @@ def dynamic_update_slice(g, equation, x):
     return a
 
 
-def gather(g, equation, x):
+def gather(g: Graph, equation: Equation, x: list[Array]) -> Array:
     (a, indices), P = x, equation.params
     d, sizes, shape = P["dimension_numbers"], P["slice_sizes"], equation.outvars[0].aval.shape
     fill = "FILL" in str(P["mode"])
@@ -166,14 +169,14 @@ def gather(g, equation, x):
     return of_shape(shape, values)
 
 
-def filler(g, kind, given):
+def filler(g: Graph, kind: str, given: Any) -> Value:
     """What JAX fills with: NaN, or the least integer, or True."""
     if given is not None:
         return g.constant(given, kind)
     return g.constant({FLOAT: np.nan, INTEGER: np.iinfo(np.int64).min}.get(kind, True), kind)
 
 
-def scatter(g, equation, x):
+def scatter(g: Graph, equation: Equation, x: list[Array]) -> Array:
     (a, indices, updates), P = x, equation.params
     d, name = P["dimension_numbers"], equation.primitive.name.replace("_", "-")
     combine = {
@@ -192,7 +195,7 @@ def scatter(g, equation, x):
         if i not in d.inserted_window_dims and i not in d.operand_batching_dims
     ]
     window = {axis: updates.shape[j] for axis, j in zip(within, d.update_window_dims, strict=True)}
-    result = np.array(a, object)
+    result: Array = np.array(a, object)
     for u in np.ndindex(updates.shape):
         batch = tuple(u[i] for i in range(len(u)) if i not in d.update_window_dims)
         at, inside = [g.constant(0, INTEGER)] * a.ndim, g.constant(True, "b")
@@ -217,7 +220,23 @@ def scatter(g, equation, x):
     return result
 
 
-RULES = {
+def split(run: Interpreter, equation: Equation, x: list[Array]) -> list[Array]:
+    return np.split(
+        x[0],
+        np.cumsum([int(k) for k in equation.params["sizes"]])[:-1],
+        axis=equation.params["axis"],
+    )
+
+
+def unstack(run: Interpreter, equation: Equation, x: list[Array]) -> list[Array]:
+    rows = np.moveaxis(x[0], equation.params["axis"], 0)
+    return [
+        of_shape(rows.shape[1:], rows[i].ravel().tolist() if rows.ndim > 1 else [rows[i]])
+        for i in range(len(rows))
+    ]
+
+
+ONE_RESULT: dict[str, Callable[[Graph, Equation, list[Array]], Array]] = {
     "broadcast_in_dim": broadcast,
     "reshape": reshape,
     "squeeze": reshape,
@@ -245,20 +264,13 @@ RULES = {
 }
 
 
-def split(equation, x):
-    return np.split(
-        x[0],
-        np.cumsum([int(k) for k in equation.params["sizes"]])[:-1],
-        axis=equation.params["axis"],
-    )
+def only(rule: Callable[[Graph, Equation, list[Array]], Array]) -> Rule:
+    """The rule of a primitive that has one result."""
+    return lambda run, equation, x: [rule(run.graph, equation, x)]
 
 
-def unstack(equation, x):
-    rows = np.moveaxis(x[0], equation.params["axis"], 0)
-    return [
-        of_shape(rows.shape[1:], rows[i].ravel().tolist() if rows.ndim > 1 else [rows[i]])
-        for i in range(len(rows))
-    ]
-
-
-SEVERAL = {"split": split, "unstack": unstack}
+RULES: dict[str, Rule] = {
+    **{name: only(rule) for name, rule in ONE_RESULT.items()},
+    "split": split,
+    "unstack": unstack,
+}

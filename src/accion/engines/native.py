@@ -1,35 +1,43 @@
 """The native engine: functions of small arrays as machine code of single numbers.
 
-    compiled(f, *examples)               f as machine code, for arguments of the shapes of the examples
-    folded(f, constants, carry, row)     (carry, x) -> (carry, y) folded over rows, as jax.lax.scan does, with rows in memory
+    compiled(f, *examples)             f as machine code, for arguments like the examples
+    folded(f, constants, carry, row)   (carry, x) -> (carry, y) folded over rows in memory, as
+                                       jax.lax.scan does
 
 Both trace `f` once. What cannot be translated, or is too large to compile soon, raises
 `Unsupported`.
 """
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import jax
 import numpy as np
 from jax.core import Tracer
-from jax.extend.core import jaxprs_in_params
+from jax.extend.core import ClosedJaxpr, Jaxpr, jaxprs_in_params
 
 from accion.engines import llvm
-from accion.engines.arrays import entries, of_shape, unpack
+from accion.engines.arrays import ValueArray, entries, of_shape, unpack
 from accion.engines.errors import Traced, Unsupported
 from accion.engines.graph import Graph
 from accion.engines.interpreter import Interpreter
 from accion.engines.kinds import INTEGER, kind_of
+from accion.engines.primitives import RULES
+from accion.engines.values import Value
 
 # lines of LLVM's language; beyond, its time grows faster than the program (half a second for 4000)
 MOST = 20_000
 
+# The shape and the type of an array, `jax.core.ShapedArray`.
+Aval: TypeAlias = Any
 
-def slots(avals):
+
+def slots(avals: Sequence[Aval]) -> list[int]:
+    """How many numbers the array of each of these shapes has."""
     return [int(np.prod(a.shape, dtype=int)) for a in avals]
 
 
-def packed(leaves, avals):
+def packed(leaves: Sequence[Any], avals: Sequence[Aval]) -> np.ndarray:
     """The numbers of arrays of these types one after the other, 64 bits each."""
     return np.concatenate(
         [
@@ -39,13 +47,15 @@ def packed(leaves, avals):
     )
 
 
-def bits(leaf, aval):
+def bits(leaf: Any, aval: Aval) -> np.ndarray:
     """An array of the type of `aval` as 64 bits for each number."""
     a = np.asarray(leaf, dtype=aval.dtype)
     return a if a.dtype == np.float64 else a.astype(np.int64).view(np.float64)
 
 
-def unpacked(buffer, avals, rows=None):
+def unpacked(
+    buffer: np.ndarray, avals: Sequence[Aval], rows: int | None = None
+) -> list[np.ndarray]:
     """Arrays of these shapes from a buffer; with `rows`, from one with so many rows of them."""
     buffer = buffer.reshape(1 if rows is None else rows, sum(slots(avals)))
     arrays, first = [], 0
@@ -59,7 +69,9 @@ def unpacked(buffer, avals, rows=None):
     return arrays
 
 
-def loaded(graph, buffer, avals, base=None):
+def loaded(
+    graph: Graph, buffer: str, avals: Sequence[Aval], base: Value | None = None
+) -> list[ValueArray]:
     """Values in the order of a buffer, from its slot `base` on."""
     arrays, at = [], 0
     for aval, size in zip(avals, slots(avals), strict=True):
@@ -72,7 +84,7 @@ def loaded(graph, buffer, avals, base=None):
     return arrays
 
 
-def entries_of(jaxpr):
+def entries_of(jaxpr: Jaxpr) -> int:
     """How many entries a jaxpr computes, those of the jaxprs inside it once: a quick bound, before
     each is looked at.
     """
@@ -84,7 +96,7 @@ def entries_of(jaxpr):
     return total
 
 
-def traced(f, *examples):
+def traced(f: Callable[..., Any], *examples: Any) -> tuple[ClosedJaxpr, Any]:
     """The jaxpr of `f` and the shapes of its results."""
     # A new function each time: JAX would keep what was traced for as long as the old one lives.
     closed, shape = jax.make_jaxpr(lambda *args: f(*args), return_shape=True)(*examples)
@@ -95,18 +107,24 @@ def traced(f, *examples):
     return closed, shape
 
 
-def machine(graph, buffers, integers):
+def machine(graph: Graph, buffers: Sequence[str], integers: Sequence[str]) -> llvm.Machine:
+    """The machine code of a program.
+
+    Raises: Unsupported where it is too long.
+    """
     text, lines = llvm.program(graph, buffers, integers)
     if lines > MOST:
         raise Unsupported(f"programs of {lines} lines")
     return llvm.Machine(text, len(buffers), len(integers))
 
 
-def compiled(f, *examples):
+def compiled(f: Callable[..., Any], *examples: Any) -> Callable[..., Any]:
     """The function `f` of pytrees of arrays, as machine code for arguments like the examples."""
     closed, shape = traced(f, *examples)
     graph = Graph()
-    results = Interpreter(graph, 4 * MOST).call(closed, loaded(graph, "inputs", closed.in_avals))
+    results = Interpreter(graph, RULES, 4 * MOST).call(
+        closed, loaded(graph, "inputs", closed.in_avals)
+    )
     for i, value in enumerate(entries(results)):
         graph.store("outputs", i, value)
     code, avals, tree = (
@@ -116,7 +134,7 @@ def compiled(f, *examples):
     )
     size = sum(slots(avals))
 
-    def call(*args):
+    def call(*args: Any) -> Any:
         inputs, outputs = packed(jax.tree.leaves(args), closed.in_avals), np.empty(size)
         code.run(inputs.ctypes.data, outputs.ctypes.data)
         return jax.tree.unflatten(tree, unpacked(outputs, avals))
@@ -124,7 +142,9 @@ def compiled(f, *examples):
     return call
 
 
-def folded(f, constants, carry, row):
+def folded(
+    f: Callable[[Any, Any, Any], tuple[Any, Any]], constants: Any, carry: Any, row: Any
+) -> Callable[[Any, Any, Any, int], tuple[Any, Any]]:
     """The function (constants, carry, rows, count) -> (carry, ys) that folds `f(constants, carry,
     x) -> (carry, y)` over rows.
 
@@ -142,7 +162,7 @@ def folded(f, constants, carry, row):
     if [(a.shape, a.dtype) for a in out_state] != [(a.shape, a.dtype) for a in state_avals]:
         raise TypeError("what is carried must keep its shapes and types")
     graph = Graph()
-    interpreter, shapes = Interpreter(graph, 4 * MOST), [a.shape for a in state_avals]
+    interpreter, shapes = Interpreter(graph, RULES, 4 * MOST), [a.shape for a in state_avals]
     count, zero, one = (
         graph.argument("count"),
         graph.constant(0, INTEGER),
@@ -150,7 +170,7 @@ def folded(f, constants, carry, row):
     )
     fixed, start = loaded(graph, "constants", avals), loaded(graph, "state", state_avals)
 
-    def turn(values):
+    def turn(values: list[Value]) -> list[Value]:
         j, state = values[0], unpack(values[1:], shapes)
         base = graph.binary("mul", j, graph.constant(sum(slots(row_avals)), INTEGER))
         results = interpreter.call(
@@ -168,7 +188,7 @@ def folded(f, constants, carry, row):
     carry_tree, out_tree = jax.tree.structure(carry), jax.tree.structure(shape[1])
     width = sum(slots(out_avals))
 
-    def call(constants, carry, rows, count):
+    def call(constants: Any, carry: Any, rows: Any, count: int) -> tuple[Any, Any]:
         state, given = (
             packed(jax.tree.leaves(carry), state_avals),
             packed(jax.tree.leaves(constants), avals),

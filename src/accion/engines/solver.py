@@ -2,80 +2,113 @@
 with its right-hand side.
 """
 
+from collections.abc import Callable, Sequence
+
 from accion.engines.graph import Graph
 from accion.engines.kinds import FLOAT, INTEGER
+from accion.engines.values import Value
 
 
-def elimination(n):
+def elimination(n: int) -> Graph:
     """The graph that solves A x = b in place: buffer "A" holds n rows of n + 1 numbers, b last; x
     takes the place of b.
     """
-    g = Graph()
+    matrix = Matrix(n)
+    zero, end = matrix.number(0), matrix.number(n)
+    matrix.for_each(zero, end, lambda k: eliminate(matrix, k))
+    matrix.for_each(zero, end, lambda i: substitute(matrix, i))
+    return matrix.graph
 
-    def number(i):
-        return g.constant(i, INTEGER)
 
-    def slot(i, j):
-        return g.binary("add", g.binary("mul", i, number(n + 1)), j)
+class Matrix:
+    """The memory of n rows of n + 1 numbers, and the program that works on it."""
 
-    def read(i, j):
-        return g.load("A", slot(i, j), FLOAT)
+    def __init__(self, n: int) -> None:
+        self.n, self.graph = n, Graph()
 
-    def write(i, j, value):
-        g.store("A", slot(i, j), value)
+    def number(self, i: int) -> Value:
+        """An integer that is known."""
+        return self.graph.constant(i, INTEGER)
 
-    def count(first, end, turn, carried=()):
+    def slot(self, i: Value, j: Value) -> Value:
+        """Where entry (i, j) stands."""
+        g = self.graph
+        return g.binary("add", g.binary("mul", i, self.number(self.n + 1)), j)
+
+    def read(self, i: Value, j: Value) -> Value:
+        """Entry (i, j)."""
+        return self.graph.load("A", self.slot(i, j), FLOAT)
+
+    def write(self, i: Value, j: Value, value: Value) -> None:
+        """Put a number in the place of entry (i, j)."""
+        self.graph.store("A", self.slot(i, j), value)
+
+    def after(self, i: Value) -> Value:
+        """i + 1."""
+        return self.graph.binary("add", i, self.number(1))
+
+    def fold(
+        self,
+        first: Value,
+        end: Value,
+        turn: Callable[[Value, list[Value]], list[Value]],
+        carried: Sequence[Value],
+    ) -> list[Value]:
         """carried = turn(i, carried) for i from `first` below `end`."""
-        return g.loop(
+        return self.graph.loop(
             [first, *carried],
-            lambda v: g.compare("lt", v[0], end),
-            lambda v: [g.binary("add", v[0], number(1)), *turn(v[0], v[1:])],
+            lambda v: self.graph.compare("lt", v[0], end),
+            lambda v: [self.after(v[0]), *turn(v[0], v[1:])],
         )[1:]
 
-    end = number(n)
+    def for_each(self, first: Value, end: Value, turn: Callable[[Value], None]) -> None:
+        """turn(i) for i from `first` below `end`."""
 
-    def eliminate(k, _):
-        below = g.binary("add", k, number(1))
-
-        def look(i, best):
-            size = g.unary("abs", read(i, k))
-            larger = g.compare("gt", size, best[0])
-            return [g.select(larger, size, best[0]), g.select(larger, i, best[1])]
-
-        _, pivot = count(below, end, look, [g.unary("abs", read(k, k)), k])
-
-        def exchange(j, _):
-            upper, lower = read(k, j), read(pivot, j)
-            write(pivot, j, upper)
-            write(k, j, lower)
+        def without_result(i: Value, _: list[Value]) -> list[Value]:
+            turn(i)
             return []
 
-        count(k, number(n + 1), exchange)
-        diagonal = read(k, k)
+        self.fold(first, end, without_result, ())
 
-        def reduce_row(i, _):
-            factor = g.binary("div", read(i, k), diagonal)
 
-            def subtract(j, _):
-                write(i, j, g.binary("sub", read(i, j), g.binary("mul", factor, read(k, j))))
-                return []
+def eliminate(matrix: Matrix, k: Value) -> None:
+    """Make column k zero below the diagonal, with the largest number of it as the pivot."""
+    g, read, write = matrix.graph, matrix.read, matrix.write
+    below, end, width = matrix.after(k), matrix.number(matrix.n), matrix.number(matrix.n + 1)
 
-            count(below, number(n + 1), subtract)
-            return []
+    def better(i: Value, best: list[Value]) -> list[Value]:
+        size = g.unary("abs", read(i, k))
+        larger = g.compare("gt", size, best[0])
+        return [g.select(larger, size, best[0]), g.select(larger, i, best[1])]
 
-        count(below, end, reduce_row)
-        return []
+    pivot = matrix.fold(below, end, better, [g.unary("abs", read(k, k)), k])[1]
 
-    def substitute(i, _):
-        k = g.binary("sub", number(n - 1), i)
+    def exchange(j: Value) -> None:
+        upper, lower = read(k, j), read(pivot, j)
+        write(pivot, j, upper)
+        write(k, j, lower)
 
-        def known(j, sum):
-            return [g.binary("sub", sum[0], g.binary("mul", read(k, j), read(j, end)))]
+    matrix.for_each(k, width, exchange)
+    diagonal = read(k, k)
 
-        (left,) = count(g.binary("add", k, number(1)), end, known, [read(k, end)])
-        write(k, end, g.binary("div", left, read(k, k)))
-        return []
+    def reduce_row(i: Value) -> None:
+        factor = g.binary("div", read(i, k), diagonal)
 
-    count(number(0), end, eliminate)
-    count(number(0), end, substitute)
-    return g
+        def subtract(j: Value) -> None:
+            write(i, j, g.binary("sub", read(i, j), g.binary("mul", factor, read(k, j))))
+
+        matrix.for_each(below, width, subtract)
+
+    matrix.for_each(below, end, reduce_row)
+
+
+def substitute(matrix: Matrix, i: Value) -> None:
+    """The unknown that is i before the last, from those after it."""
+    g, read, end = matrix.graph, matrix.read, matrix.number(matrix.n)
+    k = g.binary("sub", matrix.number(matrix.n - 1), i)
+
+    def known(j: Value, left: list[Value]) -> list[Value]:
+        return [g.binary("sub", left[0], g.binary("mul", read(k, j), read(j, end)))]
+
+    (left,) = matrix.fold(matrix.after(k), end, known, [read(k, end)])
+    matrix.write(k, end, g.binary("div", left, read(k, k)))

@@ -24,3 +24,7 @@ from accion.formation.rigidity import (
     relative_positions as relative_positions,
     rigidity_matrix as rigidity_matrix,
 )
+from accion.formation.storage import (
+    load_attraction as load_attraction,
+    save_attraction as save_attraction,
+)

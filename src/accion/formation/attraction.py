@@ -6,7 +6,7 @@ import json
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.checks import check_times
+from accion.engines.xla import kept_jit
 from accion.formation.endings import number_shapes
 from accion.formation.potentials import quartic
 from accion.methods import Trapezoid
@@ -27,16 +28,6 @@ OUTCOMES = ("congruent", "another shape", "not converged", "diverged")
 # runs that are stepped together; with 1000 their arrays leave the processor's nearest cache, at
 # half the speed
 CHUNK = 256
-
-
-@dataclass(frozen=True)
-class Uncompensated(Euclidean):
-    """R^n without compensated summation: what an outcome within 1 % does not need, and a third of
-    the time (`benchmarks/attraction.py`).
-    """
-
-    def accumulate(self, q, c, x):
-        return q + x, c
 
 
 class Rule(NamedTuple):
@@ -64,7 +55,7 @@ class Ends(NamedTuple):
     q: jax.Array
 
 
-@partial(jax.jit, static_argnames=("method", "graph"))
+@partial(kept_jit, static_argnums=(1, 2))
 def settle(system, method, graph, shape, q, h, steps, rule):
     """Step every row of `q`, shape (members, n d), from rest.
 
@@ -122,10 +113,9 @@ def run_all(formation, shape, starts, method, h, steps, rule, workers, progress,
     """`settle` for all rows of `starts`, in chunks on threads: outcome, time and mirrored of each,
     and (numbers, positions) of those elsewhere.
     """
-    system, shape = (
-        replace(formation.system(), space=space or Uncompensated(shape.size)),
-        jnp.asarray(shape),
-    )
+    # an outcome within 1 % needs no digits that rounding took
+    space = space or Euclidean(shape.size, compensated=False)
+    system, shape = replace(formation.system(), space=space), jnp.asarray(shape)
     total, workers = len(starts), workers or os.cpu_count() or 1
     # Powers of two, so that grids of other sizes need no compilation.
     size = min(CHUNK, 2 ** math.ceil(math.log2(max(1, total / workers))))

@@ -7,6 +7,7 @@ import numpy as np
 from accion.checks import whole
 from accion.formation.attraction import ANOTHER, Rule, compute
 from accion.formation.formation import Formation
+from accion.methods import registry
 
 
 def refine(ds, formation=None, *, factor=2, method=None, workers=None, progress=False):
@@ -14,9 +15,15 @@ def refine(ds, formation=None, *, factor=2, method=None, workers=None, progress=
     again: those in cells whose corners differ.
 
     The rest takes the outcome of its cell; `computed` is False there. A formation with a potential
-    of its own, and a method other than Trapezoid, must be passed again.
+    of its own, and a method that holds a function, must be passed again.
     """
     factor = whole(factor, "factor", 2)
+    method = method or registry.stored(ds.attrs["method"])
+    if method is None:
+        raise ValueError(
+            f"the map was made by {ds.attrs['method']}, which holds a function; pass it again:"
+            " refine(ds, method=...)."
+        )
     shape = ds["desired"].values
     formation = formation or rebuild(ds)
     names = ("x", "y", "z")[: formation.dimension]

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.control import ControlProblem
-from accion.control.problem import Push
+from accion.control.actuation import Push
 from accion.gallery.base import Entry
 from accion.methods import Midpoint
 

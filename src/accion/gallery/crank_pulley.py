@@ -4,7 +4,8 @@ The crank, of radius a and balanced, turns about the origin; the pulley is small
 > a; alpha = 0 points at it. The string from the tip of the crank to the pulley has the length
 s(alpha), and the mass M on its other end rises with it:
 
-    s^2 = a^2 + b^2 - 2 a b cos(alpha),    (I + M s'^2) alpha'' + M s' s'' (dalpha/dt)^2 + M g s' = 0,    s' = ds/dalpha = a b sin(alpha) / s
+    s^2 = a^2 + b^2 - 2 a b cos(alpha),    s' = ds/dalpha = a b sin(alpha) / s,
+    (I + M s'^2) alpha'' + M s' s'' (dalpha/dt)^2 + M g s' = 0
 """
 
 import jax.numpy as jnp

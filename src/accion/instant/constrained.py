@@ -3,6 +3,7 @@ force, the nearest good data.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,17 +11,19 @@ import numpy as np
 
 from accion.checks import check_mechanical, is_finite_number
 from accion.discretise import discretise
+from accion.engines.xla import kept_jit
 from accion.numerics import newton
 from accion.spaces import check_vector
 from accion.systems.legendre import InverseLegendre
 from accion.systems.start import is_traced
+from accion.types import Configuration, Covector, Function, Scalar, Vector
 
 # Numbers of 64 bits end at e^709.8 and e^-708.4 (what is smaller is taken for zero), products of a
 # weight with others a little before.
 FAR = 600.0
 
 
-def bordered(system, t, q, v, lam=None):
+def bordered(system: Any, t: Scalar, q: Configuration, v: Vector, lam: Any = None) -> Any:
     """d2L/dv2 bordered by the constraints, [[d2L/dv2, A^T], [d(hidden)/dv, 0]], shape (dim + m, dim
     + m); with `lam`, of L + lam.Phi.
 
@@ -30,7 +33,7 @@ def bordered(system, t, q, v, lam=None):
     return border(system, jax.hessian(system.L, 2)(t, q, v, lam), t, q, v)
 
 
-def border(system, H, t, q, v):
+def border(system: Any, H: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
     constraint = system.constraint
     if constraint is None:
         return H
@@ -38,7 +41,9 @@ def border(system, H, t, q, v):
     return jnp.block([[H, matrix(system, t, q, v).T], [C, jnp.zeros((len(C), len(C)))]])
 
 
-def first_step(system, method, t, h, q, q1, A):
+def first_step(
+    system: Any, method: Any, t: Scalar, h: Scalar, q: Configuration, q1: Configuration, A: Any
+) -> Any:
     """What is left of the discrete constraint of a step from `q` to `q1`, and how far q1 is from
     satisfying it, each of shape (m,).
 
@@ -56,7 +61,7 @@ def first_step(system, method, t, h, q, q1, A):
     return left, length * jnp.abs(left) / jnp.where(size > 0, size, 1.0)
 
 
-def matrix(system, t, q, v):
+def matrix(system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
     """A(t, q), shape (m, dim), whose transpose turns multipliers into forces (where they are in
     the action, dPhi/dv).
     """
@@ -73,21 +78,21 @@ class ConstrainedLegendre(newton.Equations):
 
     multipliers: int
 
-    def residual(self, unknowns, args):
+    def residual(self, unknowns: Any, args: Any) -> Any:
         system, t, q, p, near = args
         n, constraint = system.space.dim, system.constraint
         v, lam = unknowns[:n], unknowns[n:]
         balance = system.legendre(t, q, v, lam) - p - constraint.reaction(system, t, q, near, lam)
         return jnp.concatenate([balance, constraint.on_velocities(system, t, q, v)])
 
-    def sizes(self, unknowns, J, args):
+    def sizes(self, unknowns: Any, J: Any, args: Any) -> Any:
         system, t, q, p, near = args
         lam = unknowns[len(p) :] if system.enters_action else None
         own, beside = InverseLegendre().sizes(unknowns, J, (system, t, q, p, lam))
         return own + jnp.abs(near), beside + 1.0
 
 
-def legendre(system, t, q, p, guess):
+def legendre(system: Any, t: Scalar, q: Configuration, p: Covector, guess: Any) -> tuple[Any, Any]:
     """(v, lam) of momenta p under the constraints: p = dL/dv + A^T lam and what the constraints say
     of v. NaN where none were found.
 
@@ -104,7 +109,7 @@ def legendre(system, t, q, p, guess):
     return found[:n], found[n:]
 
 
-def first_velocity(system, t, q, p):
+def first_velocity(system: Any, t: Scalar, q: Configuration, p: Covector) -> Any:
     """(v, lam) as `legendre`, without a guess: that is the least velocity with momentum p, to first
     order.
     """
@@ -119,7 +124,7 @@ def first_velocity(system, t, q, p):
     return legendre(system, t, q, p, jnp.linalg.lstsq(H, right)[0])
 
 
-def node(system, t, q, p, guess):
+def node(system: Any, t: Scalar, q: Configuration, p: Covector, guess: Any) -> Any:
     """(v, p, lam) at a time of the discrete trajectory.
 
     The momenta D2 Ld that the step produces leave the constraint by O(h): they are moved along the
@@ -133,7 +138,7 @@ def node(system, t, q, p, guess):
     return v, system.legendre(t, q, v), index_one(system, t, q, v, None)[1]
 
 
-def inertia_and_force(system, t, q, v, lam=None):
+def inertia_and_force(system: Any, t: Scalar, q: Configuration, v: Vector, lam: Any = None) -> Any:
     """(d2L/dv2, f) of the equations d2L/dv2 a = f + A^T lam: f = dL/dq + ad*_v dL/dv + F -
     d/dt(dL/dv) at fixed v.
     """
@@ -148,11 +153,12 @@ def inertia_and_force(system, t, q, v, lam=None):
     return jax.hessian(system.L, 2)(t, q, v, lam), dL_dq + space.coad(v, p) + system.F(t, q, v) - dp
 
 
-def index_one(system, t, q, v, lam):
+def index_one(system: Any, t: Scalar, q: Configuration, v: Vector, lam: Any) -> Any:
     """(a, lam): the acceleration and the multipliers, from the constraint differentiated until both
     are linear in it.
 
-        d2L/dv2 a - A^T lam = dL/dq + ad*_v dL/dv + F - d/dt(dL/dv) at fixed v,        d(hidden)/dv a = -d(hidden)/dt at fixed v
+        d2L/dv2 a - A^T lam = dL/dq + ad*_v dL/dv + F - d/dt(dL/dv) at fixed v,
+        d(hidden)/dv a = -d(hidden)/dt at fixed v
 
     where ad*_v dL/dv is zero on flat spaces and dL/dq is by the body's displacements on a group
     (000 eq 2).
@@ -160,7 +166,9 @@ def index_one(system, t, q, v, lam):
     For a vakonomic system the multipliers `lam` are part of the state, and (a, dlam/dt) is
     returned:
 
-        d2L/dv2 a + dPhi/dv^T dlam/dt = dL/dq + ad*_v dL/dv + F - d/dt(dL/dv) at fixed v and lam,  with L + lam.Phi in place of L.
+        d2L/dv2 a + dPhi/dv^T dlam/dt = dL/dq + ad*_v dL/dv + F - d/dt(dL/dv) at fixed v and lam,
+
+    with L + lam.Phi in place of L.
     """
     space, n, constraint = system.space, system.space.dim, system.constraint
     zero = jnp.zeros(n)
@@ -177,7 +185,7 @@ def index_one(system, t, q, v, lam):
     return both[:n], both[n:] if lam is not None else -both[n:]
 
 
-def project(system, q, v, t=0.0):
+def project(system: Any, q: Configuration, v: Vector, t: Scalar = 0.0) -> Any:
     """(q, v) nearest to the given ones, in the coordinates, that satisfies the constraints at time
     `t`.
 
@@ -203,7 +211,7 @@ def project(system, q, v, t=0.0):
     return found
 
 
-def project_at(system, t, q, v):
+def project_at(system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
     """`project` within what is traced: nothing is checked, and NaN is where there is nothing
     near.
     """
@@ -214,7 +222,7 @@ def project_at(system, t, q, v):
     held = [part for part in system.kinds_of_constraint if part.holds_positions]
     if held:
 
-        def phi(e):
+        def phi(e: Any) -> Any:
             return held[0].value(system, t, space.retract(q, e), None)
 
         e, ok = nearest(phi, zero)
@@ -223,21 +231,21 @@ def project_at(system, t, q, v):
     return q, jnp.where(ok, v, jnp.nan)
 
 
-projected = jax.jit(project_at)
+projected = kept_jit(project_at)
 
 
-def nearest(f, x):
+def nearest(f: Function, x: Vector) -> Any:
     """The point nearest to `x` with f = 0, by Gauss-Newton from `x` (least change in each
     iteration), and whether it was found.
     """
 
-    def iterate(state):
+    def iterate(state: Any) -> Any:
         x, _, i = state
         J = jax.jacfwd(f)(x)
         dx = J.T @ jnp.linalg.lstsq(J @ J.T, f(x))[0]
         return x - dx, jnp.max(jnp.abs(dx)), i + 1
 
-    def unfinished(state):
+    def unfinished(state: Any) -> Any:
         x, size, i = state
         return (size > 4 * newton.EPS * (1 + jnp.max(jnp.abs(x)))) & (i < 50)
 
@@ -250,7 +258,7 @@ def nearest(f, x):
     return found, (size <= 1e-10 * one) & solved
 
 
-def beyond_numbers(system, t, q, v):
+def beyond_numbers(system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
     """Where L has grown or decayed so far that floating point ends, as exponential weights do: a
     sentence that says so, "" elsewhere.
     """

@@ -15,8 +15,10 @@ from scipy.integrate import solve_ivp
 
 from accion.checks import check_kind, check_numbers, check_start
 from accion.engines.auto import callable_of
+from accion.engines.xla import kept_jit
 from accion.instant.constrained import project_at
 from accion.systems import AbstractSystem, Start
+from accion.types import Configuration, Scalar, Vector
 
 # of the whole time at least, after each of which a constrained motion is put back on its constraint
 PIECES = 40
@@ -67,7 +69,9 @@ def continuous(system: AbstractSystem) -> ContinuousEquations:
 def accelerations(system: Any) -> Callable[..., Any]:
     """The function (t, q, v) -> a, shape (dim,), from the Euler-Lagrange equations with force
 
-        d2L/dv2 a = dL/dq + ad*_v dL/dv + F + A^T lam - d/dq(dL/dv).v - d/dt(dL/dv)         (000 eq 2, 002 eq 1)
+        d2L/dv2 a = dL/dq + ad*_v dL/dv + F + A^T lam - d/dq(dL/dv).v - d/dt(dL/dv)
+
+    (000 eq 2, 002 eq 1).
 
     On a group v is the velocity of the body, q' = q hat(v), and a its derivative; on a flat space
     ad* is zero. With holonomic or nonholonomic constraints it returns (a, lam), from the constraint
@@ -138,7 +142,17 @@ def reference(
     return *found, error
 
 
-def estimated_error(system, z0, v0, lam0, ts, rtol, atol, max_steps, states):
+def estimated_error(
+    system: Any,
+    z0: Configuration,
+    v0: Any,
+    lam0: Any,
+    ts: Any,
+    rtol: Any,
+    atol: Any,
+    max_steps: Any,
+    states: Any,
+) -> Any:
     """How far the states are from those with tolerances ten times as large, whose error is larger
     than theirs: shape (times,).
     """
@@ -151,7 +165,7 @@ def estimated_error(system, z0, v0, lam0, ts, rtol, atol, max_steps, states):
     return np.max(np.abs(states - other), axis=1)
 
 
-def flat(z, v, lam):
+def flat(z: Configuration, v: Vector, lam: Any) -> Any:
     """The state of the continuous equations as one vector: configuration (on a group the entries of
     its matrix), velocity, multipliers.
     """
@@ -160,7 +174,7 @@ def flat(z, v, lam):
     )
 
 
-def unflat(y, z, n):
+def unflat(y: Any, z: Configuration, n: Any) -> Any:
     """(z, v, lam) of a state or of rows of them, `z` a configuration to take the shapes from and n
     the length of v.
     """
@@ -177,20 +191,29 @@ def unflat(y, z, n):
     )
 
 
-def rates(system, t, y, z):
+def rates(system: Any, t: Scalar, y: Any, z: Configuration) -> Any:
     """The right-hand side of the continuous equations."""
     return continuous(system).rates(system, t, y, z)
 
 
-@jax.jit
-def put_back(system, t, y, z):
+@kept_jit
+def put_back(system: Any, t: Scalar, y: Any, z: Configuration) -> Any:
     """The state nearest to y that satisfies the constraint."""
     q, v, lam = unflat(y, z, system.space.dim)
     q, v = project_at(system, t, system.space.project(q), v)
     return flat(q, v, lam)
 
 
-def integrate(system, z0, v0, lam0, ts, rtol, atol, max_steps):
+def integrate(
+    system: Any,
+    z0: Configuration,
+    v0: Any,
+    lam0: Any,
+    ts: Any,
+    rtol: Any,
+    atol: Any,
+    max_steps: Any,
+) -> Any:
     """The states at the times `ts`, one row for each, or None where the equations could not be
     integrated so far.
     """

@@ -9,10 +9,11 @@ import numpy as np
 from accion.engines.auto import small_jit
 from accion.instant.continuous import OUTSIDE, ContinuousEquations, continuous, flat, unflat
 from accion.instant.starts import Known, one
-from accion.systems import HigherOrderSystem
+from accion.systems import HigherOrderSystem, Start
+from accion.types import Array, Configuration, Scalar, Vector
 
 
-def known_at(system, t, q, jets, lams) -> Known:
+def known_at(system: Any, t: Scalar, q: Configuration, jets: Array, lams: Any) -> Known:
     """What tells whether a motion can start there: the matrix of regularity, and Phi with its
     derivatives.
     """
@@ -21,7 +22,7 @@ def known_at(system, t, q, jets, lams) -> Known:
     return Known(system.regularity(t, q, jets, lam), rates)
 
 
-def check_start(system, known, start):
+def check_start(system: Any, known: Any, start: Start) -> Any:
     """Raise ValueError where the start is not one that a motion can have; of an ensemble the first
     member is looked at.
     """
@@ -30,7 +31,7 @@ def check_start(system, known, start):
         check_higher_constraint(system, one(known.value, 2), start)
 
 
-def check_higher_constraint(system, rates, start):
+def check_higher_constraint(system: Any, rates: Any, start: Start) -> Any:
     """Raise ValueError where Phi or one of its derivatives along the motion, the rows of `rates`,
     is not zero at the start.
     """
@@ -52,10 +53,10 @@ known_once = small_jit(known_at)
 class HigherEquations(ContinuousEquations):
     """sum_l (-1)^l d^l/dt^l dL/dq^(l) = 0."""
 
-    def accelerations(self, system):
+    def accelerations(self, system: Any) -> Any:
         system.check()
 
-        def function(t, q, jets, lams=None) -> Any:
+        def function(t: Scalar, q: Configuration, jets: Array, lams: Any = None) -> Any:
             t, q = jnp.asarray(t, dtype=float), system.check_part("q0", q, "q")
             jets = system.check_part("v0", jets, "jets")
             if not system.enters_action:
@@ -69,10 +70,10 @@ class HigherEquations(ContinuousEquations):
 
         return function
 
-    def check_start(self, system, t, z, start):
+    def check_start(self, system: Any, t: Scalar, z: Configuration, start: Start) -> Any:
         check_start(system, known_once(system, t, z, start.v0, start.lam0), start)
 
-    def rates(self, system, t, y, z):
+    def rates(self, system: Any, t: Scalar, y: Any, z: Configuration) -> Any:
         """d/dt of (q, jets, lams)."""
         n, r = system.space.dim, system.order
         q, v, lam = unflat(y, z, (2 * r - 1) * n)
@@ -82,16 +83,18 @@ class HigherEquations(ContinuousEquations):
         change = flat(dq, jnp.concatenate([*jets[1:], top]), jnp.concatenate([*lams[1:], last]))
         return jnp.where(jnp.isfinite(change), change, OUTSIDE)
 
-    def tolerance(self, system, t, z, v, atol, size):
+    def tolerance(
+        self, system: Any, t: Scalar, z: Configuration, v: Vector, atol: Any, size: Any
+    ) -> Any:
         return atol
 
-    def is_projected(self, system):
+    def is_projected(self, system: Any) -> Any:
         return False
 
-    def obstacle(self, system, t, z, v):
+    def obstacle(self, system: Any, t: Scalar, z: Configuration, v: Vector) -> Any:
         return ""
 
-    def result(self, system, q, v, lam, S):
+    def result(self, system: Any, q: Configuration, v: Vector, lam: Any, S: Any) -> Any:
         v = v.reshape(len(v), -1, system.space.dim)
         if not system.enters_action:
             return q, v

@@ -1,5 +1,7 @@
 """The continuous equations of a `System`."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,15 +10,16 @@ from accion.engines.auto import small_jit
 from accion.instant.constrained import beyond_numbers, index_one
 from accion.instant.continuous import OUTSIDE, ContinuousEquations, continuous, flat, unflat
 from accion.instant.starts import check_inertia, check_mechanical_start, check_rank, known_at
-from accion.systems import System
+from accion.systems import Start, System
 from accion.systems.start import is_traced
+from accion.types import Configuration, Scalar, Vector
 
 # Compiled once for all systems built alike: what is traced anew in each call takes ten times as
 # long.
 solved, known_once = small_jit(index_one), small_jit(known_at)
 
 
-def accelerations_at(system, t, q, v, lam):
+def accelerations_at(system: Any, t: Scalar, q: Configuration, v: Vector, lam: Any) -> Any:
     """(a, lam), and a sentence where the equations do not determine them."""
     q, v = system.check_part("q0", q, "q"), system.check_part("v0", v, "v")
     lam = None if lam is None else system.check_part("lam0", lam, "lam")
@@ -36,7 +39,7 @@ def accelerations_at(system, t, q, v, lam):
 class MechanicalEquations(ContinuousEquations):
     """d/dt dL/dv - dL/dq = F + A^T lam."""
 
-    def accelerations(self, system):
+    def accelerations(self, system: Any) -> Any:
         system.check()
         if system.enters_action:
             return lambda t, q, v, lam: accelerations_at(system, t, q, v, lam)
@@ -44,11 +47,11 @@ class MechanicalEquations(ContinuousEquations):
             return lambda t, q, v: accelerations_at(system, t, q, v, None)
         return lambda t, q, v: accelerations_at(system, t, q, v, None)[0]
 
-    def check_start(self, system, t, z, start):
+    def check_start(self, system: Any, t: Scalar, z: Configuration, start: Start) -> Any:
         known = known_once(system, t, z, start.v0, start.lam0)
         check_mechanical_start(system, known, start)
 
-    def rates(self, system, t, y, z):
+    def rates(self, system: Any, t: Scalar, y: Any, z: Configuration) -> Any:
         q, v, lam = unflat(y, z, system.space.dim)
         state = lam if system.enters_action else None
         a, rate = index_one(system, t, q, v, state)
@@ -58,16 +61,18 @@ class MechanicalEquations(ContinuousEquations):
         # does not in NaN.
         return jnp.where(jnp.isfinite(change), change, OUTSIDE)
 
-    def tolerance(self, system, t, z, v, atol, size):
+    def tolerance(
+        self, system: Any, t: Scalar, z: Configuration, v: Vector, atol: Any, size: Any
+    ) -> Any:
         return atol
 
-    def is_projected(self, system):
+    def is_projected(self, system: Any) -> Any:
         return system.constraint is not None
 
-    def obstacle(self, system, t, z, v):
+    def obstacle(self, system: Any, t: Scalar, z: Configuration, v: Vector) -> Any:
         return beyond_numbers(system, t, z, v)
 
-    def result(self, system, q, v, lam, S):
+    def result(self, system: Any, q: Configuration, v: Vector, lam: Any, S: Any) -> Any:
         return (q, v, lam) if system.enters_action else (q, v)
 
 

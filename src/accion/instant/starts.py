@@ -9,7 +9,9 @@ import jax
 import numpy as np
 
 from accion.instant import constrained
+from accion.systems import Start
 from accion.systems.mechanical import check_mass
+from accion.types import Configuration, Scalar, Vector
 
 MOVE = "Move it there: q0, v0 = accion.project(system, q0, v0, t=t0)."
 # how far q1 may be from the constraint, so that the first step leads to it to roundoff
@@ -34,7 +36,9 @@ class Known(NamedTuple):
     thermal: Any = None  # temperatures and derivatives by the entropies: `thermal.Hypotheses`
 
 
-def known_at(system, t, q, v, lam=None, p0=None) -> Known:
+def known_at(
+    system: Any, t: Scalar, q: Configuration, v: Vector, lam: Any = None, p0: Any = None
+) -> Known:
     """What is known of a `System` at a point; `p0` are the momenta that the user gave."""
     constraint = system.constraint
     if constraint is None:
@@ -49,12 +53,12 @@ def known_at(system, t, q, v, lam=None, p0=None) -> Known:
     )
 
 
-def one(a, rank) -> Any:
+def one(a: Any, rank: Any) -> Any:
     """The first member of an ensemble, or all there is."""
     return None if a is None else np.asarray(a)[(0,) * (np.ndim(a) - rank)]
 
 
-def check_mechanical_start(system, known, start):
+def check_mechanical_start(system: Any, known: Any, start: Start) -> Any:
     """Raise ValueError where the start is not one that a motion of a `System` can have; of an
     ensemble the first member is looked at.
     """
@@ -70,7 +74,7 @@ def check_mechanical_start(system, known, start):
     check_constraint(system, known, start)
 
 
-def check_momentum(system, excess, start):
+def check_momentum(system: Any, excess: Any, start: Start) -> Any:
     """Raise ValueError where p0, under constraints, is not the momentum of a velocity that they
     allow: `excess` is what it has besides.
     """
@@ -88,7 +92,7 @@ def check_momentum(system, excess, start):
     )
 
 
-def check_constraint(system, known, start):
+def check_constraint(system: Any, known: Any, start: Start) -> Any:
     """Raise ValueError where a start is off the constraint, by the name of what is off; of an
     ensemble the worst member is looked at.
     """
@@ -97,7 +101,7 @@ def check_constraint(system, known, start):
     ends = np.cumsum([0, *map(system.count, system.kinds_of_constraint)])
     for kind, rows in zip(kinds, (slice(a, b) for a, b in pairwise(ends)), strict=True):
 
-        def worst(a, rows=rows):
+        def worst(a: Any, rows: Any = rows) -> Any:
             """The equations of this kind in the member that is farthest from them, how far, and
             which it is.
             """
@@ -132,7 +136,7 @@ def check_constraint(system, known, start):
             )
 
 
-def check_first_step(system, kind, equations, distance, size):
+def check_first_step(system: Any, kind: Any, equations: Any, distance: Any, size: Any) -> Any:
     """Raise ValueError where the first step, from q0 to q1, does not satisfy the discrete
     constraint: it would lead to another q1.
     """
@@ -153,7 +157,7 @@ def check_first_step(system, kind, equations, distance, size):
     )
 
 
-def check_rank(system, A, where="at the initial data"):
+def check_rank(system: Any, A: Any, where: Any = "at the initial data") -> Any:
     """Raise ValueError where the constraints depend on each other, naming the equations."""
     U, s, _ = np.linalg.svd(A)
     rank = int(np.sum(s > 1e-12 * max(s[0], 1e-300)))
@@ -165,7 +169,7 @@ def check_rank(system, A, where="at the initial data"):
         )
 
 
-def check_inertia(system, K):
+def check_inertia(system: Any, K: Any) -> Any:
     """Raise ValueError where d2L/dv2, bordered by the constraints (for a `mechanical` system
     without them, the mass), is singular.
     """

@@ -11,10 +11,11 @@ from accion.instant.constrained import inertia_and_force
 from accion.instant.continuous import OUTSIDE, ContinuousEquations, continuous, flat, unflat
 from accion.instant.starts import Known, check_inertia, one
 from accion.numerics import newton
-from accion.systems import ThermalSystem
+from accion.systems import Start, ThermalSystem
+from accion.types import Configuration, Scalar, Vector
 
 
-def thermal_rates(system, t, z, v):
+def thermal_rates(system: Any, t: Scalar, z: Configuration, v: Vector) -> Any:
     """(a, S') of a thermomechanical system: S' from the entropy balance, a from d/dt dL/dv - dL/dq
     = F with S moving (001 Thm 3.9).
     """
@@ -32,7 +33,7 @@ class Hypotheses(NamedTuple):
     D4: Any  # D4 Ld
 
 
-def check_hypotheses(system, known):
+def check_hypotheses(system: Any, known: Any) -> Any:
     """Raise ValueError where a hypothesis does not hold, by name; of an ensemble the first member
     is looked at.
     """
@@ -48,7 +49,7 @@ def check_hypotheses(system, known):
             )
 
 
-def check_temperatures(system, T):
+def check_temperatures(system: Any, T: Any) -> Any:
     """Raise ValueError where a temperature at the start is not positive."""
     for name, temperature in zip(system.frame.names, np.asarray(T), strict=True):
         if not temperature > 0:
@@ -60,7 +61,7 @@ def check_temperatures(system, T):
 
 
 @small_jit
-def known_at(system, t, z, v):
+def known_at(system: Any, t: Scalar, z: Configuration, v: Vector) -> Any:
     """d2L/dv2 and the temperatures."""
     T = system.temperature(t, z, v)
     return Known(system.hessian(t, z, v), thermal=Hypotheses(T, T, T))
@@ -72,8 +73,8 @@ solved = small_jit(thermal_rates)
 class ThermalEquations(ContinuousEquations):
     """d/dt dL/dv - dL/dq = F_fr + F_ext with the entropy balance (001 Thm 3.9)."""
 
-    def accelerations(self, system):
-        def function(t, q, v, S):
+    def accelerations(self, system: Any) -> Any:
+        def function(t: Scalar, q: Configuration, v: Vector, S: Any) -> Any:
             own = check_numbers(system, S0=S)
             own.check()
             q, v, S = (own.check_part(*given) for given in parts_of(q, v, S))
@@ -82,12 +83,12 @@ class ThermalEquations(ContinuousEquations):
 
         return function
 
-    def check_start(self, system, t, z, start):
+    def check_start(self, system: Any, t: Scalar, z: Configuration, start: Start) -> Any:
         known = known_at(system, t, z, start.v0)
         check_inertia(system, one(known.bordered, 2))
         check_temperatures(system, known.thermal.T)
 
-    def rates(self, system, t, y, z):
+    def rates(self, system: Any, t: Scalar, y: Any, z: Configuration) -> Any:
         q, v, lam = unflat(y, z, system.space.dim)
         a, dS = thermal_rates(system, t, q, v)
         dq = system.step_space.tangent(q, jnp.concatenate([v, dS]))
@@ -97,7 +98,9 @@ class ThermalEquations(ContinuousEquations):
         inside = jnp.isfinite(change) & jnp.all(system.temperature(t, q, v) > 0)
         return jnp.where(inside, change, OUTSIDE)
 
-    def tolerance(self, system, t, z, v, atol, size):
+    def tolerance(
+        self, system: Any, t: Scalar, z: Configuration, v: Vector, atol: Any, size: Any
+    ) -> Any:
         """`atol` for each number of the state; of an entropy it is a part of energy over
         temperature where that is less than 1.
         """
@@ -106,17 +109,17 @@ class ThermalEquations(ContinuousEquations):
         own = atol * min(1.0, scale) if scale > 0 else atol
         return np.concatenate([np.full(size - n - m, atol), np.full(m, own), np.full(n, atol)])
 
-    def is_projected(self, system):
+    def is_projected(self, system: Any) -> Any:
         return False
 
-    def obstacle(self, system, t, z, v):
+    def obstacle(self, system: Any, t: Scalar, z: Configuration, v: Vector) -> Any:
         return ""
 
-    def result(self, system, q, v, lam, S):
+    def result(self, system: Any, q: Configuration, v: Vector, lam: Any, S: Any) -> Any:
         return q, v, S
 
 
-def parts_of(q, v, S):
+def parts_of(q: Configuration, v: Vector, S: Any) -> Any:
     """(part of a start, value, what the user calls it)."""
     return ("q0", q, "q"), ("v0", v, "v"), ("S0", S, "S")
 

@@ -3,7 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from accion.methods.base import Method
+from accion.methods.base import Method, Sample
+from accion.spaces import Space
+from accion.types import Configuration, Scalar, Vector
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class Adjoint(Method):
     nodes: Any = field(init=False, repr=False)
     variational: Any = field(init=False, repr=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         nodes = self.method.nodes
         object.__setattr__(self, "order", self.method.order)
         object.__setattr__(self, "variational", self.method.variational)
@@ -28,8 +30,17 @@ class Adjoint(Method):
             self, "nodes", None if nodes is None else tuple((w, 1 - c) for w, c in nodes)
         )
 
-    def check(self, system):
+    def check(self, system: Any) -> None:
         self.method.check(system)
 
-    def samples(self, space, t, h, q0, x, e0=None, e1=None):
+    def samples(
+        self,
+        space: Space,
+        t: Scalar,
+        h: Scalar,
+        q0: Configuration,
+        x: Vector,
+        e0: Any = None,
+        e1: Any = None,
+    ) -> list[Sample]:
         return self.method.samples(space, t + h, -h, space.retract(q0, x), -x, e1, e0)

@@ -5,6 +5,9 @@ from typing import Any, NamedTuple
 
 import jax
 
+from accion.spaces import Space
+from accion.types import Configuration, Scalar, Vector
+
 
 class Sample(NamedTuple):
     """A point of TQ at which a step looks at the system, with its weight in the sum."""
@@ -29,13 +32,25 @@ class Method(ABC):
     symmetric: Any
     nodes: Any
     variational: Any  # whether it has a discrete Lagrangian
+    # How many inner points a step has besides its ends, whose places are unknowns. `samples` of a
+    # method that has some also takes `inner`, their increments from q0, shape (inner_points, dim).
+    inner_points: int = 0
 
     @abstractmethod
     def check(self, system: Any) -> None:
         """Raise ValueError unless the method can step `system`, saying why and what to try."""
 
     @abstractmethod
-    def samples(self, space, t, h, q0, x, e0=None, e1=None) -> list[Sample]:
+    def samples(
+        self,
+        space: Space,
+        t: Scalar,
+        h: Scalar,
+        q0: Configuration,
+        x: Vector,
+        e0: Any = None,
+        e1: Any = None,
+    ) -> list[Sample]:
         """The samples of the step from retract(q0, e0) to retract(retract(q0, x), e1); without e0
         and e1, from q0 to retract(q0, x).
 

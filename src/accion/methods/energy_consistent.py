@@ -3,7 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from accion.methods.base import Method
+from accion.methods.base import Method, Sample
+from accion.spaces import Space
+from accion.types import Configuration, Scalar, Vector
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class EnergyConsistent(Method):
     nodes: Any = field(init=False, repr=False)
     variational: Any = field(init=False, repr=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not isinstance(self.method, Method):
             raise ValueError(
                 f"EnergyConsistent(method) needs a method, such as Midpoint(); got {self.method!r}."
@@ -36,7 +38,7 @@ class EnergyConsistent(Method):
         for name in ("order", "symmetric", "nodes", "variational"):
             object.__setattr__(self, name, getattr(self.method, name))
 
-    def check(self, system):
+    def check(self, system: Any) -> None:
         if not system.entropic:
             raise ValueError(
                 "EnergyConsistent is for a ThermalSystem, whose entropy takes up energy; try"
@@ -44,5 +46,14 @@ class EnergyConsistent(Method):
             )
         self.method.check(system)
 
-    def samples(self, space, t, h, q0, x, e0=None, e1=None):
+    def samples(
+        self,
+        space: Space,
+        t: Scalar,
+        h: Scalar,
+        q0: Configuration,
+        x: Vector,
+        e0: Any = None,
+        e1: Any = None,
+    ) -> list[Sample]:
         return self.method.samples(space, t, h, q0, x, e0, e1)

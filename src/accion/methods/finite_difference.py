@@ -9,7 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.methods.base import Method, Sample, check_windows
+from accion.spaces import Space
 from accion.systems.indices import check_indices
+from accion.types import Configuration, Scalar, Vector
 
 CHECKED = set()  # maps and spaces that were seen to fit
 H = 0.37  # a step that is no power of two, nor 1: a velocity that is off by a factor h is seen
@@ -38,13 +40,22 @@ class FiniteDifference(Method):
     nodes = None
     variational = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not callable(self.psi):
             raise ValueError(
                 f"FiniteDifference(psi) needs a function psi(h, q0, q1); got {self.psi!r}."
             )
 
-    def samples(self, space, t, h, q0, x, e0=None, e1=None):
+    def samples(
+        self,
+        space: Space,
+        t: Scalar,
+        h: Scalar,
+        q0: Configuration,
+        x: Vector,
+        e0: Any = None,
+        e1: Any = None,
+    ) -> list[Sample]:
         q1 = space.retract(q0, x)
         rows = (
             self.called(h, q0, q1)
@@ -71,7 +82,7 @@ class FiniteDifference(Method):
                 )
         return [Sample(w, t + c * h, q, v) for w, c, q, v in rows]
 
-    def called(self, h, q0, q1):
+    def called(self, h: Scalar, q0: Configuration, q1: Configuration) -> Any:
         try:
             return self.psi(h, q0, q1)
         except Exception as error:
@@ -82,11 +93,11 @@ class FiniteDifference(Method):
                 " math, on them."
             ) from error
 
-    def check(self, system):
+    def check(self, system: Any) -> None:
         check_windows(self, system)
         self.check_samples(system.step_space)
 
-    def check_samples(self, space):
+    def check_samples(self, space: Space) -> Any:
         """Raise ValueError unless every sample is a point of the space at which a short step has
         its own velocity.
         """
@@ -96,9 +107,9 @@ class FiniteDifference(Method):
                 self.check_consistent(space)
             CHECKED.add((self, space))
 
-    def check_consistent(self, space):
+    def check_consistent(self, space: Space) -> Any:
 
-        def sampled(q, x):
+        def sampled(q: Configuration, x: Vector) -> Any:
             return [(s.q, s.v) for s in self.samples(space, 0.0, H, q, x)]
 
         zero = jnp.zeros(space.dim)
@@ -120,7 +131,7 @@ class FiniteDifference(Method):
                 break
 
 
-def check_points(space, samples):
+def check_points(space: Space, samples: Any) -> Any:
     """Raise ValueError unless the samples have configurations of the right shape."""
     expected = jax.tree.map(jnp.shape, space.identity())
     for q, _ in samples:
@@ -132,7 +143,7 @@ def check_points(space, samples):
             )
 
 
-def check_at(q, at_rest, slopes):
+def check_at(q: Configuration, at_rest: Any, slopes: Any) -> Any:
     """Raise ValueError unless psi(h, q, q) = 0_q and dv/dq1 = 1/h, in every sample."""
     for i, ((found, v), slope) in enumerate(zip(at_rest, slopes, strict=True)):
         off = max(
@@ -149,8 +160,12 @@ def check_at(q, at_rest, slopes):
         if np.max(np.abs(slope - np.eye(len(slope)))) > CLOSE:
             factor = slope[0, 0]
             single = np.max(np.abs(slope - factor * np.eye(len(slope)))) < CLOSE
+            found = (
+                f"it is {factor:.6g} times that, at h = {H}"
+                if single
+                else f"h dv/dq1 = {slope.tolist()} there, in place of 1"
+            )
             raise ValueError(
                 f"psi is not consistent: for q1 near q0 the velocity of sample {i} must be (q1 -"
-                " q0)/h, but "
-                f"{f'it is {factor:.6g} times that, at h = {H}' if single else f'h dv/dq1 = {slope.tolist()} there, in place of 1'}."
+                f" q0)/h, but {found}."
             )

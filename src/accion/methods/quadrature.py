@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from accion.methods.base import Method, Sample
+from accion.spaces import Space
+from accion.types import Configuration, Scalar, Vector
 
 
 class Quadrature(Method):
@@ -15,10 +17,19 @@ class Quadrature(Method):
 
     variational = True
 
-    def check(self, system):
+    def check(self, system: Any) -> None:
         """Every system can be stepped."""
 
-    def samples(self, space, t, h, q0, x, e0=None, e1=None):
+    def samples(
+        self,
+        space: Space,
+        t: Scalar,
+        h: Scalar,
+        q0: Configuration,
+        x: Vector,
+        e0: Any = None,
+        e1: Any = None,
+    ) -> list[Sample]:
         d, start = (x, q0) if e0 is None else (space.relative(x, e0, e1), space.displace(q0, e0))
         return [
             Sample(w, t + c * h, start if c == 0 else space.retract(start, c * d), d / h)
@@ -82,7 +93,7 @@ class Alpha(Quadrature):
     symmetric: Any = field(init=False, repr=False)
     nodes: Any = field(init=False, repr=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if (
             isinstance(self.a, bool)
             or not isinstance(self.a, numbers.Real)

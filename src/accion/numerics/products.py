@@ -6,22 +6,31 @@ the same with sums (`benchmarks/products.py`). So the equations of a step are tr
 small products replaced by multiplications and sums.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, final
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import ClosedJaxpr, Literal
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from accion.numerics.newton import Equations
+from accion.types import Array
 
 LARGEST = 1024  # multiplications; beyond it the library is faster
 CALLS = ("pjit", "jit", "closed_call", "core_call")  # what only calls a function
 
 
-def written_out(f):
+# An equation of a jaxpr, `jax.extend.core.JaxprEqn`, whose own types do not know of shapes.
+Equation: TypeAlias = Any
+# ((axes of a, axes of b) that are summed over, (axes of a, axes of b) of a batch)
+Axes: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
+
+
+def written_out(f: Callable[..., Any]) -> Callable[..., Any]:
     """`f` with its small products as multiplications and sums; for use inside jax.jit."""
 
-    def g(*arguments):
+    def g(*arguments: Any) -> Any:
         closed, shape = jax.make_jaxpr(f, return_shape=True)(*arguments)
         outs = evaluate(closed.jaxpr, closed.consts, jax.tree.leaves(arguments))
         return jax.tree.unflatten(jax.tree.structure(shape), outs)
@@ -29,7 +38,8 @@ def written_out(f):
     return g
 
 
-def evaluate(jaxpr, consts, arguments):
+def evaluate(jaxpr: Jaxpr, consts: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
+    """The results of a jaxpr, its small products written out."""
     known = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*consts, *arguments), strict=True))
     for eqn in jaxpr.eqns:
         values = [atom.val if isinstance(atom, Literal) else known[atom] for atom in eqn.invars]
@@ -37,7 +47,8 @@ def evaluate(jaxpr, consts, arguments):
     return [atom.val if isinstance(atom, Literal) else known[atom] for atom in jaxpr.outvars]
 
 
-def apply(eqn, values):
+def apply(eqn: Equation, values: Sequence[Any]) -> Sequence[Any]:
+    """The results of one equation of a jaxpr."""
     if eqn.primitive.name == "dot_general" and size(eqn, values[0]) <= LARGEST:
         a, b = values
         return [product(a, b, eqn.params["dimension_numbers"]).astype(eqn.outvars[0].aval.dtype)]
@@ -51,7 +62,7 @@ def apply(eqn, values):
     return out if eqn.primitive.multiple_results else [out]
 
 
-def size(eqn, a):
+def size(eqn: Equation, a: Array) -> int:
     """The number of multiplications: entries of the result times the length of what is summed
     over.
     """
@@ -62,7 +73,7 @@ def size(eqn, a):
     return count
 
 
-def product(a, b, dimension_numbers):
+def product(a: Array, b: Array, dimension_numbers: Axes) -> Array:
     """The sum over the contracted axes of a b, the result in the order of dot_general: batch axes,
     the rest of a, the rest of b.
     """
@@ -79,18 +90,19 @@ def product(a, b, dimension_numbers):
     return jnp.sum(a * b, axis=tuple(range(n, n + len(sum_a))))
 
 
+@final
 @dataclass(frozen=True)
 class WrittenOut(Equations):
     """Equations with their small products as multiplications and sums."""
 
     equations: Equations
+    multipliers: int = field(init=False)
 
-    @property
-    def multipliers(self):
-        return self.equations.multipliers
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "multipliers", self.equations.multipliers)
 
-    def residual(self, unknowns, args):
+    def residual(self, unknowns: Array, args: Any) -> Array:
         return written_out(self.equations.residual)(unknowns, args)
 
-    def sizes(self, unknowns, J, args):
+    def sizes(self, unknowns: Array, J: Array, args: Any) -> tuple[Array, Array]:
         return written_out(self.equations.sizes)(unknowns, J, args)

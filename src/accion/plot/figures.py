@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from accion.systems.entropic import Frame
-
 COLORS = ("#1b6ca8", "#d1495b", "#2e933c", "#edae49", "#6a4c93", "#3d405b", "#00798c", "#8d6a9f")
+WORDS = {"S": "entropies", "T": "temperatures"}
 STYLE = {
     "figure.dpi": 110,
     "savefig.dpi": 110,
@@ -23,7 +22,9 @@ STYLE = {
 }
 
 
-def new_figure(rows=1, columns=1, size=None):
+def new_figure(
+    rows: int = 1, columns: int = 1, size: tuple[float, float] | None = None
+) -> tuple[Any, Any]:
     """A figure in the house style, without a window: (figure, axes)."""
     import matplotlib
     from cycler import cycler
@@ -40,7 +41,7 @@ def new_figure(rows=1, columns=1, size=None):
     return figure, axes
 
 
-def step_axis(ax, hs):
+def step_axis(ax: Any, hs: Any) -> None:
     """A logarithmic axis of step sizes, labelled at the ones that were run."""
     ax.set_xscale("log")
     ax.set_xticks(hs, [f"{h:.4g}" for h in hs])
@@ -48,7 +49,7 @@ def step_axis(ax, hs):
     ax.set_xlabel("h [s]")
 
 
-def save_figure(figure, path):
+def save_figure(figure: Any, path: str | Path) -> None:
     """Write `figure` to `path`, by its ending (png, svg, pdf)."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -56,55 +57,70 @@ def save_figure(figure, path):
     figure.savefig(Path(path))
 
 
-def trajectory(traj, axes=None):
+def trajectory(traj: Any, axes: Any = None) -> Any:
     """Each coordinate over time and, below, how the energy departs from its first value; of a
     thermal system also entropies and temperatures.
 
-    Returns the figure. `axes` are two, for a thermal system four.
+    Returns the figure. `axes` are one for each of them: two, of a thermal system four.
     """
-    no_energy = traj.system is not None and traj.system.discrete_time
-    panels = 2 if traj.S is None or no_energy else 4
+    labels = traj.labels
+    below = [name for name in ("S", "T", "energy") if name in labels]
     if axes is not None:
-        axes = check_axes(axes, panels)
+        axes = check_axes(axes, 1 + len(below))
     else:
-        figure, grid = new_figure(panels, 1, (7.5, 2.6 * panels))
+        _, grid = new_figure(1 + len(below), 1, (7.5, 2.6 * (1 + len(below))))
         axes = grid[:, 0]
-    top, *middle, bottom = axes
-    figure = top.figure
-    t = np.asarray(traj.t)
-    runs = len(traj.success) if traj.is_ensemble else 1
-    values, names = shown(traj, len(t), runs)
+    draw_coordinates(axes[0], traj)
+    for ax, name in zip(axes[1:], below, strict=True):
+        (draw_energy if name == "energy" else draw_bodies)(ax, traj, name)
+    axes[-1].set_xlabel("t [s]")
+    return axes[0].figure
+
+
+def draw_coordinates(ax: Any, traj: Any) -> None:
+    values, names = coordinates(traj)
     # Many components or runs are drawn thin, and named only while the names can be read.
     for i, name in enumerate(names):
-        top.plot(t, values[:, :, i].T, color=COLORS[i % len(COLORS)], lw=1.4 if runs == 1 else 0.5)
-        top.lines[-1].set_label(name if len(names) <= 8 else None)
-    top.set_ylabel("coordinates" if len(names) > 1 else str(*names))
+        ax.plot(traj.t, values[:, :, i].T, color=COLORS[i % len(COLORS)], lw=width(values, 1.4))
+        ax.lines[-1].set_label(name if len(names) <= 8 else None)
+    ax.set_ylabel("coordinates" if len(names) > 1 else str(*names))
     if len(names) > 1 and len(names) <= 8:
-        top.legend(loc="upper right", ncols=math.ceil(len(names) / 4))
+        ax.legend(loc="upper right", ncols=math.ceil(len(names) / 4))
     if traj.system:
-        top.set_title(
+        ax.set_title(
             f"{traj.system.name}, {traj.method}, h = {float(traj.h):g}", loc="left", fontsize=10
         )
-    if no_energy:
-        thermal_panels((bottom,), traj, t, runs)
-        bottom.set_xlabel("t [s]")
-        return figure
-    if middle:
-        thermal_panels(middle, traj, t, runs)
-        supplied = np.asarray(traj.supplied).reshape(runs, -1)
-    else:
-        supplied = np.zeros((runs, len(t)))
-    E = np.asarray(traj.energy()).reshape(runs, -1) - supplied
-    for run in E:
-        bottom.plot(t, run - run[0], color=COLORS[5], lw=1.0 if runs == 1 else 0.5)
-    bottom.set_ylabel(
+
+
+def draw_bodies(ax: Any, traj: Any, name: str) -> None:
+    """The entropies ("S") or the temperatures ("T") of all bodies over time."""
+    values, names = by_run(traj, traj.value(name)), traj.labels[name].components
+    for i, component in enumerate(names):
+        color = COLORS[(i + 1) % len(COLORS)]
+        ax.plot(traj.t, values[:, :, i].T, color=color, lw=width(values, 1.4))
+        ax.lines[-1].set_label(component)
+    ax.set_ylabel(WORDS[name] if len(names) > 1 else names[0])
+    if 1 < len(names) <= 8:
+        ax.legend(loc="upper right")
+
+
+def draw_energy(ax: Any, traj: Any, name: str) -> None:
+    """How the energy, less what came from outside, departs from its first value."""
+    E = by_run(traj, traj.value(name))[:, :, 0]
+    supplied = np.zeros_like(E) if traj.supplied is None else by_run(traj, traj.supplied)[:, :, 0]
+    for run in E - supplied:
+        ax.plot(traj.t, run - run[0], color=COLORS[5], lw=width(E, 1.0))
+    ax.set_ylabel(
         "energy - first value" if not np.any(supplied) else "energy - first value\n- from outside"
     )
-    bottom.set_xlabel("t [s]")
-    return figure
 
 
-def check_axes(axes, count):
+def width(values: np.ndarray, alone: float) -> float:
+    """Of a line: `alone` for one run, thin for several."""
+    return alone if len(values) == 1 else 0.5
+
+
+def check_axes(axes: Any, count: int) -> list[Any]:
     """`axes` as `count` axes of matplotlib."""
     from matplotlib.axes import Axes
 
@@ -118,59 +134,32 @@ def check_axes(axes, count):
     return given
 
 
-def thermal_panels(axes, traj, t, runs):
-    """Entropies and, with two axes, temperatures over time."""
-    panels = [("entropies", traj.S, traj.entropies)]
-    if len(axes) > 1:
-        panels.append(
-            ("temperatures", traj.temperature(), Frame(None, traj.entropies).temperatures)
-        )
-    for ax, (word, values, names) in zip(axes, panels, strict=True):
-        values = np.asarray(values).reshape(runs, len(t), -1)
-        for i, name in enumerate(names):
-            ax.plot(
-                t,
-                values[:, :, i].T,
-                color=COLORS[(i + 1) % len(COLORS)],
-                lw=1.4 if runs == 1 else 0.5,
-            )
-            ax.lines[-1].set_label(name)
-        ax.set_ylabel(word if len(names) > 1 else names[0])
-        if 1 < len(names) <= 8:
-            ax.legend(loc="upper right")
-
-
-def shown(traj, times, runs):
+def coordinates(traj: Any) -> tuple[np.ndarray, tuple[str, ...]]:
     """(values, names): coordinates, shape (runs, times, components); in place of the matrix of a
     group the velocity of the body.
     """
-    own = traj.system.coordinates if traj.system is not None else ()
-    space = traj.system.space if traj.system is not None else None
-    if space is None or space.flat:
-        values = flat_coordinates(traj.q, times, runs)
-        return values, (
-            own
-            if len(own) == values.shape[-1]
-            else tuple(f"component {i + 1}" for i in range(values.shape[-1]))
-        )
+    if traj.system is None or traj.system.space.flat or "v" not in traj.labels:
+        values, q = by_run(traj, traj.q), traj.labels.get("q")
+        stored = () if q is None else q.components
+        names = stored if traj.system is None else traj.system.coordinates
+        if len(names) != values.shape[-1]:
+            names = tuple(f"component {i + 1}" for i in range(values.shape[-1]))
+        return values, names
+    space, v, rates = traj.system.space, by_run(traj, traj.v), traj.labels["v"].components
     parts, factors = (traj.q, space.factors) if isinstance(traj.q, tuple) else ((traj.q,), (space,))
-    v = flat_coordinates(traj.v, times, runs)
     values, names, first = [], [], 0
     for part, factor in zip(parts, factors, strict=True):
-        end = first + factor.dim
-        values.append(flat_coordinates(part, times, runs) if factor.flat else v[:, :, first:end])
-        names += [name if factor.flat else rate_name(name) for name in own[first:end]]
-        first = end
+        own = slice(first, first + factor.dim)
+        values.append(by_run(traj, part) if factor.flat else v[:, :, own])
+        names += (traj.system.coordinates if factor.flat else rates)[own]
+        first += factor.dim
     return np.concatenate(values, axis=-1), tuple(names)
 
 
-def rate_name(name):
-    """ "theta [rad]" -> "theta' [rad/s]"."""
-    word, *unit = name.split(" [")
-    return word + "'" + (f" [{unit[0].rstrip(']')}/s]" if unit else "")
-
-
-def flat_coordinates(q, times, runs):
-    """The numbers of configurations, shape (runs, times, components)."""
-    parts = q if isinstance(q, tuple) else (q,)
-    return np.concatenate([np.asarray(part).reshape(runs, times, -1) for part in parts], axis=-1)
+def by_run(traj: Any, values: Any) -> np.ndarray:
+    """The numbers of a channel, or of configurations, shape (runs, times, components)."""
+    runs = len(traj.success) if traj.is_ensemble else 1
+    parts = values if isinstance(values, tuple) else (values,)
+    return np.concatenate(
+        [np.asarray(part).reshape(runs, len(traj.t), -1) for part in parts], axis=-1
+    )

@@ -1,13 +1,22 @@
 """Moving pictures of a trajectory."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from accion.plot.figures import COLORS, new_figure, shown
+from accion.plot.figures import COLORS, coordinates, new_figure
+from accion.types import Configuration
 
 
-def animation(traj, positions=None, path=None, fps=30, seconds=None):
+def animation(
+    traj: Any,
+    positions: Callable[[Configuration], Any] | None = None,
+    path: str | Path | None = None,
+    fps: int = 30,
+    seconds: float | None = None,
+) -> Any:
     """A matplotlib animation of one run, written as a GIF where `path` is given.
 
     It lasts as long as the motion, or `seconds`. `positions(q)` gives the points to draw, shape (k,
@@ -26,7 +35,8 @@ def animation(traj, positions=None, path=None, fps=30, seconds=None):
         )
     if path is not None and Path(path).exists():
         raise FileExistsError(f"{path} exists; choose another path, or remove it.")
-    t = np.asarray(traj.t)[np.isfinite(np.asarray(traj.p)).all(axis=-1)]
+    solved = np.isfinite(np.asarray(traj.p).reshape(len(traj), -1)).all(axis=-1)
+    t = np.asarray(traj.t)[solved]
     length = seconds if seconds is not None else float(t[-1] - t[0])
     if not length > 0:
         raise ValueError("there is nothing to animate: the trajectory has one time only.")
@@ -35,7 +45,7 @@ def animation(traj, positions=None, path=None, fps=30, seconds=None):
             0, len(t) - 1
         )
     )
-    values, names = shown(traj, len(traj.t), 1)
+    values, names = coordinates(traj)
     q = values[0][: len(t)]
     if positions is not None:
         points = np.asarray(jax.vmap(positions)(jax.tree.map(lambda a: a[: len(t)], traj.q)))
@@ -62,7 +72,7 @@ def animation(traj, positions=None, path=None, fps=30, seconds=None):
     return movie
 
 
-def canvas(rows, columns, size):
+def canvas(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, Any]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     figure, axes = new_figure(rows, columns, size)
@@ -70,7 +80,7 @@ def canvas(rows, columns, size):
     return figure, axes[0, 0]
 
 
-def linkage(t, points):
+def linkage(t: np.ndarray, points: np.ndarray) -> tuple[Any, Callable[[int], Any]]:
     """Points joined by a line, with the trail of the last one; a point that is NaN is a gap in the
     line.
     """
@@ -99,7 +109,9 @@ def linkage(t, points):
     return figure, draw
 
 
-def series(names, t, q):
+def series(
+    names: tuple[str, ...], t: np.ndarray, q: np.ndarray
+) -> tuple[Any, Callable[[int], Any]]:
     """Coordinates over time, with a marker that moves."""
     figure, ax = canvas(1, 1, (6.4, 3.6))
     for i, name in enumerate(names):

@@ -1,11 +1,16 @@
 """Simulate the gallery, compare it with the references, write the page."""
 
 import os
+import sys
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
+from pathlib import Path
+from typing import Protocol
 
 from accion import gallery
+from accion.gallery.base import Entry
 from accion.report.folder import Folder
-from accion.report.one import attempt
+from accion.report.one import Result, attempt
 from accion.report.page import page
 from accion.report.workers import MOST, side_by_side
 
@@ -22,7 +27,24 @@ LONGEST = (
 )
 
 
-def reproduce(names, out, *, jobs=None, find=gallery.find, tell=lambda name, result=None: None):
+class Tell(Protocol):
+    """What hears of each system that starts, and with its result of each that has ended."""
+
+    def __call__(self, name: str, result: Result | None = None) -> None: ...
+
+
+def tell_nobody(name: str, result: Result | None = None) -> None:
+    """For those who do not want to hear of it."""
+
+
+def reproduce(
+    names: Sequence[str],
+    out: str | Path,
+    *,
+    jobs: int | None = None,
+    find: Callable[[str], Entry] = gallery.find,
+    tell: Tell = tell_nobody,
+) -> list[Result]:
     """Run the systems `names`, write `out`/index.html and its pictures, and return a `Result` for
     each.
 
@@ -33,10 +55,13 @@ def reproduce(names, out, *, jobs=None, find=gallery.find, tell=lambda name, res
     left alone, and the earlier report is removed when all systems have ended.
 
     `tell(name)` hears of each system that starts, `tell(name, result)` of each that has ended.
-    """
-    folder, results = Folder(out), {}
 
-    def show(state):
+    Raises: FileExistsError, FileNotFoundError where `out` cannot be the folder of a report.
+    """
+    folder = Folder(out)
+    results: dict[str, Result] = {}
+
+    def write_page(state: str) -> None:
         done = [results[name] for name in names if name in results]
         before = [
             f"{run.name}/index.html" for run in folder.earlier if (run / "index.html").is_file()
@@ -51,7 +76,7 @@ def reproduce(names, out, *, jobs=None, find=gallery.find, tell=lambda name, res
         with closing(in_turn(names, find, folder.run, jobs, tell)) as running:
             for result in running:
                 results[result.name] = result
-                show(
+                write_page(
                     f"{len(results)} of {len(names)} systems so far"
                     if len(results) < len(names)
                     else ""
@@ -60,7 +85,7 @@ def reproduce(names, out, *, jobs=None, find=gallery.find, tell=lambda name, res
     except KeyboardInterrupt:
         folder.keep_only(results)
         if results:
-            show(f"interrupted: {len(results)} of {len(names)} systems had ended")
+            write_page(f"interrupted: {len(results)} of {len(names)} systems had ended")
         else:
             folder.drop()
         raise
@@ -68,7 +93,13 @@ def reproduce(names, out, *, jobs=None, find=gallery.find, tell=lambda name, res
     return [results[name] for name in names]
 
 
-def in_turn(names, find, folder, jobs, tell):
+def in_turn(
+    names: Sequence[str],
+    find: Callable[[str], Entry],
+    folder: Path,
+    jobs: int | None,
+    tell: Tell,
+) -> Generator[Result, None, None]:
     """Results as they come: from processes, or from here."""
     if jobs is not None:
         first = [name for name in LONGEST if name in names]
@@ -81,9 +112,8 @@ def in_turn(names, find, folder, jobs, tell):
         yield attempt(find, name, folder)
 
 
-def default_jobs():
+def default_jobs() -> int:
     """As many processes as cores, as far as they fit in memory."""
-    cores = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
-    return min(cores, MOST)
+    if sys.platform == "linux":  # where a process may be given some of them only
+        return min(len(os.sched_getaffinity(0)), MOST)
+    return min(os.cpu_count() or 1, MOST)

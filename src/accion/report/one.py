@@ -3,6 +3,7 @@
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,18 +49,19 @@ class Result:
     details: str = ""
 
     @property
-    def passed(self):
+    def passed(self) -> bool:
+        """Whether it ran to its end, and all its numbers agree with the reference."""
         return (
             self.error is None and bool(self.checks) and all(check.passed for check in self.checks)
         )
 
     @property
-    def agreeing(self):
+    def agreeing(self) -> str:
         """How many numbers agree, of how many."""
         return f"{sum(check.passed for check in self.checks)} of {len(self.checks)}"
 
     @property
-    def reason(self):
+    def reason(self) -> str:
         """Why it did not pass, in one line; empty where it did."""
         if self.error is not None or self.passed:
             return self.error or ""
@@ -74,11 +76,11 @@ class Result:
         )
 
 
-def attempt(find, name, folder):
+def attempt(find: Callable[[str], Entry], name: str, folder: Path) -> Result:
     """The result of the system `find(name)`, its pictures in `folder`/name; an error of it is a
     result too.
     """
-    begin, used = time.perf_counter(), time.process_time()
+    started, used = time.perf_counter(), time.process_time()
     known = Result(name, name)
     try:
         entry = find(name)
@@ -95,18 +97,18 @@ def attempt(find, name, folder):
     # What was compiled for one entry serves no other: kept for all of them it fills gigabytes.
     jax.clear_caches()
     programs.clear()
-    taken = {"seconds": time.perf_counter() - begin, "processor": time.process_time() - used}
+    taken = {"seconds": time.perf_counter() - started, "processor": time.process_time() - used}
     return replace(result, **taken, memory=peak_memory())
 
 
-def run_entry(entry: Entry, folder) -> dict[str, Any]:
+def run_entry(entry: Entry, folder: Path) -> dict[str, Any]:
     """What a `Result` says of an entry that was run to its end."""
     (folder / entry.name).mkdir()
     checks = entry.checks()
     figure = f"{entry.name}/figure.png"
     save_figure(entry.figure(), folder / figure)
     card = draw_card(entry, folder) if entry.card else None
-    pictures = []
+    pictures: list[tuple[str, list[str]]] = []
     for title, equations in symbolic(equations_of(entry)).sheet.groups:
         names = [f"{entry.name}/{len(pictures)}-{i}.svg" for i in range(len(equations))]
         for name, equation in zip(names, equations, strict=True):
@@ -115,7 +117,8 @@ def run_entry(entry: Entry, folder) -> dict[str, Any]:
     return {"checks": checks, "equations": pictures, "figure": figure, "card": card}
 
 
-def draw_card(entry, folder):
+def draw_card(entry: Entry, folder: Path) -> Card:
+    """What `audit` finds about an entry, its picture in `folder`."""
     card = audit(
         entry.system, entry.method, **entry.start, h=entry.h, steps=min(entry.steps, CARD_STEPS)
     )
@@ -124,7 +127,7 @@ def draw_card(entry, folder):
     return Card(card.html(), int(card.trajectory.steps_completed), float(card.trajectory.h), name)
 
 
-def draw_formula(formula, path):
+def draw_formula(formula: str, path: Path) -> None:
     """A picture of LaTeX, so that the page needs nothing from elsewhere."""
     from matplotlib import mathtext, rc_context
     from matplotlib.font_manager import FontProperties
@@ -135,7 +138,7 @@ def draw_formula(formula, path):
         )
 
 
-def peak_memory():
+def peak_memory() -> int:
     """Bytes that this process had in memory at most, 0 where the system does not tell."""
     if sys.platform == "linux":  # where `getrusage` also counts the process that started this one
         lines = Path("/proc/self/status").read_text().splitlines()

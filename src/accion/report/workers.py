@@ -10,11 +10,14 @@ import signal
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 
+from accion.gallery.base import Entry
 from accion.report.one import Result, attempt
 
 ALL = 3e9  # bytes that all processes together may have
@@ -25,19 +28,20 @@ MOST = 3  # processes by default, however many cores: the largest systems take 0
 
 @dataclass
 class Worker:
-    """A process, and the system that it runs since the time `begin`."""
+    """A process, and the system that it runs since the time `started`."""
 
     process: BaseProcess
     connection: Connection
     name: str = ""
-    begin: float = 0.0
+    started: float = 0.0
 
-    def give(self, name):
-        self.name, self.begin = name, time.perf_counter()
+    def give(self, name: str) -> None:
+        """Let it run the system of this name."""
+        self.name, self.started = name, time.perf_counter()
         with suppress(OSError):  # where it has ended, `take` says how
             self.connection.send(name)
 
-    def take(self):
+    def take(self) -> Result:
         """The result of the system that was given."""
         try:
             return self.connection.recv()
@@ -47,32 +51,41 @@ class Worker:
             how = f"was ended by {signal_name(-code)}" if code < 0 else f"ended with status {code}"
             error = f"its process {how} before it was done (the lines above may say why)"
             return Result(
-                self.name, self.name, error=error, seconds=time.perf_counter() - self.begin
+                self.name, self.name, error=error, seconds=time.perf_counter() - self.started
             )
 
-    def end(self):
+    def end(self) -> None:
+        """Stop the process."""
         self.connection.close()
         self.process.kill()
         self.process.join()
         self.process.close()
 
 
-def signal_name(number):
+def signal_name(number: int) -> str:
+    """What a signal is called."""
     names = {item.value: item.name for item in signal.Signals}
     return names.get(number, f"signal {number}")
 
 
-def side_by_side(names, find, folder, jobs, tell):
+def side_by_side(
+    names: Sequence[str],
+    find: Callable[[str], Entry],
+    folder: Path,
+    jobs: int,
+    tell: Callable[[str], None],
+) -> Generator[Result, None, None]:
     """Run the systems `names` in at most `jobs` processes; yield each result as it comes.
 
     `tell(name)` hears of those that start.
     """
-    waiting, workers = deque(names), []
+    waiting = deque(names)
+    workers: list[Worker] = []
     grown = (ALL - FIRST) / jobs - ONE  # from here on a process is replaced
     try:
         while waiting or workers:
             while waiting and len(workers) < jobs:
-                workers.append(start(find, folder))
+                workers.append(start_worker(find, folder))
                 give_next(workers[-1], waiting, tell)
             ready = wait([worker.connection for worker in workers])
             for worker in [worker for worker in workers if worker.connection in ready]:
@@ -88,13 +101,15 @@ def side_by_side(names, find, folder, jobs, tell):
             worker.end()
 
 
-def give_next(worker, waiting, tell):
+def give_next(worker: Worker, waiting: deque[str], tell: Callable[[str], None]) -> None:
+    """Let a process run the first system that waits."""
     name = waiting.popleft()
     tell(name)
     worker.give(name)
 
 
-def start(find, folder):
+def start_worker(find: Callable[[str], Entry], folder: Path) -> Worker:
+    """A new process, which waits for the name of a system."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=serve, args=(theirs, find, folder), daemon=True)
@@ -103,7 +118,7 @@ def start(find, folder):
     return Worker(process, ours)
 
 
-def serve(connection, find, folder):
+def serve(connection: Connection, find: Callable[[str], Entry], folder: Path) -> None:
     """What a process does: systems by name, until there are no more."""
     # Ctrl-C reaches all processes of a terminal; the first one ends the others
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -116,7 +131,7 @@ def serve(connection, find, folder):
         connection.send(attempt(find, name, folder))
 
 
-def end_with_parent():
+def end_with_parent() -> None:
     """Nobody waits for the result of a process whose parent was killed."""
     parent = multiprocessing.parent_process()
     if parent is not None:

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,13 +14,16 @@ ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]*")
 
 
 @contextmanager
-def replacing(path):
+def replacing(path: str | Path) -> Iterator[Path]:
     """Write to the path that is given out; at the end of the block it takes the place of `path`,
     and what was there is removed.
 
     The new folder is made in one of its own beside `path`, whose name nobody can guess:
 
-        write  .NAME.xxxxxxxx/new        move  NAME to .NAME.xxxxxxxx/old        move  new to NAME        remove  .NAME.xxxxxxxx
+        write   .NAME.xxxxxxxx/new
+        move    NAME to .NAME.xxxxxxxx/old
+        move    .NAME.xxxxxxxx/new to NAME
+        remove  .NAME.xxxxxxxx
 
     An exception in the block or later leaves the old folder or the new one, whole. A process that
     is killed between the two moves leaves both aside; `recover`, which whoever reads or writes
@@ -43,7 +47,7 @@ def replacing(path):
             shutil.rmtree(beside, ignore_errors=True)
 
 
-def recover(path):
+def recover(path: str | Path) -> None:
     """Finish a replacement of `path` that was cut off between its two moves: both folders are
     whole, and the new one is put in place.
     """
@@ -68,12 +72,12 @@ def recover(path):
             return
 
 
-def real(path):
+def real(path: str | Path) -> Path:
     """Where `path` is: a link stays a link, to another folder."""
     return Path(os.path.realpath(path))
 
 
-def check_ending(path, otherwise):
+def check_ending(path: str | Path, otherwise: str) -> None:
     """Raise ValueError where the name of a Zarr store ends like that of a file; `otherwise` says
     how to write one.
     """

@@ -1,16 +1,26 @@
-"""The equations of a two-point problem: what each window, each node and each end adds to them, and
-their derivatives.
+"""The equations of a two-point problem: what each window, each node and each end adds to them.
+
+A window is a step, or for a system of order r any r + 1 configurations that follow each other. As
+in the method of finite elements, each window adds its derivatives D_j Ld to the equations of its
+nodes.
 """
 
-from functools import lru_cache, partial
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.discretise import discretise, window as windows
-from accion.engines.auto import small_map
+from accion.assembly.banded import Correction
+from accion.assembly.charts import local_all, retract_all
+from accion.assembly.elements import Family
+from accion.assembly.equations import Equations
+from accion.discretise import discretise
+from accion.discretise.window import combine, derivatives, differencing
+from accion.methods import Method
+from accion.types import Array, Configuration
 
 
 class Path(NamedTuple):
@@ -21,9 +31,9 @@ class Path(NamedTuple):
     lose the digits that q has in front of them.
     """
 
-    q: Any
-    x: jax.Array
-    lam: jax.Array
+    q: Configuration
+    x: np.ndarray
+    lam: np.ndarray
 
 
 class Ends(NamedTuple):
@@ -31,150 +41,226 @@ class Ends(NamedTuple):
     with derivatives there, shape (r - 1, dim).
     """
 
-    qa: Any
-    qb: Any
+    qa: Configuration
+    qb: Configuration
     va: Any
     vb: Any
 
 
-def window(system, method, h, t, q, x, e, lam):
-    """D_1 Ld, ..., D_{r+1} Ld of a window that starts at (t, q) with increments `x`, its nodes
-    displaced by `e`, (r + 1, dim); and Phi.
-    """
-    space = system.space
-    q, x = space.displace(q, e[0]), displaced(space, x, e)
-    return discretise(system, method).window(t, h, q, x, lam)
+# ---------------------------------------------------------------- elements
+
+# Unknowns are the displacements e of nodes, which are zero and serve to differentiate, and
+# multipliers.
 
 
-def displaced(space, x, e):
+def displaced(space: Any, x: Array, e: Array) -> Array:
     """Increments after their nodes are displaced by `e`, to first order."""
     return jnp.stack([space.relative(x[i], e[i], e[i + 1]) for i in range(len(x))])
 
 
-def node(system, h, t, q, e, lam):
-    """The force of a holonomic constraint on a node displaced by `e`, and the constraint there."""
-    q = system.space.retract(q, e)
-    return h * system.constraint.reaction(system, t, q, None, lam), system.constraint.value(
-        system, t, q, None
-    )
+@dataclass(frozen=True)
+class Window:
+    """What a window adds to the balance at each of its nodes; and its constraint."""
+
+    method: Method | None
+
+    def __call__(self, args: Any, data: Any, unknowns: Array) -> tuple[Array, Array]:
+        (system, h), (t, q, x) = args, data
+        space, nodes = system.space, len(x) + 1
+        e = unknowns[: nodes * space.dim].reshape(nodes, space.dim)
+        lam = unknowns[nodes * space.dim :]
+        form = discretise(system, self.method)
+        G, closed = form.window(t, h, space.displace(q, e[0]), displaced(space, x, e), lam)
+        return jnp.zeros(()), jnp.concatenate([G.ravel(), closed])
 
 
-def edge(system, h, x, e, c):
-    """The derivatives q', ..., q^(r-1) of the polynomial through the r + 1 configurations of a
-    window, at c steps after the first.
+@dataclass(frozen=True)
+class Node:
+    """The force of a holonomic constraint on a node, and the constraint there."""
+
+    def __call__(self, args: Any, data: Any, unknowns: Array) -> tuple[Array, Array]:
+        (system, h), (t, q) = args, data
+        n, constraint = system.space.dim, system.constraint
+        q, lam = system.space.retract(q, unknowns[:n]), unknowns[n:]
+        force = h * constraint.reaction(system, t, q, None, lam)
+        return jnp.zeros(()), jnp.concatenate([force, constraint.value(system, t, q, None)])
+
+
+@dataclass(frozen=True)
+class Edge:
+    """At an end with given derivatives: q', ..., q^(r-1) of the first or the last window less
+    them.
     """
-    d = windows.combine(windows.differencing(len(x)), displaced(system.space, x, e))
-    return windows.derivatives(d, float(c), h)[:-1]
+
+    last: bool
+
+    def __call__(self, args: Any, data: Any, unknowns: Array) -> tuple[Array, Array]:
+        (system, h), (x, v) = args, data
+        r = len(x)
+        moved = displaced(system.space, x, unknowns.reshape(r + 1, system.space.dim))
+        differences = combine(differencing(r), moved)
+        found = derivatives(differences, float(r if self.last else 0), h)[:-1]
+        return jnp.zeros(()), (found - v).ravel()
 
 
-def all_windows(system, path, steps):
-    """The first configuration of each window, its increments, and its multipliers."""
-    count, x = steps + 1 - system.order, np.asarray(path.x)
-    q, x = (
-        jax.tree.map(lambda a: np.asarray(a)[:count], path.q),
-        np.stack([x[i : i + count] for i in range(system.order)], axis=1),
-    )
-    return q, x, np.asarray(path.lam) if system.enters_action else np.zeros((count, 0))
+# ---------------------------------------------------------------- the problem
 
 
-class Parts(NamedTuple):
-    """What windows, nodes and ends add, functions of ((system, h), rows); `by` are the derivatives
-    by displacements and multipliers.
-    """
+class Numbers(NamedTuple):
+    """Where everything is among the unknowns and the equations; -1 where one is not."""
 
-    window: Any
-    by_window: Any
-    node: Any
-    by_node: Any
-    by_edge: Any
+    e: np.ndarray  # displacements of nodes, (steps + 1, dim)
+    lam: np.ndarray  # multipliers of windows or of nodes, (count, m)
+    fixed: np.ndarray  # which unknowns are
+    balance: np.ndarray  # equations of nodes, (steps + 1, dim)
+    closed: np.ndarray  # constraints of windows or of nodes, (count, m)
 
 
-@lru_cache(maxsize=64)
-def parts(method):
-    """For all numbers of steps alike: nothing is compiled for another one."""
+@dataclass(frozen=True)
+class TwoPoint:
+    """A two-point problem on `steps` equal steps."""
 
-    def of_window(fixed, row, e=None, lam=None):
-        (system, h), (t, q, x, own) = fixed, row
-        e = jnp.zeros((system.order + 1, system.space.dim)) if e is None else e
-        return window(system, method, h, t, q, x, e, own if lam is None else lam)
+    system: Any
+    method: Method | None
+    t0: float
+    h: float
+    steps: int
+    ends: Ends
 
-    def of_node(fixed, row, e=None, lam=None):
-        (system, h), (t, q, own) = fixed, row
-        return node(
-            system,
-            h,
-            t,
-            q,
-            jnp.zeros(system.space.dim) if e is None else e,
-            own if lam is None else lam,
+    @property
+    def windows(self) -> int:
+        """How many there are."""
+        return self.steps + 1 - self.system.order
+
+    @property
+    def multiplied(self) -> int:
+        """How many windows or nodes may have multipliers."""
+        return self.windows if self.system.enters_action else self.steps + 1
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """The nodes at the ends are fixed: r of them, or one where derivatives are given."""
+        r, n, m, steps = (
+            self.system.order,
+            self.system.space.dim,
+            self.system.multipliers,
+            self.steps,
         )
+        node = np.arange(steps + 1)
+        inner = (node >= r) & (node <= steps - r)
+        given = ~inner if self.ends.va is None else (node == 0) | (node == steps)
+        e = np.arange((steps + 1) * n).reshape(steps + 1, n)
+        lam = e.size + np.arange(self.multiplied * m).reshape(self.multiplied, m)
+        multiplied = np.full(len(lam), True) if self.system.enters_action else inner
+        fixed = np.concatenate([np.repeat(given, n), np.repeat(~multiplied, m)])
 
-    def by_window(fixed, row):
-        zero = jnp.zeros((fixed[0].order + 1, fixed[0].space.dim))
-        return jax.jacfwd(partial(of_window, fixed, row), (0, 1))(zero, row[-1])
+        def numbered(wanted: np.ndarray, width: int, first: int) -> np.ndarray:
+            count = np.count_nonzero(wanted)
+            found = np.full((len(wanted), width), -1)
+            found[wanted] = first + np.arange(count * width).reshape(count, width)
+            return found
 
-    def by_node(fixed, row):
-        return jax.jacfwd(partial(of_node, fixed, row), (0, 1))(
-            jnp.zeros(fixed[0].space.dim), row[-1]
-        )
+        balance = numbered(~given, n, 0)
+        return Numbers(e, lam, fixed, balance, numbered(multiplied, m, np.max(balance) + 1))
 
-    def by_edge(fixed, row):
-        (system, h), (x,) = fixed, row
-        zero = jnp.zeros((system.order + 1, system.space.dim))
-        return [jax.jacfwd(partial(edge, system, h, x, c=c))(zero) for c in (0, system.order)]
+    @cached_property
+    def equations(self) -> Equations:
+        """The equations without numbers of a path: with them, see `at`."""
+        (e, lam, fixed, balance, closed), r = self.numbers, self.system.order
+        n, args = self.system.space.dim, (self.system, np.float64(self.h))
+        at = np.arange(self.windows)[:, None] + np.arange(r + 1)
+        # The equations of the nodes next to an end are those of the derivatives given there.
+        inner = np.where(((at >= r) & (at <= self.steps - r))[..., None], balance[at], -1)
+        columns, rows = e[at].reshape(len(at), -1), inner.reshape(len(at), -1)
+        if self.system.enters_action:
+            columns, rows = np.append(columns, lam, axis=1), np.append(rows, closed, axis=1)
+        families = [Family(Window(self.method), args, None, columns, rows)]
+        if self.system.holds_positions:
+            columns, rows = (np.concatenate(pair, axis=1) for pair in ((e, lam), (balance, closed)))
+            families.append(Family(Node(), args, None, columns, rows))
+        if self.ends.va is not None:
+            next_to = (
+                (False, at[0], 1 + np.arange(r - 1)),
+                (True, at[-1], self.steps - 1 - np.arange(r - 1)),
+            )
+            families += [
+                Family(
+                    Edge(last), args, None, e[nodes].reshape(1, -1), balance[where].reshape(1, -1)
+                )
+                for last, nodes, where in next_to
+            ]
+        # A multiplier and its constraint come after the node that the window begins with.
+        place = [
+            np.repeat(np.arange(self.steps + 1.0), n),
+            np.repeat(np.arange(len(lam)) + 0.5, lam.shape[1]),
+        ]
+        row_place = [np.nonzero(balance >= 0)[0], np.nonzero(closed >= 0)[0] + 0.5]
+        return Equations(tuple(families), fixed, np.concatenate(place), np.concatenate(row_place))
 
-    return Parts(
-        small_map(of_window),
-        small_map(by_window),
-        small_map(of_node),
-        small_map(by_node),
-        small_map(by_edge),
+    def window_data(self, path: Path) -> tuple[np.ndarray, Configuration, np.ndarray]:
+        """(t, q, x): where each window begins, and its increments (windows, r, dim)."""
+        count = self.windows
+        q = jax.tree.map(lambda a: np.asarray(a)[:count], path.q)
+        x = np.stack([path.x[i : i + count] for i in range(self.system.order)], axis=1)
+        return self.times[:count], q, x
+
+    @cached_property
+    def times(self) -> np.ndarray:
+        return float(self.t0) + float(self.h) * np.arange(self.steps + 1)
+
+    def at(self, path: Path) -> tuple[Equations, np.ndarray]:
+        """The equations around a path, and its unknowns."""
+        t, q, x = self.window_data(path)
+        data: list[Any] = [(t, q, x)]
+        if self.system.holds_positions:
+            data.append((self.times, path.q))
+        if self.ends.va is not None:
+            data += [(x[[0]], self.ends.va[None]), (x[[-1]], self.ends.vb[None])]
+        unknowns = np.zeros(len(self.numbers.fixed))
+        unknowns[self.numbers.lam] = path.lam
+        return self.equations.with_data(data), unknowns
+
+    def residual(self, path: Path) -> np.ndarray:
+        """What is left of all equations."""
+        equations, unknowns = self.at(path)
+        return equations.residual(unknowns)
+
+    def correction(self, path: Path, extent: float) -> Correction:
+        """The step of Newton's method from a path, of configurations of the size `extent`."""
+        equations, unknowns = self.at(path)
+        return equations.correction(unknowns, extent)
+
+    def moved(self, path: Path, dx: np.ndarray) -> Path:
+        """The path after a change of the unknowns that are not fixed.
+
+        Where increments add up they take theirs, without loss.
+        """
+        space, change = self.system.space, self.equations.spread(dx)
+        e = change[self.numbers.e]
+        q = retract_all(space, path.q, e)
+        x = path.x + (e[1:] - e[:-1]) if space.flat else increments(space, q)
+        return Path(q, x, path.lam + change[self.numbers.lam])
+
+    def largest_displacement(self, dx: np.ndarray) -> float:
+        """That of a node, in a change of the unknowns that are not fixed."""
+        return float(np.max(np.abs(self.equations.spread(dx)[self.numbers.e])))
+
+    def worst_time(self, path: Path) -> float:
+        """When the balance of a node is off most."""
+        left = np.append(np.abs(self.residual(path)), 0.0)[self.numbers.balance]
+        return float(self.t0 + int(np.argmax(np.max(left, axis=1))) * self.h)
+
+    def variations(self, path: Path) -> np.ndarray:
+        """D_j Ld of all windows, shape (windows, r + 1, dim)."""
+        equations, unknowns = self.at(path)
+        nodes, n = self.system.order + 1, self.system.space.dim
+        rows = equations.families[0].values(unknowns).rows
+        return rows[:, : nodes * n].reshape(-1, nodes, n)
+
+
+def increments(space: Any, q: Configuration) -> np.ndarray:
+    """Those between nodes that follow each other, shape (nodes - 1, dim)."""
+    before, after = (
+        jax.tree.map(lambda a, s=s: np.asarray(a)[s], q) for s in (slice(None, -1), slice(1, None))
     )
-
-
-def laid_out(system, t0, h, steps, path):
-    """What is the same for all windows, and their rows; the rows of the nodes."""
-    q, x, lam = all_windows(system, path, steps)
-    times = float(t0) + float(h) * np.arange(steps + 1)
-    fixed = (system, np.float64(h))
-    return fixed, (times[: len(lam)], q, x, lam), (times, path.q, path.lam)
-
-
-def equations(system, method, t0, h, steps, path, ends):
-    """What is left of the equations: at each node, shape (steps + 1, dim), and of the constraints,
-    one row for each window or node.
-    """
-    r, n = system.order, system.space.dim
-    fixed, of_windows, of_nodes = laid_out(system, t0, h, steps, path)
-    G, closed = map(np.asarray, parts(method).window(fixed, of_windows))
-    balance = np.zeros((steps + 1, n))
-    for i in range(r + 1):
-        balance[i : i + len(G)] += G[:, i]
-    if system.holds_positions:
-        force, closed = map(np.array, parts(method).node(fixed, of_nodes))
-        balance += force
-        closed[0] = closed[-1] = 0.0
-    balance[:r] = balance[steps + 1 - r :] = 0.0
-    if ends.va is not None:
-        x, zero = of_windows[2], np.zeros((r + 1, n))
-        balance[1:r] = edge(system, h, x[0], zero, 0) - ends.va
-        balance[steps + 1 - r : steps] = (edge(system, h, x[-1], zero, r) - ends.vb)[::-1]
-    return balance, closed
-
-
-def derivatives(system, method, t0, h, steps, path, ends):
-    """The derivatives of what windows, nodes and ends add, by displacements and multipliers."""
-    fixed, of_windows, of_nodes = laid_out(system, t0, h, steps, path)
-    by_nodes, by_ends = None, None
-    if system.holds_positions:
-        by_nodes = parts(method).by_node(fixed, of_nodes)
-    if ends.va is not None:
-        first, last = parts(method).by_edge(fixed, (of_windows[2][[0, -1]],))
-        by_ends = [np.asarray(first)[0], np.asarray(last)[1]]
-    return parts(method).by_window(fixed, of_windows), by_nodes, by_ends
-
-
-def pieces(system, method, t0, h, steps, path):
-    """D_j Ld of all windows."""
-    fixed, of_windows, _ = laid_out(system, t0, h, steps, path)
-    return jnp.asarray(parts(method).window(fixed, of_windows)[0])
+    return local_all(space, before, after)

@@ -10,9 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.engines.auto import native
+from accion.engines.xla import kept_jit
 from accion.progress import progress_bar
 from accion.stepping import Scheme
-from accion.types import Array, Configuration, Covector, Vector
+from accion.systems import Start
+from accion.types import Array, Configuration, Covector, Scalar, Vector
 
 PARTS = 100  # of a run that shows its progress
 ROOM = 256  # rows that any run has room for, if they are not more than so many
@@ -29,22 +31,22 @@ class Saved(NamedTuple):
     more: Any  # what the scheme saves besides
 
 
-def begin(scheme: Scheme, t0, h, start):
+def begin(scheme: Scheme, t0: Any, h: Scalar, start: Start) -> Any:
     """The state before the first step, and what is known there."""
     return scheme.begin(t0, h, start)
 
 
-def saver(scheme: Scheme, t0, h, first, save_every, every_step):
+def saver(scheme: Scheme, t0: Any, h: Scalar, first: Any, save_every: Any, every_step: Any) -> Any:
     """The function (state, j) -> (state, what is saved) that makes the steps up to the j-th save;
     `every_step` says that `save_every` is 1.
     """
 
-    def one(i, carry):
+    def one(i: Any, carry: Any) -> Any:
         before, most = carry
         state, iterations = scheme.step(before, t0 + i * h, h)
         return scheme.watched(before, state), jnp.maximum(most, iterations)
 
-    def save(state, j):
+    def save(state: Any, j: int) -> Any:
         i = first + j * save_every
         if every_step:
             state, iterations = scheme.step(state, t0 + i * h, h)
@@ -57,7 +59,17 @@ def saver(scheme: Scheme, t0, h, first, save_every, every_step):
     return save
 
 
-def march(scheme, state, t0, h, first, save_every, saves, every_step, room):
+def march(
+    scheme: Any,
+    state: Any,
+    t0: Any,
+    h: Scalar,
+    first: Any,
+    save_every: Any,
+    saves: Any,
+    every_step: Any,
+    room: Any,
+) -> Any:
     """`saves` times `save_every` steps from step number `first`: the last state and what was saved,
     in an array with `room` rows.
 
@@ -67,7 +79,7 @@ def march(scheme, state, t0, h, first, save_every, saves, every_step, room):
     save = saver(scheme, t0, h, first, save_every, every_step)
     row = jax.eval_shape(save, state, 0)[1]
 
-    def write(j, carry):
+    def write(j: int, carry: Any) -> Any:
         state, rows = carry
         state, row = save(state, j)
         return state, jax.tree.map(lambda a, b: a.at[j].set(b), rows, row)
@@ -76,19 +88,29 @@ def march(scheme, state, t0, h, first, save_every, saves, every_step, room):
     return jax.lax.fori_loop(0, saves, write, (state, empty))
 
 
-def fixed_march(scheme, state, t0, h, first, save_every, saves, every_step, room):
+def fixed_march(
+    scheme: Any,
+    state: Any,
+    t0: Any,
+    h: Scalar,
+    first: Any,
+    save_every: Any,
+    saves: Any,
+    every_step: Any,
+    room: Any,
+) -> Any:
     """As `march`, with numbers that are fixed: what reverse-mode derivatives need."""
     return jax.lax.scan(
         saver(scheme, t0, h, first, save_every, every_step), state, jnp.arange(saves)
     )
 
 
-def begin_all(scheme, t0, h, start):
+def begin_all(scheme: Any, t0: Any, h: Scalar, start: Start) -> Any:
     """`begin` for an ensemble."""
     return jax.vmap(lambda scheme, start: begin(scheme, t0, h, start))(scheme, start)
 
 
-def of_all(march):
+def of_all(march: Any) -> Any:
     """`march` for an ensemble."""
     return lambda scheme, state, **rest: jax.vmap(
         lambda scheme, state: march(scheme, state, **rest)
@@ -110,12 +132,12 @@ class Loop(NamedTuple):
         return self.time_axis == 1
 
 
-def compiled(begin, march, fixed_march, time_axis) -> Loop:
+def compiled(begin: Any, march: Any, fixed_march: Any, time_axis: Any) -> Loop:
     static = ("every_step", "room")
     return Loop(
-        jax.jit(begin),
-        jax.jit(march, static_argnames=static),
-        jax.jit(fixed_march, static_argnames=(*static, "saves", "save_every")),
+        kept_jit(begin),
+        kept_jit(march, static_argnames=static),
+        kept_jit(fixed_march, static_argnames=(*static, "saves", "save_every")),
         time_axis,
     )
 
@@ -127,23 +149,23 @@ ENSEMBLE = compiled(begin_all, of_all(march), of_all(fixed_march), 1)
 # ---------------------------------------------------------------- by the native engine
 
 
-def members(*trees):
+def members(*trees: Configuration) -> Any:
     """The trees of each member of an ensemble."""
     trees = jax.tree.map(np.asarray, trees)
     count = len(jax.tree.leaves(trees)[0])
     return [jax.tree.map(lambda a, i=i: a[i], trees) for i in range(count)]
 
 
-def stacked(results):
+def stacked(results: Any) -> Any:
     return jax.tree.map(lambda *leaves: np.stack(leaves), *results)
 
 
-def runs_of(loop, *trees):
+def runs_of(loop: Any, *trees: Configuration) -> Any:
     """(trees, ...) of each run."""
     return members(*trees) if loop.is_ensemble else [trees]
 
 
-def native_begin(loop, scheme, t0, h, start, engine):
+def native_begin(loop: Any, scheme: Any, t0: Any, h: Scalar, start: Start, engine: Any) -> Any:
     """`begin` by the native engine, or None where XLA must serve."""
     runs = runs_of(loop, scheme, start)
     first, own = runs[0]
@@ -154,10 +176,10 @@ def native_begin(loop, scheme, t0, h, start, engine):
     return stacked(found) if loop.is_ensemble else found[0]
 
 
-def native_march(loop, scheme, state, t0, h, engine) -> Any:
+def native_march(loop: Any, scheme: Any, state: Any, t0: Any, h: Scalar, engine: Any) -> Any:
     """`march` by the native engine, or None where XLA must serve."""
 
-    def save(constants, state, j):
+    def save(constants: Any, state: Any, j: int) -> Any:
         scheme, t0, h, first, save_every = constants
         return saver(scheme, t0, h, first, save_every, every_step=False)(state, j)
 
@@ -167,7 +189,7 @@ def native_march(loop, scheme, state, t0, h, engine) -> Any:
     if program is None:
         return None
 
-    def march(state, save_every, first, saves, room):
+    def march(state: Any, save_every: Any, first: Any, saves: Any, room: Any) -> Any:
         j = np.arange(saves)
         found = [
             program((scheme, t0, h, first, save_every), state, j, saves)
@@ -181,7 +203,7 @@ def native_march(loop, scheme, state, t0, h, engine) -> Any:
 # ---------------------------------------------------------------- some steps at a time
 
 
-def room_for(saves, state):
+def room_for(saves: Any, state: Any) -> Any:
     """How many rows a run is given room for: a round number, so that runs of similar length share
     what is compiled, and little memory is lost.
     """
@@ -193,7 +215,9 @@ def room_for(saves, state):
     return max(few, -(-saves // grain) * grain)
 
 
-def in_parts(march, state, steps, save_every, progress, traced, axis):
+def in_parts(
+    march: Any, state: Any, steps: Any, save_every: Any, progress: Any, traced: Any, axis: Any
+) -> Any:
     """The whole march in one call, or with a progress bar in about a hundred."""
     saves = steps // save_every
     size = max(1, saves // PARTS) if progress else saves

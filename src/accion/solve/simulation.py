@@ -11,7 +11,8 @@ from accion import checks
 from accion.engines.auto import check_engine
 from accion.methods import Method
 from accion.numerics.arrays import module_of
-from accion.results.trajectory import Trajectory, rows
+from accion.numerics.batches import at_times
+from accion.results.trajectory import Trajectory
 from accion.solve import loop as loops
 from accion.stepping import Scheme, scheme_of
 from accion.stepping.failures import failure
@@ -171,7 +172,7 @@ def collect(asked: Run, first: Any, last: Any, saved: Any, engine: str) -> Traje
     shown = member.readout(at_rows, more, h)
     if shown is not None:
         by = "xla" if engine == "xla" else "auto"
-        found = rows(shown.f, loop.is_ensemble, scheme.system, times, *shown.arrays, engine=by)
+        found = at_times(shown.f, loop.is_ensemble, scheme.system, times, *shown.arrays, engine=by)
         numbers |= {name: value for name, value in zip(shown.names, found, strict=True) if name}
     numbers |= {"success": last.completed == steps, "steps_completed": last.completed}
     # Without a compilation for each shape.

@@ -1,10 +1,11 @@
 """The configuration space, as everything else sees it."""
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 import jax
 import jax.numpy as jnp
+
+from accion.types import Array, Configuration, Covector, Vector
 
 
 class Space(ABC):
@@ -27,31 +28,33 @@ class Space(ABC):
         """True where a retraction is a sum, so that increments add up and commute."""
 
     @abstractmethod
-    def identity(self) -> Any:
+    def identity(self) -> Configuration:
         """A configuration to start from: the origin."""
 
     @abstractmethod
-    def check(self, q, name="q") -> Any:
-        """`q` as float64 array(s) of the right shape, or a ValueError that says what is wrong with
-        it.
+    def check(self, q: Configuration, name: str = "q") -> Configuration:
+        """`q` as float64 array(s) of the right shape.
+
+        Arguments: `q`, whatever `jnp.asarray` takes; `name`, what an error calls it.
+        Raises: ValueError that says what is wrong with it.
         """
 
     @abstractmethod
-    def retract(self, q, eta) -> Any:
+    def retract(self, q: Configuration, eta: Vector) -> Configuration:
         """The configuration reached from `q` by the increment `eta`, shape (dim,)."""
 
     @abstractmethod
-    def local(self, q0, q1) -> jax.Array:
+    def local(self, q0: Configuration, q1: Configuration) -> Vector:
         """The increment that leads from `q0` to `q1`: the inverse of `retract`, shape (dim,)."""
 
     @abstractmethod
-    def displace(self, q, e) -> Any:
+    def displace(self, q: Configuration, e: Vector) -> Configuration:
         """`retract(q, e)` to second order in `e`, which is what derivatives by a displacement of
         `q` need.
         """
 
     @abstractmethod
-    def relative(self, x, e0, e1) -> jax.Array:
+    def relative(self, x: Vector, e0: Vector, e1: Vector) -> Vector:
         """`local(displace(q, e0), displace(retract(q, x), e1))`, which does not depend on `q`; to
         first order in each of `e0` and `e1`.
 
@@ -60,35 +63,35 @@ class Space(ABC):
         """
 
     @abstractmethod
-    def displacement(self, q, moved) -> jax.Array:
+    def displacement(self, q: Configuration, moved: Configuration) -> Vector:
         """`local(q, moved)` to first order, for one that is moved by next to nothing: a virtual
         displacement, shape (dim,).
         """
 
     @abstractmethod
-    def ad(self, xi, eta) -> jax.Array:
+    def ad(self, xi: Vector, eta: Vector) -> Vector:
         """The Lie bracket [xi, eta] of two velocities, shape (dim,); zero on a flat space."""
 
-    def coad(self, xi, mu):
+    def coad(self, xi: Vector, mu: Covector) -> Covector:
         """ad*_xi mu, the covector with (ad*_xi mu)(eta) = mu([xi, eta]), shape (dim,)."""
         return jax.grad(lambda eta: mu @ self.ad(xi, eta))(jnp.zeros_like(mu))
 
-    def tangent(self, q, v):
+    def tangent(self, q: Configuration, v: Vector) -> Configuration:
         """dq/dt of a motion through `q` with velocity `v`, built like `q`."""
         return jax.jvp(lambda e: self.displace(q, e), (jnp.zeros_like(v),), (v,))[1]
 
     @abstractmethod
-    def project(self, q) -> Any:
+    def project(self, q: Configuration) -> Configuration:
         """The configuration nearest to `q`, which has the right shape but may be off the space."""
 
     @abstractmethod
-    def asked(self, x) -> jax.Array:
+    def stretched(self, x: Vector) -> Vector:
         """h v, shape (dim,), for the velocity v whose momentum a step with the increment `x` has
         along x: `x` itself, unless the tangent of the retraction stretches it.
         """
 
     @abstractmethod
-    def within(self, x) -> Any:
+    def within(self, x: Vector) -> Array | bool:
         """Whether a motion by `x` = h v in one step, shape (dim,), is inside the chart of the
         retraction; True where it has no end.
         """
@@ -99,23 +102,26 @@ class Space(ABC):
         """Where the chart of the retraction ends, in words; "" where it does not."""
 
     @abstractmethod
-    def beyond(self, x) -> str | None:
+    def beyond(self, x: Vector) -> str | None:
         """How far `x` = h v is beyond it, and where it ends, in words; None inside."""
 
-    def check_increment(self, x):
-        """Raise ValueError where a motion by `x` = h v in one step, shape (dim,), is beyond it."""
+    def check_increment(self, x: Vector) -> None:
+        """Look whether a motion by `x` = h v in one step, shape (dim,), is inside the chart.
+
+        Raises: ValueError where it is beyond it.
+        """
         words = self.beyond(x)
         if words is not None:
             raise ValueError(f"{words}.")
 
     @abstractmethod
-    def accumulate(self, q, c, x) -> tuple[Any, jax.Array]:
+    def accumulate(self, q: Configuration, c: Vector, x: Vector) -> tuple[Configuration, Vector]:
         """`retract(q, x)` by compensated summation: the new configuration and what it lost to
         rounding, `c`, shape (dim,).
         """
 
     @abstractmethod
-    def magnitude(self, q) -> jax.Array:
+    def magnitude(self, q: Configuration) -> Vector:
         """The size of `q` against which the roundoff of an increment is measured, shape (dim,)."""
 
     @abstractmethod

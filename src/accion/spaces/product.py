@@ -1,20 +1,24 @@
 """Several spaces side by side."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any, final
 
 import jax.numpy as jnp
 import numpy as np
 
 from accion.spaces.base import Space
+from accion.types import Array, Vector
 
 
-def all_of(flags):
+def all_of(flags: Sequence[Array]) -> Array | bool:
     """Whether all are true, of flags that JAX may be tracing."""
     return True if not flags else jnp.all(jnp.stack(flags))
 
 
+@final
 @dataclass(frozen=True, init=False)
 class Product(Space):
     """Q = Q1 x Q2 x ...: a configuration is a tuple, one entry for each factor; velocities are
@@ -23,7 +27,7 @@ class Product(Space):
 
     factors: tuple[Space, ...]
 
-    def __init__(self, *factors):
+    def __init__(self, *factors: Space) -> None:
         if len(factors) < 1 or not all(isinstance(space, Space) for space in factors):
             raise ValueError(
                 f"Product needs spaces, as in Product(Euclidean(3), Torus(1)); got {factors!r}."
@@ -31,34 +35,32 @@ class Product(Space):
         object.__setattr__(self, "factors", factors)
 
     @cached_property
-    def slices(self):
+    def slices(self) -> tuple[slice, ...]:
+        """Where the components of each factor stand in a vector."""
         ends = np.cumsum([0] + [space.dim for space in self.factors])
         return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
 
-    def each(self, method, *arguments):
-        """Call `method` of each factor; an argument is a tuple of configurations or a flat vector,
-        which is cut in pieces.
+    def each(self, method: str, *arguments: tuple[Any, ...] | Vector) -> list[Any]:
+        """What the method of this name says of each factor; an argument is a tuple of
+        configurations or a flat vector, of which each gets its own components.
         """
-        pieces = [
-            a if isinstance(a, tuple) else tuple(a[s] for s in self.slices) for a in arguments
-        ]
+        parts = [a if isinstance(a, tuple) else tuple(a[s] for s in self.slices) for a in arguments]
         return [
-            getattr(space, method)(*args)
-            for space, *args in zip(self.factors, *pieces, strict=True)
+            getattr(space, method)(*args) for space, *args in zip(self.factors, *parts, strict=True)
         ]
 
     @property
-    def dim(self):
+    def dim(self) -> int:
         return sum(space.dim for space in self.factors)
 
     @property
-    def flat(self):
+    def flat(self) -> bool:
         return all(space.flat for space in self.factors)
 
-    def identity(self):
+    def identity(self) -> tuple[Any, ...]:
         return tuple(space.identity() for space in self.factors)
 
-    def check(self, q, name="q"):
+    def check(self, q: Sequence[Any], name: str = "q") -> tuple[Any, ...]:
         if not isinstance(q, tuple | list) or len(q) != len(self.factors):
             raise ValueError(
                 f"{name} must be a tuple with one configuration for each of the {len(self.factors)}"
@@ -69,49 +71,51 @@ class Product(Space):
             for i, (space, part) in enumerate(zip(self.factors, q, strict=True))
         )
 
-    def retract(self, q, eta):
+    def retract(self, q: tuple[Any, ...], eta: Vector) -> tuple[Any, ...]:
         return tuple(self.each("retract", q, eta))
 
-    def local(self, q0, q1):
+    def local(self, q0: tuple[Any, ...], q1: tuple[Any, ...]) -> Vector:
         return jnp.concatenate(self.each("local", q0, q1))
 
-    def displace(self, q, e):
+    def displace(self, q: tuple[Any, ...], e: Vector) -> tuple[Any, ...]:
         return tuple(self.each("displace", q, e))
 
-    def relative(self, x, e0, e1):
+    def relative(self, x: Vector, e0: Vector, e1: Vector) -> Vector:
         return jnp.concatenate(self.each("relative", x, e0, e1))
 
-    def displacement(self, q, moved):
+    def displacement(self, q: tuple[Any, ...], moved: tuple[Any, ...]) -> Vector:
         return jnp.concatenate(self.each("displacement", q, moved))
 
-    def ad(self, xi, eta):
+    def ad(self, xi: Vector, eta: Vector) -> Vector:
         return jnp.concatenate(self.each("ad", xi, eta))
 
-    def project(self, q):
+    def project(self, q: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(self.each("project", q))
 
-    def asked(self, x):
-        return jnp.concatenate(self.each("asked", x))
+    def stretched(self, x: Vector) -> Vector:
+        return jnp.concatenate(self.each("stretched", x))
 
-    def within(self, x):
+    def within(self, x: Vector) -> Array | bool:
         # True is no array: a flat factor adds nothing to a step.
         return all_of([inside for inside in self.each("within", x) if inside is not True])
 
     @property
-    def chart(self):
+    def chart(self) -> str:
         return "; ".join(dict.fromkeys(space.chart for space in self.factors if space.chart))
 
-    def beyond(self, x):
+    def beyond(self, x: Vector) -> str | None:
         return next((words for words in self.each("beyond", x) if words is not None), None)
 
-    def accumulate(self, q, c, x):
+    def accumulate(
+        self, q: tuple[Any, ...], c: Vector, x: Vector
+    ) -> tuple[tuple[Any, ...], Vector]:
         parts = self.each("accumulate", q, c, x)
         return tuple(q1 for q1, _ in parts), jnp.concatenate([c1 for _, c1 in parts])
 
-    def magnitude(self, q):
+    def magnitude(self, q: tuple[Any, ...]) -> Vector:
         return jnp.concatenate(self.each("magnitude", q))
 
-    def coordinates(self):
+    def coordinates(self) -> tuple[str, ...]:
         """Those of the factors; vectors and angles are counted through, and factors with the same
         names get their number behind them.
         """

@@ -5,31 +5,36 @@ small rotation has a small u with all its digits, which a matrix near the identi
 may have any length n2 = w^2 + |u|^2: that of `exp` is 1, that of `cayley` is not.
 """
 
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import factorial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.types import Array, Scalar, Vector
+
 TERMS = 9
 
 
 class Turn(NamedTuple):
-    w: Any
-    u: Any
-    n2: Any
+    """A rotation by half-angle numbers: w, u of shape (1,) or (3,), and n2 = w^2 + |u|^2."""
+
+    w: Array
+    u: Array
+    n2: Scalar
 
 
 # ---------------- functions of s = |x|^2 that are smooth at 0
 
 
-def series(coefficients):
+def series(coefficients: Sequence[float]) -> Callable[[Array], Array]:
     """The polynomial of s with these coefficients, the constant first."""
     *lower, last = (float(c) for c in coefficients)
 
-    def f(s):
+    def f(s: Array) -> Array:
         value = jnp.full_like(s, last)
         for c in reversed(lower):
             value = value * s + c
@@ -38,7 +43,9 @@ def series(coefficients):
     return f
 
 
-def analytic(coefficients, closed, limit=0.5):
+def analytic(
+    coefficients: Sequence[float], closed: Callable[[Array], Array], limit: float = 0.5
+) -> Callable[[Array], Array]:
     """The function of s with these Taylor coefficients, by its series below `limit` and beyond it
     in `closed` form, a function of x = sqrt(s).
 
@@ -47,7 +54,7 @@ def analytic(coefficients, closed, limit=0.5):
     """
     near = series(coefficients)
 
-    def f(s):
+    def f(s: Array) -> Array:
         small = s < limit
         value = jnp.where(
             small, near(jnp.where(small, s, 0.0)), closed(jnp.sqrt(jnp.where(small, limit, s)))
@@ -58,12 +65,12 @@ def analytic(coefficients, closed, limit=0.5):
     return f
 
 
-def alternating(k):
+def alternating(k: int) -> list[float]:
     """(-1)^j / (2j + k)!"""
     return [(-1) ** j / factorial(2 * j + k) for j in range(TERMS)]
 
 
-def bernoulli(count):
+def bernoulli(count: int) -> list[float]:
     """B_k/k! for k < count, from sum_k B_k/k! x^k (e^x - 1)/x = 1 in fractions: SciPy's have twelve
     digits.
     """
@@ -101,33 +108,34 @@ for i, j, k in ((0, 2, 1), (1, 0, 2), (2, 1, 0)):
     CROSS[3][i, j, k], CROSS[3][i, k, j] = 1.0, -1.0
 
 
-def dot(a, b):
+def dot(a: Array, b: Array) -> Array:
+    """The sum of the products of the entries of two vectors."""
     return jnp.sum(a * b)
 
 
-def product(A, B):
+def product(A: Array, B: Array) -> Array:
     """A @ B for small matrices."""
     return jnp.sum(A[:, :, None] * B[None], axis=1)
 
 
-def apply(A, b):
+def apply(A: Array, b: Array) -> Array:
     """A @ b for a small matrix."""
     return jnp.sum(A * b, axis=1)
 
 
-def hat(u):
+def hat(u: Vector) -> Array:
     """The matrix of p -> u x p; u is a vector of space, or shape (1,), a multiple of the normal of
     the plane.
     """
     return jnp.sum(u[:, None, None] * CROSS[2 if u.shape == (1,) else 3], axis=0)
 
 
-def vee(A):
+def vee(A: Array) -> Vector:
     """u of the antisymmetric part of a matrix."""
     return jnp.sum(A * CROSS[A.shape[0]], axis=(1, 2)) / 2
 
 
-def cross(u, p):
+def cross(u: Vector, p: Vector) -> Vector:
     """u x p; zero for two multiples of the normal of the plane."""
     return jnp.zeros_like(p) if p.shape == (1,) else apply(hat(u), p)
 
@@ -135,13 +143,13 @@ def cross(u, p):
 # ---------------------------------------------------------------- turns
 
 
-def to_matrix(a):
+def to_matrix(a: Turn) -> Array:
     """The rotation matrix minus the identity, to relative accuracy."""
     U = hat(a.u)
     return (2 / a.n2) * (a.w * U + product(U, U))
 
 
-def from_matrix(R):
+def from_matrix(R: Array) -> Turn:
     """The turn of a rotation matrix, of length 1 with w >= 0; accurate for every angle, half a turn
     included.
     """
@@ -169,12 +177,13 @@ def from_matrix(R):
 # ---------------- retractions: from vectors to turns and back
 
 
-def exp(x):
+def exp(x: Vector) -> Turn:
+    """The turn by the angle |x| about x."""
     s = dot(x, x)
     return Turn(cos_half(s), sin_half(s) * x, 1.0)
 
 
-def log(a):
+def log(a: Turn) -> Vector:
     """The vector of a turn: |x| < pi for w > 0, and up to 2 pi beyond it."""
     s = dot(a.u, a.u)
     near = (s < NEAR * a.w**2) & (a.w > 0)
@@ -184,11 +193,12 @@ def log(a):
     return 2 * jnp.where(near, arctangent(jnp.where(near, s, 0.0) / w**2) / w, far) * a.u
 
 
-def cayley(x):
+def cayley(x: Vector) -> Turn:
+    """The turn by 2 arctan(|x|/2) about x."""
     return Turn(jnp.ones_like(x[0]), x / 2, 1 + dot(x, x) / 4)
 
 
-def inverse_cayley(a):
+def inverse_cayley(a: Turn) -> Vector:
     """The vector of a turn; infinite for half a turn, which `cayley` does not reach."""
     return 2 * a.u / a.w
 
@@ -196,30 +206,36 @@ def inverse_cayley(a):
 # ---------------- the translation of exp and cayley of (x, v) in the group of rigid motions
 
 
-def exp_translation(x, v):
+def exp_translation(x: Vector, v: Vector) -> Vector:
+    """p of exp(x, v): v + (1 - cos|x|)/|x|^2 X v + (|x| - sin|x|)/|x|^3 X^2 v, X the matrix of
+    x.
+    """
     s = dot(x, x)
     once = cross(x, v)
     return v + versine(s) * once + excess(s) * cross(x, once)
 
 
-def log_translation(x, p):
+def log_translation(x: Vector, p: Vector) -> Vector:
+    """v with `exp_translation(x, v)` = p."""
     once = cross(x, p)
     return p - once / 2 + cotangent(dot(x, x)) * cross(x, once)
 
 
-def cayley_translation(x, v):
+def cayley_translation(x: Vector, v: Vector) -> Vector:
+    """p of cayley(x, v): (1 - X/2) p = v, X the matrix of x."""
     once = cross(x, v)
     return v + (2 * once + cross(x, once)) / (4 + dot(x, x))
 
 
-def inverse_cayley_translation(x, p):
+def inverse_cayley_translation(x: Vector, p: Vector) -> Vector:
+    """v with `cayley_translation(x, v)` = p."""
     return p - cross(x, p) / 2
 
 
 # ---------------- dtau^-1(x) e, left trivialised; `ad` is the bracket with x
 
 
-def dexp_inverse(x, v, e, ad):
+def dexp_inverse(x: Vector, v: Vector, e: Vector, ad: Callable[[Vector], Vector]) -> Vector:
     """e + ad/2 e + a ad^2 e + b ad^4 e, the function ad/(1 - exp(-ad)) where ad^2 has the
     eigenvalues 0 and -s, s = |x|^2.
     """
@@ -234,7 +250,7 @@ def dexp_inverse(x, v, e, ad):
     return e + once / 2 + (k - dot(x, x) * slope) * twice - slope * apply(A, apply(A, twice))
 
 
-def dcayley_inverse(x, v, e, ad):
+def dcayley_inverse(x: Vector, v: Vector, e: Vector, ad: Callable[[Vector], Vector]) -> Vector:
     """(1 + X/2) E (1 - X/2) = E + [X, E]/2 - X E X/4, in components."""
     n = x.shape[0]
     turned = dot(x, e[:n]) * x
@@ -242,32 +258,57 @@ def dcayley_inverse(x, v, e, ad):
     return e + ad(e) / 2 + jnp.concatenate([turned, moved]) / 4
 
 
-class Retraction(NamedTuple):
-    turn: Any
-    vector: Any
-    translation: Any
-    inverse_translation: Any
-    dtau_inverse: Any
+# ---------------- h v of a step with the increment x, whose rotation is omega
+
+
+def unstretched(omega: Vector, x: Vector) -> Vector:
+    """x: dtau^-1(x) x is x for exp."""
+    return x
+
+
+def cayley_stretched(omega: Vector, x: Vector) -> Vector:
+    """(1 + |omega|^2/4) x.
+
+    dtau^-1(x) x is that multiple of x, and the momenta of a step are dtau^-1(x)^T dL/dv at v = x/h:
+    about the axis of x they are those of a body that turns by |omega| (1 + |omega|^2/4) in the time
+    h. The retraction makes a turn of 2 arctan(|omega|/2) of it, however large it is.
+    """
+    return (1 + dot(omega, omega) / 4) * x
+
+
+class TurnRetraction(NamedTuple):
+    """A retraction of rotations and rigid motions, as functions of the rotation x and the
+    translation v of an increment.
+    """
+
+    turn: Callable[[Vector], Turn]
+    vector: Callable[[Turn], Vector]
+    translation: Callable[[Vector, Vector], Vector]
+    inverse_translation: Callable[[Vector, Vector], Vector]
+    dtau_inverse: Callable[[Vector, Vector, Vector, Callable[[Vector], Vector]], Vector]
+    stretched: Callable[[Vector, Vector], Vector]
     reach: float  # the turn at which its chart ends
     end: str  # what that is
 
 
 RETRACTIONS = {
-    "exp": Retraction(
+    "exp": TurnRetraction(
         exp,
         log,
         exp_translation,
         log_translation,
         dexp_inverse,
+        unstretched,
         2 * np.pi,
         "a whole turn, where the tangent of exp is singular",
     ),
-    "cayley": Retraction(
+    "cayley": TurnRetraction(
         cayley,
         inverse_cayley,
         cayley_translation,
         inverse_cayley_translation,
         dcayley_inverse,
+        cayley_stretched,
         np.pi,
         "half a turn, which no increment of cayley reaches",
     ),

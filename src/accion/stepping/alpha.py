@@ -1,6 +1,7 @@
 """The step of `GeneralizedAlpha`: not variational, for comparison."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,9 +12,10 @@ from accion.numerics import newton
 from accion.stepping.base import End, State, steps
 from accion.stepping.variational import MechanicalScheme
 from accion.systems import System
+from accion.types import Configuration, Covector, Scalar, Vector
 
 
-def move(method, h, memory, dv):
+def move(method: Any, h: Scalar, memory: Any, dv: Any) -> Any:
     """(x, v, a) of a step of GeneralizedAlpha at whose end the derivative of the velocity is
     `dv`.
     """
@@ -34,7 +36,7 @@ class AlphaEquations(newton.Equations):
     method: GeneralizedAlpha
     multipliers: int
 
-    def residual(self, unknowns, args):
+    def residual(self, unknowns: Any, args: Any) -> Any:
         system, t, h, q, memory = args
         n, constraint = system.space.dim, system.constraint
         dv, lam = unknowns[:n], unknowns[n:]
@@ -48,7 +50,7 @@ class AlphaEquations(newton.Equations):
         reaction = constraint.reaction(system, t, q, v, lam)
         return jnp.concatenate([balance - reaction, closure / h**2])
 
-    def sizes(self, unknowns, J, args):
+    def sizes(self, unknowns: Any, J: Any, args: Any) -> Any:
         system, _, h, q, (v, dv, _) = args
         return jnp.abs(v) / h + jnp.abs(dv), system.space.magnitude(q) / h**2
 
@@ -62,29 +64,31 @@ class Alpha(MechanicalScheme):
     system: System
     method: GeneralizedAlpha = field(metadata={"static": True})
 
-    def start(self, t, h, q, p, x, lam):
+    def start(
+        self, t: Scalar, h: Scalar, q: Configuration, p: Covector, x: Vector, lam: Any
+    ) -> Any:
         v = x / h
         dv, lam = index_one(self.system, t, q, v, None)
         guess = dv if lam is None else jnp.concatenate([dv, lam])
         return State(q, p, jnp.zeros_like(x), x, guess, jnp.array(0), (v, dv, dv))
 
-    def equations(self, state, t, h):
+    def equations(self, state: Any, t: Scalar, h: Scalar) -> Any:
         own = AlphaEquations(self.method, self.system.multipliers)
         return own, (self.system, t, h, state.q, state.memory)
 
-    def solve(self, state, t, h):
+    def solve(self, state: Any, t: Scalar, h: Scalar) -> Any:
         return self.by_newton(state, t, h)
 
-    def moved(self, unknowns, state, h):
+    def moved(self, unknowns: Any, state: Any, h: Scalar) -> Any:
         return move(self.method, h, state.memory, unknowns[: self.system.space.dim])[0]
 
-    def end(self, unknowns, state, t, h):
+    def end(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
         dv = unknowns[: self.system.space.dim]
         x, v, a = move(self.method, h, state.memory, dv)
         p = self.system.legendre(t + h, self.system.space.retract(state.q, x), v)
         return End(x, p, unknowns, (v, dv, a))
 
-    def lagrangian(self, unknowns, state, t, h):
+    def lagrangian(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
         dv = unknowns[: self.system.space.dim]
         x, v, _ = move(self.method, h, state.memory, dv)
         return self.system.L(t + h, self.system.space.retract(state.q, x), v)

@@ -192,18 +192,29 @@ class StepEquations(newton.Equations):
         system, t, h, z, p, last = args
         form = discretise(system, self.method)
         blocks = form.blocks
-        x, lam = blocks.increment(unknowns), blocks.multipliers(unknowns)
-        if not (blocks.S or blocks.lam):
-            return p + form.variation(t, h, z, x).start
-        momentum = p + form.variation(t, h, z, x, lam if blocks.lam else None).start
-        if blocks.lam:
+        x, inner = blocks.increment(unknowns), blocks.inner_points(unknowns)
+        lam = blocks.multipliers(unknowns) if blocks.lam else None
+        found = form.variation(t, h, z, x, lam, inner)
+        momentum = p + found.start
+        if lam is not None:
             momentum = momentum + form.reaction(t, h, z, (last + x) / (2 * h), lam)
-        return jnp.concatenate([momentum, form.closure(t, h, z, x)])
+        rows = [momentum]
+        if inner is not None:
+            rows.append(jnp.ravel(found.inner))
+        if blocks.S or blocks.lam:
+            rows.append(form.closure(t, h, z, x))
+        return rows[0] if len(rows) == 1 else jnp.concatenate(rows)
 
     def sizes(self, unknowns, J, args):
         system, t, h, z, _, _ = args
         form = discretise(system, self.method)
-        return form.sizes(t, h, z, form.blocks.increment(unknowns), J)
+        x, inner = form.blocks.increment(unknowns), form.blocks.inner_points(unknowns)
+        own, beside = form.sizes(t, h, z, x, J, inner)
+        if not form.blocks.inner:
+            return own, beside
+        # Inner points are of the size of the increment.
+        count = form.blocks.inner // form.blocks.x
+        return jnp.tile(own, 1 + count), jnp.tile(beside, 1 + count)
 
 
 # ---------------------------------------------------------------- which scheme steps what

@@ -12,6 +12,7 @@ from accion.numerics import newton
 from accion.stepping.base import steps
 from accion.stepping.thermal import LARGE, ContinuousThermal
 from accion.systems import ThermalSystem
+from accion.types import Scalar, Vector
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,9 @@ class EnergyEquations(newton.Equations):
     method: Any
     multipliers: int
 
-    def residual(self, unknowns, args):
+    def residual(self, unknowns: Any, args: Any) -> Any:
         system, t, h, z, p, energy, C = args
-        form = discretise(system, self.method)
+        form: Any = discretise(system, self.method)
         count = form.blocks.moved
         x, v, e = unknowns[:count], unknowns[count:-1], unknowns[-1]
         both = form.variation(t, h, z, x)
@@ -39,7 +40,7 @@ class EnergyEquations(newton.Equations):
         balance = form.closure(t, h, z, x) - C / jnp.sum(C) * e
         return jnp.concatenate([p + both.start, balance, legendre, first_law[None]])
 
-    def sizes(self, unknowns, J, args):
+    def sizes(self, unknowns: Any, J: Any, args: Any) -> Any:
         """Those of a step; the energy is rounded as C T is, the energy that the entropies hold,
         also where L has it cancelled by a constant.
         """
@@ -61,10 +62,10 @@ class EnergyConsistentThermal(ContinuousThermal):
     method: EnergyConsistent = field(metadata={"static": True})
     keeps_energy: ClassVar[bool] = True
 
-    def first_guess(self, x, v):
+    def first_guess(self, x: Vector, v: Vector) -> Any:
         return jnp.concatenate([x, v, jnp.zeros(1)])
 
-    def equations(self, state, t, h):
+    def equations(self, state: Any, t: Scalar, h: Scalar) -> Any:
         n, laws = self.system.space.dim, state.memory
         C = self.system.capacities(t, state.q, state.x[:n] / h)
         args = (self.system, t, h, state.q, state.p, laws.energy + laws.supplied, C)

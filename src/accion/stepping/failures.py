@@ -10,9 +10,19 @@ import numpy as np
 from accion.engines.auto import callable_of
 from accion.errors import StepFailed
 from accion.numerics import newton
+from accion.types import Scalar, Vector
 
 
-def failure(again, scheme, first, t0, h, steps, trajectory, engine):
+def failure(
+    again: Any,
+    scheme: Any,
+    first: Any,
+    t0: Any,
+    h: Scalar,
+    steps: Any,
+    trajectory: Any,
+    engine: Any,
+) -> Any:
     """The error that says which step was not solved, how far it was from it, and what to try.
 
     `again(scheme, first, k)` is the state of a run after k steps.
@@ -44,7 +54,16 @@ def failure(again, scheme, first, t0, h, steps, trajectory, engine):
     return StepFailed(f"{where} was not solved: {what}. {advice}", **known)
 
 
-def reason(scheme, x, converged, residual, state, t, h, engine):
+def reason(
+    scheme: Any,
+    x: Vector,
+    converged: Any,
+    residual: Any,
+    state: Any,
+    t: Scalar,
+    h: Scalar,
+    engine: Any,
+) -> Any:
     """Why a step was not taken, in words; `x` are the unknowns that were found."""
     chart = outside(scheme, x, state, h)
     if chart is not None:
@@ -63,13 +82,13 @@ def reason(scheme, x, converged, residual, state, t, h, engine):
     )
 
 
-def attempt(scheme, state, t, h):
+def attempt(scheme: Any, state: Any, t: Scalar, h: Scalar) -> Any:
     """One step: where it leads, whether it was solved, and what is left of its equations."""
     root = scheme.solve(state, t, h)
     return root, scheme.residual(root.x, state, t, h)
 
 
-def outside(scheme, unknowns, state, h):
+def outside(scheme: Any, unknowns: Any, state: Any, h: Scalar) -> Any:
     """How far a step leads out of the chart of the retraction, in words, None where it does not; of
     one that has no value, its guess.
     """
@@ -77,13 +96,13 @@ def outside(scheme, unknowns, state, h):
     return scheme.system.step_space.beyond(moved) if np.all(np.isfinite(moved)) else None
 
 
-def least_squares(scheme, state, t, h, engine):
+def least_squares(scheme: Any, state: Any, t: Scalar, h: Scalar, engine: Any) -> Any:
     """What least squares finds where Newton's method found nothing: whether the equations of the
     step have a solution at all, in words.
     """
     from scipy import optimize
 
-    def remaining(scheme, unknowns, state):
+    def remaining(scheme: Any, unknowns: Any, state: Any) -> Any:
         return scheme.residual(unknowns, state, t, h)
 
     examples = (scheme, state.guess, state)

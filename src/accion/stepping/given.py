@@ -1,6 +1,7 @@
 """Steps of systems that are given in discrete time."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +9,8 @@ import jax.numpy as jnp
 from accion.instant.starts import Known
 from accion.stepping.base import steps
 from accion.stepping.windows import WindowScheme
-from accion.systems import DiscreteSystem
+from accion.systems import DiscreteSystem, Start
+from accion.types import Scalar
 
 
 @steps(DiscreteSystem)
@@ -24,7 +26,7 @@ class GivenScheme(WindowScheme):
     system: DiscreteSystem
     method: None = field(metadata={"static": True})
 
-    def begin(self, t, h, start):
+    def begin(self, t: Scalar, h: Scalar, start: Start) -> Any:
         system, r = self.system, self.system.order
         q, m = start.q0, system.multipliers
         if start.q1 is None:
@@ -36,13 +38,13 @@ class GivenScheme(WindowScheme):
         d, P = self.from_nodes(t, h, q, following, lams)
         return self.first_state(q, P, d, lams[0]), Known()
 
-    def check_start(self, known, start):
+    def check_start(self, known: Any, start: Start) -> Any:
         """Nothing is known before the first step."""
 
-    def fields(self, rows, saved, last, h):
+    def fields(self, rows: Any, saved: Any, last: Any, h: Scalar) -> Any:
         p = rows["p"]
         found = {"guess": None, "p": p[..., 0, :] if self.system.order == 1 else p}
         return found | ({"lam": saved[2]} if self.system.multipliers else {})
 
-    def readout(self, rows, saved, h):
+    def readout(self, rows: Any, saved: Any, h: Scalar) -> Any:
         return None

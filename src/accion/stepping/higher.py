@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,8 +14,9 @@ from accion.numerics.arrays import module_of
 from accion.stepping.base import Readout, steps
 from accion.stepping.nodal import Nodal, advanced, at_node, monomials, to_nodes
 from accion.stepping.windows import WindowScheme
-from accion.systems import HigherOrderSystem
+from accion.systems import HigherOrderSystem, Start
 from accion.systems.higher import shifted
+from accion.types import Array, Configuration, Covector, Scalar
 
 
 @steps(HigherOrderSystem)
@@ -26,7 +28,7 @@ class HigherOrder(WindowScheme):
     system: HigherOrderSystem
     method: Method = field(metadata={"static": True})
 
-    def begin(self, t, h, start):
+    def begin(self, t: Scalar, h: Scalar, start: Start) -> Any:
         """From derivatives at t (`v0`, shape (2r - 1, dim)) the momenta of Jacobi and Ostrogradsky
         follow; they and the derivatives are carried on to the middle of the first r nodes, (r - 1)
         h/2 later, and there turned into momenta of the nodes. For r = 1 this is p0 = dL/dv.
@@ -56,15 +58,15 @@ class HigherOrder(WindowScheme):
         d = combine(monomials(r + 1, len(jets)), powers * jets)
         return self.first_state(q, P, d, lams[0]), known_at(system, t, q, jets, lams)
 
-    def check_start(self, known, start):
+    def check_start(self, known: Any, start: Start) -> Any:
         check_start(self.system, known, start)
 
-    def fields(self, rows, saved, last, h):
+    def fields(self, rows: Any, saved: Any, last: Any, h: Scalar) -> Any:
         shape = rows["iterations"].shape
         none = module_of(rows["p"]).zeros(shape)
         return {"guess": None, "nodal": Nodal(rows["p"], saved[0], none)}
 
-    def readout(self, rows, saved, h):
+    def readout(self, rows: Any, saved: Any, h: Scalar) -> Any:
         """Momenta, derivatives and multipliers at each row."""
         own, shape = module_of(rows["p"]), rows["iterations"].shape
         d, top, _ = saved
@@ -73,6 +75,8 @@ class HigherOrder(WindowScheme):
         return Readout(at_node, arrays, names)
 
 
-def momentum_rates(system, t, e, jets, lams, q, p):
+def momentum_rates(
+    system: Any, t: Scalar, e: Any, jets: Array, lams: Any, q: Configuration, p: Covector
+) -> Array:
     """dp_s/dt at a configuration displaced by `e`."""
     return system.momentum_rates(t, system.space.displace(q, e), jets, p, lams[0])

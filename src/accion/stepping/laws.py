@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.errors import SecondLawViolated
+from accion.types import Scalar
 
 AMONG = 1e-3  # of the heat that flows, below which what comes from outside counts as little
 
@@ -25,7 +26,7 @@ class Laws(NamedTuple):
     friction: Any  # the largest h |F_fr| |v|
 
 
-def opened(energy):
+def opened(energy: Any) -> Any:
     """Before the first step."""
     return Laws(
         energy,
@@ -38,7 +39,7 @@ def opened(energy):
     )
 
 
-def written(laws, exchange, h, change, step):
+def written(laws: Any, exchange: Any, h: Scalar, change: Any, step: Any) -> Any:
     """The laws with one more step, in which the entropies changed by `change`, shape (m,)."""
     net = jnp.sum(exchange.heat)
     # Where much heat comes from outside, from where is not known, and nothing can be said about the
@@ -59,7 +60,7 @@ def written(laws, exchange, h, change, step):
     )
 
 
-def worst(trajectory):
+def worst(trajectory: Any) -> Any:
     """Of each law the run that keeps it least: ((least change of entropy, step, member), (largest
     push, step, member)).
     """
@@ -73,14 +74,14 @@ def worst(trajectory):
     )
 
 
-def warn_of_second_law(trajectory):
+def warn_of_second_law(trajectory: Any) -> Any:
     """Warn where friction gave energy, or the total entropy became less in a step without cooling,
     by more than rounding.
     """
     (least, k, i), (push, l, j) = worst(trajectory)
     t0, h = float(trajectory.t[0]), float(trajectory.h)
 
-    def where(step, member):
+    def where(step: Any, member: Any) -> Any:
         return (
             f"member {member}, " if trajectory.is_ensemble else ""
         ) + f"step {step} (t = {t0 + step * h:.6g})"
@@ -102,7 +103,7 @@ def warn_of_second_law(trajectory):
     warnings.warn(message, SecondLawViolated, stacklevel=5)
 
 
-def rounding(trajectory):
+def rounding(trajectory: Any) -> Any:
     """For each run the entropy whose last digit a step cannot see: the largest energy over the
     least temperature.
     """

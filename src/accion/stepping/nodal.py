@@ -1,4 +1,4 @@
-"""Between the nodes of a discrete motion of order r and the derivatives and momenta at an instant."""
+"""Between the nodes of a motion of order r and the derivatives and momenta at an instant."""
 
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -11,10 +11,12 @@ import numpy as np
 
 from accion.discretise.window import combine, derivatives, summation
 from accion.numerics import newton
+from accion.spaces import Space
+from accion.types import Array, Configuration, Covector, Scalar
 
 
 @lru_cache(maxsize=64)
-def monomials(rows, columns):
+def monomials(rows: Any, columns: Any) -> Any:
     """A with d_l = sum_s A[l, s] h^(s+1) q^(s+1): the differences of increments from the
     derivatives at the first node, by Taylor's series.
     """
@@ -26,7 +28,7 @@ def monomials(rows, columns):
     return A
 
 
-def advanced(jets, tau):
+def advanced(jets: Array, tau: Scalar) -> Any:
     """The derivatives at a time `tau` later, by Taylor's series."""
     return jnp.stack(
         [
@@ -36,7 +38,7 @@ def advanced(jets, tau):
     )
 
 
-def spread(space, jets, h, delta):
+def spread(space: Space, jets: Array, h: Scalar, delta: Any) -> Any:
     """Displacements of the r nodes at (j - (r-1)/2) h from an instant where q, v, a, ... change by
     the rows of `delta`, shape (r, dim).
 
@@ -53,7 +55,7 @@ def spread(space, jets, h, delta):
     return jnp.stack([sum(tau**s / factorial(s) * eta[s] for s in range(r)) for tau in times])
 
 
-def to_nodes(space, jets, h, p):
+def to_nodes(space: Space, jets: Array, h: Scalar, p: Covector) -> Any:
     """P_1, ..., P_r with sum_j P_j.eta_j = sum_s p_s.delta_s: momenta of the nodes from those of
     Jacobi and Ostrogradsky at the middle of them.
     """
@@ -61,7 +63,7 @@ def to_nodes(space, jets, h, p):
     return newton.solve(M.T, p.ravel()).reshape(p.shape)
 
 
-def from_nodes(space, jets, h, P):
+def from_nodes(space: Space, jets: Array, h: Scalar, P: Any) -> Any:
     """Its inverse."""
     return jax.vjp(partial(spread, space, jets, h), jnp.zeros_like(P))[1](P)[0]
 
@@ -89,7 +91,19 @@ class MomentumMap:
 
     X: Any
 
-    def __call__(self, system, t, q, first, jets, lam, P, d, ahead, h):
+    def __call__(
+        self,
+        system: Any,
+        t: Scalar,
+        q: Configuration,
+        first: Any,
+        jets: Array,
+        lam: Any,
+        P: Any,
+        d: Any,
+        ahead: Any,
+        h: Scalar,
+    ) -> Any:
         r = system.order
         nodes = [first]
         for x in combine(summation(r - 1), d) if r > 1 else ():
@@ -106,14 +120,14 @@ class HighestDerivative(newton.Equations):
 
     multipliers: int
 
-    def residual(self, unknowns, args):
+    def residual(self, unknowns: Any, args: Any) -> Any:
         system, t, q, p, jets, tau = args
         n, r = system.space.dim, system.order
         full, moved = carried_back(system, t, q, p, jets, tau, unknowns)
         slope = system.slopes(t, q, full, unknowns[None, n:])[r]
         return jnp.concatenate([slope - moved[-1], system.Phi(t, q, full)])
 
-    def sizes(self, unknowns, J, args):
+    def sizes(self, unknowns: Any, J: Any, args: Any) -> Any:
         system, _, _, p, _, _ = args
         n = system.space.dim
         at_zero = jnp.abs(self.residual(jnp.zeros_like(unknowns), args)[:n])
@@ -122,7 +136,9 @@ class HighestDerivative(newton.Equations):
         return own + size, size + 1.0
 
 
-def carried_back(system, t, q, p, jets, tau, unknowns):
+def carried_back(
+    system: Any, t: Scalar, q: Configuration, p: Covector, jets: Array, tau: Scalar, unknowns: Any
+) -> Any:
     """(q', ..., q^(r)) and the momenta at t, from those at t + tau and q^(r), the first of the
     unknowns.
     """
@@ -131,7 +147,9 @@ def carried_back(system, t, q, p, jets, tau, unknowns):
     return full, p - tau * system.momentum_rates(t, q, full, p, unknowns[n:])
 
 
-def at_node(system, t, q, P, d, top, h, ahead):
+def at_node(
+    system: Any, t: Scalar, q: Configuration, P: Any, d: Any, top: Any, h: Scalar, ahead: Any
+) -> Any:
     """(p, jets, lam) at a node: the momenta of Jacobi and Ostrogradsky, (q', ..., q^(r)) and the
     multipliers, all to second order in h.
 

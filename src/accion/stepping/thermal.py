@@ -21,7 +21,8 @@ from accion.methods import Method
 from accion.numerics import newton
 from accion.stepping.base import End, Scheme, State, StepEquations, steps
 from accion.stepping.laws import opened, warn_of_second_law, written
-from accion.systems import DiscreteThermalSystem, ThermalSystem
+from accion.systems import DiscreteThermalSystem, Start, ThermalSystem
+from accion.types import Configuration, Scalar, Vector
 
 LARGE = 1e8  # times the energy that moves: a body with more than that is a bath
 
@@ -35,18 +36,18 @@ class EntropyChange(newton.Equations):
     method: Any
     multipliers: int = 0
 
-    def residual(self, unknowns, args):
+    def residual(self, unknowns: Any, args: Any) -> Any:
         system, t, h, z, x = args
         x = x.at[system.space.dim :].set(unknowns)
         return discretise(system, self.method).closure(t, h, z, x)
 
-    def sizes(self, unknowns, J, args):
+    def sizes(self, unknowns: Any, J: Any, args: Any) -> Any:
         system, t, h, z, x = args
         Ld = jnp.abs(discretise(system, self.method).action(t, h, z, x))
         return Ld / (h**2 * (jnp.abs(jnp.diagonal(J)) + newton.TINY)), jnp.abs(z[-1])
 
 
-def entropy_change(method, args):
+def entropy_change(method: Any, args: Any) -> Any:
     """The increment x = (dq, dS) of a step whose dq is given: dS from the discrete entropy balance,
     NaN where there is none.
     """
@@ -65,10 +66,10 @@ class ThermalScheme(Scheme):
         return discretise(self.system, self.method)
 
     @abstractmethod
-    def first_guess(self, x, v) -> Any:
+    def first_guess(self, x: Vector, v: Vector) -> Any:
         """A guess of the unknowns of the first step."""
 
-    def begin(self, t, h, start):
+    def begin(self, t: Scalar, h: Scalar, start: Start) -> Any:
         system = self.system
         n, z = system.space.dim, system.point(start.q0, start.S0)
         p, v = start.p0, start.v0
@@ -93,49 +94,49 @@ class ThermalScheme(Scheme):
         return state, Known(self.inertia(t, z, v), thermal=thermal)
 
     @abstractmethod
-    def inertia(self, t, z, v) -> Any:
+    def inertia(self, t: Scalar, z: Configuration, v: Vector) -> Any:
         """d2L/dv2, None for a system without velocities."""
 
-    def check_start(self, known, start):
+    def check_start(self, known: Any, start: Start) -> Any:
         if known.bordered is not None:
             check_inertia(self.system, one(known.bordered, 2))
         check_hypotheses(self.system, known.thermal)
 
-    def solve(self, state, t, h):
+    def solve(self, state: Any, t: Scalar, h: Scalar) -> Any:
         return self.by_newton(state, t, h)
 
-    def moved(self, unknowns, state, h):
-        return self.system.step_space.asked(self.form.blocks.increment(unknowns))
+    def moved(self, unknowns: Any, state: Any, h: Scalar) -> Any:
+        return self.system.step_space.stretched(self.form.blocks.increment(unknowns))
 
-    def end(self, unknowns, state, t, h):
+    def end(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
         n, x = self.system.space.dim, self.form.blocks.increment(unknowns)
         p = self.form.variation(t, h, state.q, x).end
         exchange = self.form.exchange(t, h, state.q, x)
         laws = written(state.memory, exchange, h, x[n:], state.completed)
         return End(x, p, jnp.concatenate([2 * x - state.x, unknowns[len(x) :]]), laws)
 
-    def lagrangian(self, unknowns, state, t, h):
+    def lagrangian(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
         x = self.form.blocks.increment(unknowns)
         cold = jnp.any(self.form.cold(t, h, state.q, x))
         return jnp.where(cold, jnp.nan, self.form.action(t, h, state.q, x))
 
-    def saved(self, state):
+    def saved(self, state: Any) -> Any:
         return state.memory.supplied
 
-    def fields(self, rows, saved, last, h):
+    def fields(self, rows: Any, saved: Any, last: Any, h: Scalar) -> Any:
         guess = rows["x"][..., : self.system.space.dim] / h
         return {"S": rows["S"], "supplied": saved, "laws": last.memory, "guess": guess}
 
-    def readout(self, rows, saved, h):
+    def readout(self, rows: Any, saved: Any, h: Scalar) -> Any:
         return None
 
-    def prepare(self, state, save_every):
+    def prepare(self, state: Any, save_every: Any) -> Any:
         return state
 
-    def watched(self, before, after):
+    def watched(self, before: Any, after: Any) -> Any:
         return after
 
-    def obstacle(self, unknowns, state, t, h):
+    def obstacle(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
         x, frame = self.form.blocks.increment(unknowns), self.system.frame
         flags = self.form.cold(t, h, state.q, x)
         cold = [name for name, flag in zip(frame.names, flags, strict=True) if flag]
@@ -147,25 +148,25 @@ class ThermalScheme(Scheme):
             " energy (L = K - U)?"
         )
 
-    def beyond(self, state, t, h):
+    def beyond(self, state: Any, t: Scalar, h: Scalar) -> Any:
         return ""
 
 
 class ContinuousThermal(ThermalScheme):
     """What the schemes of a `ThermalSystem` share."""
 
-    def inertia(self, t, z, v):
+    def inertia(self, t: Scalar, z: Configuration, v: Vector) -> Any:
         return self.system.hessian(t, z, v)
 
-    def warn(self, trajectory, known, first, last, every):
+    def warn(self, trajectory: Any, known: Any, first: Any, last: Any, every: Any) -> Any:
         warn_of_second_law(trajectory)
 
-    def circumstances(self, state, t, h):
+    def circumstances(self, state: Any, t: Scalar, h: Scalar) -> Any:
         T = self.form.temperature(t, state.q, state.x[: self.system.space.dim] / h)
         return f"; before it, T = {np.asarray(T).tolist()}"
 
 
-def increment_to(scheme, t, h, z, q1):
+def increment_to(scheme: Any, t: Scalar, h: Scalar, z: Configuration, q1: Configuration) -> Any:
     """(x, p) of a step from z to the configuration q1."""
     system = scheme.system
     dq = system.space.local(system.frame.parts(z)[0], q1)
@@ -184,10 +185,10 @@ class Thermal(ContinuousThermal):
     method: Method = field(metadata={"static": True})
     keeps_energy: ClassVar[bool] = False
 
-    def first_guess(self, x, v):
+    def first_guess(self, x: Vector, v: Vector) -> Any:
         return x
 
-    def equations(self, state, t, h):
+    def equations(self, state: Any, t: Scalar, h: Scalar) -> Any:
         args = (self.system, t, h, state.q, state.p, state.x)
         return StepEquations(self.method, 0), args
 
@@ -202,18 +203,18 @@ class GivenThermal(ThermalScheme):
     method: None = field(metadata={"static": True})
     keeps_energy: ClassVar[bool] = False
 
-    def first_guess(self, x, v):
+    def first_guess(self, x: Vector, v: Vector) -> Any:
         return x
 
-    def equations(self, state, t, h):
+    def equations(self, state: Any, t: Scalar, h: Scalar) -> Any:
         args = (self.system, t, h, state.q, state.p, state.x)
         return StepEquations(self.method, 0), args
 
-    def inertia(self, t, z, v):
+    def inertia(self, t: Scalar, z: Configuration, v: Vector) -> Any:
         return None
 
-    def warn(self, trajectory, known, first, last, every):
+    def warn(self, trajectory: Any, known: Any, first: Any, last: Any, every: Any) -> Any:
         """What it calls entropy need not obey the second law."""
 
-    def circumstances(self, state, t, h):
+    def circumstances(self, state: Any, t: Scalar, h: Scalar) -> Any:
         return ""

@@ -5,7 +5,7 @@
     p_{k+1} = D2 Ld(q_k, q_{k+1}) + Fd^+
 
 For a vakonomic system Ld is that of L + lam_k.Phi, and A is none.
-"""  # fmt: skip
+"""
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
@@ -22,10 +22,11 @@ from accion.numerics import newton
 from accion.numerics.dependence import depends
 from accion.stepping import watch
 from accion.stepping.base import End, Readout, Scheme, State, StepEquations, steps
-from accion.systems import System
+from accion.systems import Start, System
+from accion.types import Configuration, Covector, Scalar, Vector
 
 
-def is_explicit(system, method):
+def is_explicit(system: Any, method: Any) -> Any:
     """Whether the momentum balance is linear in the increment, with the mass as its matrix: then no
     iteration is needed.
 
@@ -41,7 +42,9 @@ def is_explicit(system, method):
     return system.force is None or not depends(system.F, *point)
 
 
-def explicit_increment(system, method, t, h, q, p):
+def explicit_increment(
+    system: Any, method: Any, t: Scalar, h: Scalar, q: Configuration, p: Covector
+) -> Any:
     """The increment from the momentum balance, which reads p + D1 Ld(x = 0) + Fd^- - (sum_i w_i
     weight(t_i)) M x / h = 0.
     """
@@ -57,12 +60,14 @@ class MechanicalScheme(Scheme):
     """What the schemes of a `System`, which has no entropy, share."""
 
     @abstractmethod
-    def start(self, t, h, q, p, x, lam) -> State:
+    def start(
+        self, t: Scalar, h: Scalar, q: Configuration, p: Covector, x: Vector, lam: Any
+    ) -> State:
         """The state before the first step from (q, p), `x` and `lam` guesses of its increment (x/h
         is the velocity) and multipliers.
         """
 
-    def begin(self, t, h, start):
+    def begin(self, t: Scalar, h: Scalar, start: Start) -> Any:
         """Momenta are matched to v0, or given, or those with which the step leads to q1."""
         system, q = self.system, start.q0
         lam = jnp.zeros(system.multipliers) if start.lam0 is None else start.lam0
@@ -85,44 +90,44 @@ class MechanicalScheme(Scheme):
             known = known._replace(first_step=constrained.first_step(*step))
         return state, known
 
-    def check_start(self, known, start):
+    def check_start(self, known: Any, start: Start) -> Any:
         check_mechanical_start(self.system, known, start)
 
-    def saved(self, state):
+    def saved(self, state: Any) -> Any:
         return ()
 
-    def fields(self, rows, saved, last, h):
+    def fields(self, rows: Any, saved: Any, last: Any, h: Scalar) -> Any:
         return {"guess": rows["x"] / h}
 
-    def readout(self, rows, saved, h):
+    def readout(self, rows: Any, saved: Any, h: Scalar) -> Any:
         if self.system.constraint is None:
             return None
         arrays = (rows["q"], rows["p"], rows["x"] / h)
         return Readout(constrained.node, arrays, ("guess", "p", "lam"))
 
-    def prepare(self, state, save_every):
+    def prepare(self, state: Any, save_every: Any) -> Any:
         # Explicit steps are so short that what is watched would be felt.
         needed = save_every > 1 and state.changes and not is_explicit(self.system, self.method)
         return state if needed else state._replace(changes=())
 
-    def watched(self, before, after):
+    def watched(self, before: Any, after: Any) -> Any:
         return watch.with_step(before, after, self.system.space.dim)
 
-    def warn(self, trajectory, known, first, last, every):
+    def warn(self, trajectory: Any, known: Any, first: Any, last: Any, every: Any) -> Any:
         if first.changes and watch.constraints_do_no_work(self.system, known, first.x):
             explicit = every > 1 and is_explicit(self.system, self.method)
             watch.warn_of_step(trajectory, last.changes, every, explicit)
 
-    def obstacle(self, unknowns, state, t, h):
+    def obstacle(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
         return (
             f"the Lagrangian is not finite where it leads, at the end of the increment {unknowns}"
         )
 
-    def beyond(self, state, t, h):
+    def beyond(self, state: Any, t: Scalar, h: Scalar) -> Any:
         v = state.x[: self.system.space.dim] / h
         return constrained.beyond_numbers(self.system, t, state.q, v)
 
-    def circumstances(self, state, t, h):
+    def circumstances(self, state: Any, t: Scalar, h: Scalar) -> Any:
         return ""
 
 
@@ -136,35 +141,44 @@ class Variational(MechanicalScheme):
     method: Method = field(metadata={"static": True})
 
     @property
-    def form(self):
+    def form(self) -> Any:
         return discretise(self.system, self.method)
 
-    def start(self, t, h, q, p, x, lam):
-        guess = jnp.concatenate([x, lam])
-        return State(q, p, jnp.zeros_like(x), x, guess, jnp.array(0))
+    def start(
+        self, t: Scalar, h: Scalar, q: Configuration, p: Covector, x: Vector, lam: Any
+    ) -> Any:
+        return State(q, p, jnp.zeros_like(x), x, self.guess(x, lam), jnp.array(0))
 
-    def equations(self, state, t, h):
+    def guess(self, x: Vector, lam: Any) -> Any:
+        """The unknowns of a step from its increment: inner points at equal distances."""
+        count = self.method.inner_points
+        inner = [(i + 1) / (count + 1) * x for i in range(count)]
+        return jnp.concatenate([x, *inner, lam])
+
+    def equations(self, state: Any, t: Scalar, h: Scalar) -> Any:
         own = StepEquations(self.method, self.system.multipliers)
         return own, (self.system, t, h, state.q, state.p, state.x)
 
-    def solve(self, state, t, h):
+    def solve(self, state: Any, t: Scalar, h: Scalar) -> Any:
         if is_explicit(self.system, self.method):
             return explicit_increment(self.system, self.method, t, h, state.q, state.p)
         return self.by_newton(state, t, h)
 
-    def moved(self, unknowns, state, h):
-        return self.system.space.asked(self.form.blocks.increment(unknowns))
+    def moved(self, unknowns: Any, state: Any, h: Scalar) -> Any:
+        return self.system.space.stretched(self.form.blocks.increment(unknowns))
 
-    def end(self, unknowns, state, t, h):
+    def end(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
         blocks = self.form.blocks
         x, lam = blocks.increment(unknowns), blocks.multipliers(unknowns)
-        p = self.form.variation(t, h, state.q, x, lam).end
+        p = self.form.variation(t, h, state.q, x, lam, blocks.inner_points(unknowns)).end
         # Increments are smooth in time: extrapolated, they are right to O(h^3). Multipliers enter
         # linearly and need no better guess.
-        return End(x, p, jnp.concatenate([2 * x - state.x, lam]), ())
+        return End(x, p, self.guess(2 * x - state.x, lam), ())
 
-    def lagrangian(self, unknowns, state, t, h):
-        return self.form.action(t, h, state.q, self.form.blocks.increment(unknowns))
+    def lagrangian(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
+        blocks = self.form.blocks
+        x, inner = blocks.increment(unknowns), blocks.inner_points(unknowns)
+        return self.form.action(t, h, state.q, x, None, inner)
 
 
 def increments(system: System, method: Method, t: Any, h: Any, q: Any, p: Any, guess: Any) -> Any:

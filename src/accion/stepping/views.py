@@ -1,6 +1,7 @@
 """The discrete objects of a system under a method, as functions of the ends of a step."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
@@ -12,12 +13,14 @@ from accion.checks import check_kind, check_method
 from accion.discretise import discretise
 from accion.instant.constrained import first_velocity, node
 from accion.methods import Method
+from accion.spaces import Space
 from accion.stepping.variational import increments
 from accion.stepping.windows import next_window
 from accion.systems import AbstractSystem, DiscreteSystem, System
+from accion.types import Array, Configuration, Covector, Scalar
 
 
-def given_multipliers(system, lam, windows):
+def given_multipliers(system: Any, lam: Any, windows: int) -> Any:
     """The multipliers `lam` of so many windows, shape (windows, m); those of a vakonomic system
     must be given.
     """
@@ -42,7 +45,7 @@ def given_multipliers(system, lam, windows):
     return jnp.reshape(lam, (windows, m))
 
 
-def two_form(space, theta, nodes, lam):
+def two_form(space: Space, theta: Any, nodes: Sequence[Configuration], lam: Any) -> Any:
     """-d Theta at configurations and multipliers `lam`, of a one-form whose components at the nodes
     are `theta(nodes, lam)`, shape (len(nodes), dim).
 
@@ -52,7 +55,7 @@ def two_form(space, theta, nodes, lam):
     """
     n, count = space.dim, len(nodes) * space.dim
 
-    def at(z):
+    def at(z: Configuration) -> Any:
         moved = [
             space.retract(node, part)
             for node, part in zip(nodes, z[:count].reshape(-1, n), strict=True)
@@ -85,28 +88,36 @@ class StepObjects(ABC):
         return discretise(self.system, self.method)
 
     @abstractmethod
-    def solved(self, t, h, q, p, guess, lam) -> Any:
+    def solved(
+        self, t: Scalar, h: Scalar, q: Configuration, p: Covector, guess: Any, lam: Any
+    ) -> Any:
         """The increment and the multipliers of the step from (q, p), from guesses of both."""
 
     @abstractmethod
-    def hamiltonian_flow(self, t, h, q, p, guess=None) -> Any:
+    def hamiltonian_flow(
+        self, t: Scalar, h: Scalar, q: Configuration, p: Covector, guess: Any = None
+    ) -> Any:
         """(q, p) -> (q1, p1): one step on the cotangent bundle, NaN where it has no solution.
         `guess` is one of the increment.
 
         Under a constraint p1 is the momentum whose velocity satisfies it.
         """
 
-    def one(self, lam):
+    def one(self, lam: Any) -> Any:
         """The multipliers of one step of a vakonomic system, which must be given; None for
         others.
         """
         return given_multipliers(self.system, lam, 1)[0] if self.system.enters_action else None
 
-    def Ld(self, t, h, q0, q1, lam=None):
+    def Ld(
+        self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, lam: Any = None
+    ) -> Scalar:
         """h sum_i w_i L(t_i, q_i, v_i); with `lam`, of L + lam.Phi, and so for D1, D2 and D12."""
         return self.form.action(t, h, *self.form.between([q0, q1]), lam)
 
-    def Ld_hat(self, t, h, q0, q1, q2):
+    def Ld_hat(
+        self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, q2: Configuration
+    ) -> Scalar:
         """Ld(t, h, q0, q1) + Ld(t + h, h, q1, q2), the discrete Lagrangian of second order (000
         section 3).
 
@@ -114,62 +125,84 @@ class StepObjects(ABC):
         """
         return self.Ld(t, h, q0, q1) + self.Ld(t + h, h, q1, q2)
 
-    def Phi(self, t, h, q0, q1):
+    def Phi(self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration) -> Array:
         """What is left of the discrete constraint of the step, shape (m,)."""
         return self.form.closure(t, h, *self.form.between([q0, q1]))
 
-    def D1(self, t, h, q0, q1, lam=None):
+    def D1(
+        self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, lam: Any = None
+    ) -> Covector:
         """The derivative of Ld by q0."""
         return self.form.derivatives(t, h, *self.form.between([q0, q1]), lam)[0]
 
-    def D2(self, t, h, q0, q1, lam=None):
+    def D2(
+        self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, lam: Any = None
+    ) -> Covector:
         """The derivative of Ld by q1."""
         return self.form.derivatives(t, h, *self.form.between([q0, q1]), lam)[1]
 
-    def D12(self, t, h, q0, q1, lam=None):
+    def D12(
+        self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, lam: Any = None
+    ) -> Array:
         """The mixed derivative, D12[i, j] by the i-th coordinate of q0 and the j-th of q1, shape
         (dim, dim).
         """
         step = self.form.between([q0, q1])
         zero = jnp.zeros(self.system.space.dim)
 
-        def D1(e1):
-            def moved(e0):
+        def D1(e1: Any) -> Covector:
+            def moved(e0: Any) -> Any:
                 return self.form.displaced_action(t, h, *step, jnp.stack([e0, e1]), lam)
 
             return jax.grad(moved)(zero)
 
         return jax.jacfwd(D1)(zero)
 
-    def energy(self, t, h, q0, q1, lam=None):
+    def energy(
+        self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, lam: Any = None
+    ) -> Scalar:
         """The discrete energy -dLd/dh at fixed ends; of Ld = h L(q, (q1 - q0)/h) it is p.v - L."""
         step = self.form.between([q0, q1])
         return -jax.grad(lambda h: self.form.action(t, h, *step, lam))(jnp.asarray(h, float))
 
-    def balance(self, t, h, q0, q1, lam=None):
+    def balance(
+        self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, lam: Any = None
+    ) -> Any:
         """(D1 Ld + Fd^-, D2 Ld + Fd^+)."""
         found = self.form.variation(t, h, *self.form.between([q0, q1]), lam)
         return found.start, jnp.reshape(found.end, found.start.shape)
 
-    def force_minus(self, t, h, q0, q1):
+    def force_minus(self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration) -> Covector:
         """Fd^-: the work of the force on a displacement of q0."""
         return self.balance(t, h, q0, q1)[0] - self.D1(t, h, q0, q1)
 
-    def force_plus(self, t, h, q0, q1):
+    def force_plus(self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration) -> Covector:
         """Fd^+: the work of the force on a displacement of q1."""
         return self.balance(t, h, q0, q1)[1] - self.D2(t, h, q0, q1)
 
-    def legendre_minus(self, t, h, q0, q1, lam=None):
+    def legendre_minus(
+        self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, lam: Any = None
+    ) -> tuple[Configuration, Covector]:
         """(q0, p0) with p0 = -D1 Ld - Fd^-; a vakonomic system needs `lam`, the multipliers of the
         step.
         """
         return q0, -self.balance(t, h, q0, q1, self.one(lam))[0]
 
-    def legendre_plus(self, t, h, q0, q1, lam=None):
+    def legendre_plus(
+        self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, lam: Any = None
+    ) -> tuple[Configuration, Covector]:
         """(q1, p1) with p1 = D2 Ld + Fd^+; a vakonomic system needs `lam`."""
         return q1, self.balance(t, h, q0, q1, self.one(lam))[1]
 
-    def euler_lagrange(self, t, h, q0, q1, q2, lam=None):
+    def euler_lagrange(
+        self,
+        t: Scalar,
+        h: Scalar,
+        q0: Configuration,
+        q1: Configuration,
+        q2: Configuration,
+        lam: Any = None,
+    ) -> Covector:
         """D2 Ld(q0, q1) + Fd^+(q0, q1) + D1 Ld(q1, q2) + Fd^-(q1, q2), zero on a trajectory; `t` is
         the time of q0 (001 eq 2.4).
 
@@ -181,7 +214,9 @@ class StepObjects(ABC):
             - self.legendre_minus(t + h, h, q1, q2, after)[1]
         )
 
-    def multipliers(self, t, h, q0, q1, q2):
+    def multipliers(
+        self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, q2: Configuration
+    ) -> Array:
         """lam_k at q1, from the discrete equations D2 Ld + Fd^+ + D1 Ld + Fd^- + h A^T lam = 0 (001
         Thm 2.31, 004 Thm 8.2.1).
 
@@ -192,7 +227,7 @@ class StepObjects(ABC):
         if system.enters_action:
             zero = jnp.zeros((2, system.multipliers))
 
-            def left(lam):
+            def left(lam: Any) -> Any:
                 return self.euler_lagrange(t, h, q0, q1, q2, lam)
 
             slope = jax.jacfwd(left)(zero).reshape(system.space.dim, -1)
@@ -203,7 +238,9 @@ class StepObjects(ABC):
         force = jax.jacfwd(lambda lam: self.form.reaction(t + h, h, q1, v, lam))(zero)
         return jnp.linalg.lstsq(force, -self.euler_lagrange(t, h, q0, q1, q2))[0]
 
-    def omega(self, t, h, q0, q1, lam=None):
+    def omega(
+        self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, lam: Any = None
+    ) -> Array:
         """The discrete Poincare-Cartan 2-form -d(D2 Ld dq1) on pairs (q0, q1), shape (2 dim, 2
         dim), kept by `flow` where there is no force.
 
@@ -212,13 +249,15 @@ class StepObjects(ABC):
         """
         lam = given_multipliers(self.system, lam, 1)
 
-        def theta(nodes, lam):
+        def theta(nodes: Sequence[Configuration], lam: Any) -> Any:
             last = self.D2(t, h, nodes[0], nodes[1], self.one(lam))
             return jnp.stack([jnp.zeros_like(last), last])
 
         return two_form(self.system.space, theta, [q0, q1], lam)
 
-    def flow(self, t, h, q0, q1, lam=None) -> Any:
+    def flow(
+        self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, lam: Any = None
+    ) -> Any:
         """(q0, q1) -> (q1, q2): one step of the discrete Euler-Lagrange equations; `t` is the time
         of q0 (002 eq 12).
 
@@ -242,7 +281,9 @@ class Discrete(StepObjects):
     system: System
     method: Method
 
-    def hamiltonian_flow(self, t, h, q, p, guess=None):
+    def hamiltonian_flow(
+        self, t: Scalar, h: Scalar, q: Configuration, p: Covector, guess: Any = None
+    ) -> Any:
         system = self.system
         lam = jnp.zeros(system.multipliers)
         if guess is None:
@@ -252,7 +293,9 @@ class Discrete(StepObjects):
         q1, p1 = system.space.retract(q, x), self.form.variation(t, h, q, x, lam).end
         return q1, p1 if system.constraint is None else node(system, t + h, q1, p1, x / h)[1]
 
-    def solved(self, t, h, q, p, guess, lam):
+    def solved(
+        self, t: Scalar, h: Scalar, q: Configuration, p: Covector, guess: Any, lam: Any
+    ) -> Any:
         unknowns = jnp.concatenate([guess, lam])
         found, _, good = increments(self.system, self.method, t, h, q, p, unknowns)
         return jnp.split(jnp.where(good, found, jnp.nan), [self.system.space.dim])
@@ -265,13 +308,17 @@ class DiscreteGiven(StepObjects):
     system: DiscreteSystem
     method: None = None
 
-    def hamiltonian_flow(self, t, h, q, p, guess=None):
+    def hamiltonian_flow(
+        self, t: Scalar, h: Scalar, q: Configuration, p: Covector, guess: Any = None
+    ) -> Any:
         system = self.system
         guess = jnp.zeros(system.space.dim) if guess is None else guess
         x, lam = self.solved(t, h, q, p, guess, jnp.zeros(system.multipliers))
         return system.space.retract(q, x), self.form.variation(t, h, q, x[None], lam).end[0]
 
-    def solved(self, t, h, q, p, guess, lam):
+    def solved(
+        self, t: Scalar, h: Scalar, q: Configuration, p: Covector, guess: Any, lam: Any
+    ) -> Any:
         n, unknowns = self.system.space.dim, jnp.concatenate([guess, lam])
         found, _, good = next_window(
             self.system, None, t, h, q, p[None], jnp.zeros((0, n)), unknowns

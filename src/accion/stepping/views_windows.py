@@ -1,5 +1,6 @@
 """The discrete objects of a system of order r, as functions of configurations one step apart."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from accion.methods import Method
 from accion.stepping.views import DiscreteGiven, discrete_objects, given_multipliers, two_form
 from accion.stepping.windows import next_window
 from accion.systems import DiscreteSystem, HigherOrderSystem
+from accion.types import Array, Configuration, Covector, Scalar
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class DiscreteWindows:
     def form(self) -> Any:
         return discretise(self.system, self.method)
 
-    def read(self, q, count):
+    def read(self, q: Configuration, count: int) -> Any:
         if len(q) != count:
             raise ValueError(
                 f"{self.system.name} is of order {self.system.order}: {count} configurations are"
@@ -40,27 +42,27 @@ class DiscreteWindows:
             )
         return list(q)
 
-    def multipliers(self, lam, windows):
+    def multipliers(self, lam: Any, windows: int) -> Array:
         """`lam`, one row for each window."""
         return given_multipliers(self.system, lam, windows)
 
-    def window(self, q):
+    def window(self, q: Configuration) -> Any:
         return q[0], differences(self.system.space, self.read(q, self.system.order + 1))
 
-    def Ld(self, t, h, *q, lam=None):
+    def Ld(self, t: Scalar, h: Scalar, *q: Configuration, lam: Any = None) -> Scalar:
         """h sum_i w_i L(t_i, q_i, v_i, a_i, ...) of r + 1 configurations."""
         q0, d = self.window(q)
         own = None if lam is None else self.multipliers(lam, 1)[0]
         return self.form.action(t, h, q0, d, own)
 
-    def Phi(self, t, h, *q):
+    def Phi(self, t: Scalar, h: Scalar, *q: Configuration) -> Array:
         """The discrete constraint sum_i w_i Phi(t_i, q_i, v_i, a_i, ...) of r + 1 configurations,
         shape (m,).
         """
         q0, d = self.window(q)
         return self.form.closure(t, h, q0, d)
 
-    def D(self, j, t, h, *q, lam=None):
+    def D(self, j: int, t: Scalar, h: Scalar, *q: Configuration, lam: Any = None) -> Covector:
         """D_j Ld, j = 1, ..., r + 1."""
         if j not in range(1, self.system.order + 2):
             raise ValueError(
@@ -71,7 +73,7 @@ class DiscreteWindows:
         own = None if lam is None else self.multipliers(lam, 1)[0]
         return self.form.derivatives(t, h, q0, d, own)[j - 1]
 
-    def euler_lagrange(self, t, h, *q, lam=None):
+    def euler_lagrange(self, t: Scalar, h: Scalar, *q: Configuration, lam: Any = None) -> Covector:
         """sum_j D_j Ld at the middle of 2r + 1 configurations, each of the window in which it is
         the j-th; zero on a trajectory.
         """
@@ -79,9 +81,9 @@ class DiscreteWindows:
         G = window_derivatives(
             self.form, t, h, self.read(q, 2 * r + 1), self.multipliers(lam, r + 1)
         )
-        return sum(G[i, r - i] for i in range(r + 1))
+        return jnp.sum(jnp.stack([G[i, r - i] for i in range(r + 1)]), axis=0)
 
-    def theta_minus(self, t, h, *q, lam=None):
+    def theta_minus(self, t: Scalar, h: Scalar, *q: Configuration, lam: Any = None) -> Array:
         """The components of Theta^- at 2r configurations, shape (2r, dim): minus sums of D_j Ld at
         the first r, zero at the others (004 eq 8.5).
         """
@@ -89,7 +91,7 @@ class DiscreteWindows:
         first = -theta_minus(self.form, t, h, self.read(q, 2 * r), self.multipliers(lam, r))
         return jnp.concatenate([first, jnp.zeros_like(first)])
 
-    def theta_plus(self, t, h, *q, lam=None):
+    def theta_plus(self, t: Scalar, h: Scalar, *q: Configuration, lam: Any = None) -> Array:
         """The components of Theta^+, shape (2r, dim): zero at the first r configurations, the sums
         of D_j Ld at the others (004 eq 8.6).
         """
@@ -97,7 +99,7 @@ class DiscreteWindows:
         last = theta_plus(self.form, t, h, self.read(q, 2 * r), self.multipliers(lam, r))
         return jnp.concatenate([jnp.zeros_like(last), last])
 
-    def omega(self, t, h, *q, lam=None):
+    def omega(self, t: Scalar, h: Scalar, *q: Configuration, lam: Any = None) -> Array:
         """The discrete Poincare-Cartan 2-form -d Theta^+ at 2r configurations, a matrix of shape
         (2r dim, 2r dim), kept by `flow`.
 
@@ -109,12 +111,12 @@ class DiscreteWindows:
         """
         nodes, r = self.read(q, 2 * self.system.order), self.system.order
 
-        def theta(nodes, lam):
+        def theta(nodes: Sequence[Configuration], lam: Any) -> Any:
             return self.theta_plus(t, h, *nodes, lam=lam)
 
         return two_form(self.system.space, theta, nodes, self.multipliers(lam, r))
 
-    def regularity(self, t, h, *q, lam=None):
+    def regularity(self, t: Scalar, h: Scalar, *q: Configuration, lam: Any = None) -> Array:
         """The matrix that must not be singular for the next configuration to follow: D_1 D_{r+1} Ld
         or, with a constraint, the bordered
 
@@ -127,7 +129,7 @@ class DiscreteWindows:
         space, nodes = self.system.space, self.read(q, self.system.order + 1)
         zero, mu = jnp.zeros(space.dim), self.multipliers(lam, 1)[0]
 
-        def equations(e, mu):
+        def equations(e: Any, mu: Any) -> Any:
             q0, d = self.window([*nodes[:-1], space.retract(nodes[-1], e)])
             first = self.form.variation(t, h, q0, d, mu).start
             if not self.system.enters_action:
@@ -139,7 +141,7 @@ class DiscreteWindows:
         by_last, by_lam = jax.jacfwd(equations, (0, 1))(zero, mu)
         return jnp.concatenate([by_last, by_lam / h], axis=1)
 
-    def flow(self, t, h, *q, lam=None) -> Any:
+    def flow(self, t: Scalar, h: Scalar, *q: Configuration, lam: Any = None) -> Any:
         """(q_0, ..., q_{2r-1}) -> (q_1, ..., q_{2r}), the symplectic flow on Q^{2r}; NaN where
         there is no next configuration.
 

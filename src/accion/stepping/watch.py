@@ -4,7 +4,9 @@ An autonomous system without forces keeps E = p.v - L, and what it exchanges bet
 potential energy is at most its largest kinetic energy, which neither the unit nor a constant in the
 potential changes. So a run is warned of where, at its saved times,
 
-    max E - min E  >=  3/4 max T,        T = 1/2 |p.v|        (docs/theory.md, "When a step is too large")
+    max E - min E  >=  3/4 max T,        T = 1/2 |p.v|
+
+(docs/theory.md, "When a step is too large").
 
 Velocities and energies are not known in a step, and take as long to compile as it does. So they are
 computed only where the increments x_k of the steps are not smooth in time:
@@ -46,7 +48,7 @@ class Changes(NamedTuple):
 NOTHING = Changes(np.zeros(()), np.zeros(()))
 
 
-def with_step(before, state, n):
+def with_step(before: Any, state: Any, n: Any) -> Any:
     """The state after a step, with the largest changes so far where they are carried along."""
     if before.changes == ():
         return state
@@ -67,7 +69,7 @@ def with_step(before, state, n):
     )
 
 
-def is_kept(system, method):
+def is_kept(system: Any, method: Any) -> Any:
     """Whether the energy should be kept: no force, no vakonomic constraint, and no time in the
     Lagrangian or in a constraint.
 
@@ -82,7 +84,7 @@ def is_kept(system, method):
     )
 
 
-def constraints_do_no_work(system, known, x):
+def constraints_do_no_work(system: Any, known: Any, x: Any) -> Any:
     """Whether A v = 0 at the start, where v satisfies kappa(q, v) = 0: just where kappa is
     homogeneous in v.
 
@@ -99,7 +101,7 @@ def constraints_do_no_work(system, known, x):
     return system.variational is None and bool(np.all(np.abs(work) <= 0.1 * most))
 
 
-def coarse(trajectory, changes, save_every, explicit):
+def coarse(trajectory: Any, changes: Any, save_every: Any, explicit: Any) -> Any:
     """Whether the increments of each run are not smooth, shape (runs,)."""
     if save_every == 1:
         # The first row is h v0, of an instant and not of a step.
@@ -122,7 +124,7 @@ def coarse(trajectory, changes, save_every, explicit):
     )
 
 
-def warn_of_step(trajectory, changes, save_every, explicit):
+def warn_of_step(trajectory: Any, changes: Any, save_every: Any, explicit: Any) -> Any:
     """Warn where the energy of a run changes by as much as the motion has to exchange; `changes`
     are those of its increments.
     """
@@ -130,7 +132,7 @@ def warn_of_step(trajectory, changes, save_every, explicit):
         return
     runs = len(trajectory.success) if trajectory.is_ensemble else 1
 
-    def rows(a):
+    def rows(a: Any) -> Any:
         return np.asarray(a).reshape(runs, -1)
 
     with np.errstate(all="ignore"):  # a run may be on its way to overflow

@@ -23,6 +23,7 @@ from accion.discretise.window import combine, differences, summation, window_siz
 from accion.numerics import newton
 from accion.numerics.products import WrittenOut
 from accion.stepping.base import End, Scheme, State
+from accion.types import Configuration, Scalar
 
 
 @dataclass(frozen=True)
@@ -36,14 +37,14 @@ class WindowEquations(newton.Equations):
     method: Any
     multipliers: int
 
-    def parts(self, unknowns, args):
+    def parts(self, unknowns: Any, args: Any) -> Any:
         """(discretisation, differences of the window, multipliers)."""
         system, d = args[0], args[-1]
         form = discretise(system, self.method)
         window = jnp.concatenate([d, form.blocks.increment(unknowns)[None]])
         return form, window, form.blocks.multipliers(unknowns)
 
-    def residual(self, unknowns, args):
+    def residual(self, unknowns: Any, args: Any) -> Any:
         _, t, h, q, P, _ = args
         form, window, lam = self.parts(unknowns, args)
         momentum = P[0] + form.variation(t, h, q, window, lam).start
@@ -52,13 +53,15 @@ class WindowEquations(newton.Equations):
         momentum = momentum + form.reaction(t, h, q, None, lam)
         return jnp.concatenate([momentum, form.closure(t, h, q, window)])
 
-    def sizes(self, unknowns, J, args):
+    def sizes(self, unknowns: Any, J: Any, args: Any) -> Any:
         _, t, h, q, P, _ = args
         form, window, _ = self.parts(unknowns, args)
         return window_sizes(form.action(t, h, q, window), window, J, P[0])
 
 
-def next_window(system, method, t, h, q, P, d, guess):
+def next_window(
+    system: Any, method: Any, t: Scalar, h: Scalar, q: Configuration, P: Any, d: Any, guess: Any
+) -> Any:
     """The highest difference of the window that starts at `q`, and its multipliers."""
     equations = WrittenOut(WindowEquations(method, system.multipliers))
     return newton.root(equations, guess, (system, t, h, q, P, d))
@@ -75,7 +78,9 @@ class WindowScheme(Scheme):
     def form(self) -> Any:
         return discretise(self.system, self.method)
 
-    def from_nodes(self, t, h, q, q1, lams):
+    def from_nodes(
+        self, t: Scalar, h: Scalar, q: Configuration, q1: Configuration, lams: Any
+    ) -> Any:
         """(d, P) of a start from 2r configurations q, q1[0], ...: the differences of all
         increments, and the momenta with which the steps lead there.
         """
@@ -85,7 +90,7 @@ class WindowScheme(Scheme):
         ]
         return differences(self.system.space, nodes), -theta_minus(self.form, t, h, nodes, lams)
 
-    def first_state(self, q, P, d, lam):
+    def first_state(self, q: Configuration, P: Any, d: Any, lam: Any) -> Any:
         """The state before the first step, `d` the differences of the increments, r + 1 of them or
         more (r = 1: one).
         """
@@ -95,21 +100,21 @@ class WindowScheme(Scheme):
         memory = (d[: r - 1], before, jnp.full(self.system.multipliers, jnp.nan))
         return State(q, P, jnp.zeros_like(d[0]), d[0], guess, jnp.array(0), memory)
 
-    def equations(self, state, t, h):
+    def equations(self, state: Any, t: Scalar, h: Scalar) -> Any:
         own = WindowEquations(self.method, self.system.multipliers)
         return own, (self.system, t, h, state.q, state.p, state.memory[0])
 
-    def solve(self, state, t, h):
+    def solve(self, state: Any, t: Scalar, h: Scalar) -> Any:
         return self.by_newton(state, t, h)
 
-    def window(self, unknowns, state):
+    def window(self, unknowns: Any, state: Any) -> Any:
         """The differences of the window."""
         return jnp.concatenate([state.memory[0], self.form.blocks.increment(unknowns)[None]])
 
-    def moved(self, unknowns, state, h):
+    def moved(self, unknowns: Any, state: Any, h: Scalar) -> Any:
         return combine(summation(self.system.order)[-1:], self.window(unknowns, state))[0]
 
-    def end(self, unknowns, state, t, h):
+    def end(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
         window, lam = self.window(unknowns, state), self.form.blocks.multipliers(unknowns)
         G = self.form.variation(t, h, state.q, window, lam).end
         P = G.at[:-1].add(state.p[1:])
@@ -120,29 +125,29 @@ class WindowScheme(Scheme):
         guess = jnp.concatenate([2 * top - state.memory[1], lam])
         return End(x, P, guess, (window[:-1] + window[1:], top, lam))
 
-    def lagrangian(self, unknowns, state, t, h):
+    def lagrangian(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
         return self.form.action(t, h, state.q, self.window(unknowns, state))
 
-    def saved(self, state):
+    def saved(self, state: Any) -> Any:
         return state.memory
 
-    def prepare(self, state, save_every):
+    def prepare(self, state: Any, save_every: Any) -> Any:
         return state
 
-    def watched(self, before, after):
+    def watched(self, before: Any, after: Any) -> Any:
         return after
 
-    def warn(self, trajectory, known, first, last, every):
+    def warn(self, trajectory: Any, known: Any, first: Any, last: Any, every: Any) -> Any:
         """Nothing is watched."""
 
-    def obstacle(self, unknowns, state, t, h):
+    def obstacle(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
         return (
             "the Lagrangian is not finite on the window that it leads to, whose highest difference"
             f" is {self.form.blocks.increment(unknowns)}"
         )
 
-    def beyond(self, state, t, h):
+    def beyond(self, state: Any, t: Scalar, h: Scalar) -> Any:
         return ""
 
-    def circumstances(self, state, t, h):
+    def circumstances(self, state: Any, t: Scalar, h: Scalar) -> Any:
         return ""

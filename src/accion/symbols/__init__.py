@@ -6,39 +6,67 @@ SymPy takes as long to import as JAX, so it is imported when one of these is cal
 from typing import Any
 
 from accion.errors import Untranslatable as Untranslatable
-from accion.systems import HigherOrderSystem, ThermalSystem
+from accion.spaces import Space
+from accion.systems import AbstractSystem, System
 
 
-def symbolic(system, *, seconds=10.0) -> Any:
+def symbolic(system: AbstractSystem, *, seconds: float = 10.0) -> Any:
     """The equations of a system, momenta, energy, conserved quantities, Hamiltonian, forms and
     discrete equations, as SymPy expressions.
 
     The functions of the system are traced and carried out on symbols named after `coordinates` and
-    after the keys of `params`; what is returned is an `accion.symbolic.equations.Equations`.
-    `seconds` limits the time that simplification may take in all; what is beyond it is left as it
-    comes. Of a `ThermalSystem` it is an `accion.symbolic.thermal.ThermalEquations`; of a
-    `HigherOrderSystem` on a flat space an `accion.symbolic.higher.HigherOrderEquations`: equations
-    of order 2r, the momenta of Jacobi and Ostrogradsky, energy and Hamiltonian.
-    """
-    from accion.symbols import equations, higher, thermal
+    after the keys of `params`.
 
-    if isinstance(system, HigherOrderSystem):
-        return higher.of_system(system, seconds)
-    return (thermal if isinstance(system, ThermalSystem) else equations).derive(system, seconds)
+    Arguments:
+        system: a system of any kind.
+        seconds: what simplification may take in all; what is beyond it is left as it comes.
+
+    Returns:
+        Of a `System` an `accion.symbols.equations.Equations`; of a `ThermalSystem` an
+        `accion.symbols.thermal.ThermalEquations`; of a `HigherOrderSystem` on a flat space an
+        `accion.symbols.higher.HigherOrderEquations`: equations of order 2r, the momenta of Jacobi
+        and Ostrogradsky, energy and Hamiltonian; of a `DiscreteSystem` or a
+        `DiscreteThermalSystem` an `accion.symbols.discrete_equations.DiscreteEquations`.
+
+    Raises:
+        Untranslatable: where a function of the system cannot be written as an expression; when what
+            needs it is first asked for.
+    """
+    from accion.symbols.kinds import derive
+
+    return derive(system, seconds)
 
 
 def from_sympy(
-    expr, coordinates, params=None, *, velocities=None, t=None, space=None, name=None, **functions
-):
+    expr: Any,
+    coordinates: Any,
+    params: Any = None,
+    *,
+    velocities: Any = None,
+    t: Any = None,
+    space: Space | None = None,
+    name: str | None = None,
+    **functions: Any,
+) -> System:
     """A System whose Lagrangian is a SymPy expression.
 
-    `coordinates` are functions of time x(t), whose derivatives in `expr` are the velocities, or
-    symbols, with `velocities` their symbols. `params` gives each other symbol its number, by symbol
-    or by name. `t` is the symbol of time (by default that of the coordinates, or one named t).
-    `functions` are the other expressions of a `System`: force (one for each coordinate), holonomic,
-    nonholonomic and vakonomic (one for each equation), variational (rows). `space` is
-    `Euclidean(n)` unless another one is given. Text is never evaluated.
+    Text is never evaluated.
+
+    Arguments:
+        expr: the Lagrangian.
+        coordinates: functions of time x(t), whose derivatives in `expr` are the velocities, or
+            symbols.
+        params: the number of each other symbol, by symbol or by name.
+        velocities: the symbols of the velocities, where coordinates are symbols.
+        t: the symbol of time, by default that of the coordinates, or one named t.
+        space: `Euclidean(n)` unless another one is given.
+        name: of the system.
+        functions: the other expressions of a `System`: force (one for each coordinate), holonomic,
+            nonholonomic and vakonomic (one for each equation), variational (rows).
+
+    Raises:
+        ValueError: where something else than SymPy expressions is given, or a symbol has no number.
     """
-    from accion.symbols.back import build
+    from accion.symbols.expression_systems import build
 
     return build(expr, coordinates, params, velocities, t, space, name, functions)

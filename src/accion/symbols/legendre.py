@@ -1,57 +1,75 @@
-"""The inverse Legendre transform in letters: velocities, and the multipliers of a vakonomic system,
-as functions of momenta.
-"""
+"""The inverse Legendre transform in letters, and Hamilton's equations."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy as sp
 
-from accion.symbols.calculus import derivative
-from accion.symbols.linear import Undecided, solve
+from accion.symbols.derivatives import derivative
+from accion.symbols.linear_algebra import UNSOLVED, determinant, solve
+from accion.symbols.render import equation
+from accion.symbols.variables import TIME
+
+if TYPE_CHECKING:
+    from accion.symbols.equations import Equations
+
+Branch = Mapping[Any, Any]
 
 
-def inverse(eqs):
-    """(v, lam) as functions of (t, q, p): p = dL/dv or, for a vakonomic system, p = d(L +
-    lam.Phi)/dv with Phi = 0; else no lam.
+def inverse(eqs: "Equations") -> tuple[Any, ...]:
+    """(v, lam) as functions of (t, q, p): p = dL/dv or, where multipliers are in the action, p =
+    d(L + lam.Phi)/dv with Phi = 0; else no lam.
 
     They exist where d2L/dv2, bordered by dPhi/dv, is regular (004 eq 4.11).
+
+    Raises:
+        ValueError: where it is not, or where they cannot be had in closed form.
     """
-    x, held = eqs.variables, eqs.system.enters_action
-    unknowns = (*x.v, *x.lam) if held else x.v
+    x, in_action = eqs.variables, eqs.system.enters_action
+    unknowns = (*x.v, *x.lam) if in_action else x.v
     rows = [
         *(m - p for m, p in zip(eqs.inner_p, x.p, strict=True)),
-        *(eqs.inner_constraints if held else ()),
+        *(eqs.inner_constraints if in_action else ()),
     ]
-    K = sp.Matrix(len(rows), len(rows), lambda i, j: eqs.tidy(derivative(rows[i], unknowns[j])))
+    K = sp.Matrix(len(rows), len(rows), lambda i, j: eqs.simplify(derivative(rows[i], unknowns[j])))
     if not K.has(*unknowns):
         at_rest = sp.Matrix(rows).xreplace(dict.fromkeys(unknowns, sp.Integer(0)))
         try:
-            return tuple(eqs.tidy(s) for s in solve(K, -at_rest))
-        except (Undecided, ValueError, ZeroDivisionError) as error:
+            return tuple(eqs.simplify(s) for s in solve(K, -at_rest))
+        except UNSOLVED as error:
             raise ValueError(singular(eqs)) from error
-    if held and eqs.tidy.solved(K.det(method="berkowitz")) == 0:
+    if in_action and eqs.simplify.as_fraction(determinant(K)) == 0:
         raise ValueError(singular(eqs))
-    found = eqs.tidy.within(lambda e: sp.solve(e, unknowns, dict=True), rows)
+    branch = only_branch(eqs, rows, unknowns)
+    return tuple(eqs.simplify(branch[u]) for u in unknowns)
+
+
+def only_branch(eqs: "Equations", rows: Sequence[Any], unknowns: Sequence[Any]) -> Branch:
+    """The solution of `rows` = 0 that SymPy finds and that numbers confirm."""
+    in_action = eqs.system.enters_action
+    found = eqs.simplify.within(lambda e: sp.solve(e, unknowns, dict=True), rows)
     branches = [
-        b
-        for b in (found if found and isinstance(found[0], dict) else ())
-        if len(b) == len(unknowns)
+        branch
+        for branch in (found if found and isinstance(found[0], dict) else ())
+        if len(branch) == len(unknowns)
     ]
-    good = [b for b in branches if (solves(eqs, rows, b) if held else inverts(eqs, b))]
+    good = [b for b in branches if (solves(eqs, rows, b) if in_action else inverts(eqs, b))]
     # Two branches of a vakonomic system are two motions with the same momenta: neither is the
     # Hamiltonian one.
-    if not good or (held and len(good) > 1):
+    if not good or (in_action and len(good) > 1):
         what = (
             "p = d(L + lam.Phi)/dv with Phi = 0 could not be solved for velocities and multipliers"
-            if held
-            else ""
+            if in_action
+            else "p = dL/dv could not be solved for the velocities"
         )
-        what = what or "p = dL/dv could not be solved for the velocities"
         what = f"{what} in one way only" if len(good) > 1 else what
         raise ValueError(f"{eqs.system.name} has no Hamiltonian in closed form: {what}.")
-    return tuple(eqs.tidy(good[0][u]) for u in unknowns)
+    return good[0]
 
 
-def singular(eqs):
+def singular(eqs: "Equations") -> str:
+    """Why momenta do not determine velocities, in words."""
     if not eqs.system.enters_action:
         return f"{eqs.system.name} has no Hamiltonian: d2L/dv2 is singular."
     return (
@@ -61,7 +79,8 @@ def singular(eqs):
     )
 
 
-def point(eqs, rng, sign):
+def point(eqs: "Equations", rng: np.random.Generator, sign: int) -> dict[Any, Any]:
+    """Numbers for the parameters and random ones for (t, q, v), velocities of one sign."""
     x = eqs.variables
     numbers = {s: sp.Float(float(c)) for s, c in x.numbers.items()}
     return (
@@ -71,7 +90,7 @@ def point(eqs, rng, sign):
     )
 
 
-def inverts(eqs, branch):
+def inverts(eqs: "Equations", branch: Branch) -> bool:
     """Whether a solution v(p) gives v back from p(v), tried at numbers, with velocities of both
     signs.
     """
@@ -84,7 +103,7 @@ def inverts(eqs, branch):
     return True
 
 
-def solves(eqs, rows, branch):
+def solves(eqs: "Equations", rows: Sequence[Any], branch: Branch) -> bool:
     """Whether a solution (v, lam)(p) is real and solves the equations, tried at numbers, with
     momenta of both signs.
     """
@@ -97,3 +116,24 @@ def solves(eqs, rows, branch):
         if not all(abs(sp.N(row.xreplace(at | values))) < 1e-9 for row in rows):
             return False
     return True
+
+
+def hamilton_equations(eqs: "Equations") -> tuple[Any, ...]:
+    """q' = dH/dp, p' = -dH/dq + F + A^T lam; on a group g' = g hat(dH/dp), with ad*_(dH/dp) p in
+    addition.
+    """
+    x, H = eqs.variables, eqs.inner_hamiltonian
+    at = dict(zip(x.v, eqs.inner_velocities, strict=True))
+    forces = [
+        (f + r).xreplace(at) for f, r in zip(eqs.inner_force, eqs.inner_reaction, strict=True)
+    ]
+    slopes: Any = sp.Matrix([derivative(H, p) for p in x.p])
+    turned = x.coad(slopes, x.p)
+    q = [
+        (dq, eqs.simplify(right, x.p)) for dq, right in zip(eqs.q, x.tangent * slopes, strict=True)
+    ]
+    p = [
+        (eqs.for_reader(p), eqs.simplify(f - x.displaced(H, i) + turned[i], x.p))
+        for i, (p, f) in enumerate(zip(x.p, forces, strict=True))
+    ]
+    return tuple(equation(left.diff(TIME), eqs.for_reader(right)) for left, right in q + p)

@@ -2,35 +2,42 @@
 
 A smooth curve through the points of a discrete trajectory makes the action of
 
-    sum_i (2^(1 - 2i) - 1) B_2i/(2i)! h^2i d^2i/dt^2i L_disc,        L_disc = Ld(q(t - h/2), q(t + h/2)) / h
+    sum_i (2^(1 - 2i) - 1) B_2i/(2i)! h^2i d^2i/dt^2i L_disc
+    L_disc = Ld(q(t - h/2), q(t + h/2)) / h
 
 stationary (Vermeeren, Numerische Mathematik 137, 2017); second and higher derivatives in it are
 replaced, order by order, by what the modified equations say they are.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy as sp
 
-from accion.symbols.linear import solve
+from accion.methods import Method
+from accion.symbols.linear_algebra import solve
+
+if TYPE_CHECKING:
+    from accion.symbols.equations import Equations
 
 
 @dataclass(frozen=True)
 class ModifiedEquations:
     """L + h^p L_p + ... and H + h^p H_p + ... up to h^order, in the letters of `Equations`."""
 
-    equations: Any
-    method: Any
+    equations: "Equations"
+    method: Method
     order: int
 
     @cached_property
-    def h(self):
+    def h(self) -> sp.Symbol:
+        """The step."""
         return sp.Symbol("h", positive=True)
 
     @cached_property
-    def jets(self):
+    def jets(self) -> list[tuple[sp.Symbol, ...]]:
         """Symbols of q, q', q'', ... as far as they are needed."""
         x = self.equations.variables
         more = [
@@ -39,7 +46,8 @@ class ModifiedEquations:
         ]
         return [x.q, x.v, x.a, *more]
 
-    def rate(self, expr):
+    def rate(self, expr: Any) -> Any:
+        """d/dt along a curve, each of the jets moving by the next one."""
         pairs = [
             pair
             for low, high in zip(self.jets[:-1], self.jets[1:], strict=True)
@@ -49,7 +57,7 @@ class ModifiedEquations:
             *(sp.diff(expr, a) * b for a, b in pairs if expr.has(a))
         )
 
-    def taylor(self, expr):
+    def taylor(self, expr: Any) -> list[Any]:
         """The coefficients of h^0, ..., h^order."""
         found = []
         for k in range(self.order + 1):
@@ -58,7 +66,7 @@ class ModifiedEquations:
         return found
 
     @cached_property
-    def discrete_terms(self):
+    def discrete_terms(self) -> list[Any]:
         """L_disc as a power series: coefficients in the jets."""
         x, h, n = self.equations.variables, self.h, len(self.equations.variables.q)
         half = h / 2
@@ -85,7 +93,7 @@ class ModifiedEquations:
         return self.taylor(total)
 
     @cached_property
-    def meshed(self):
+    def interpolated_terms(self) -> list[Any]:
         """The coefficients of the Lagrangian above, which has derivatives of any order."""
         terms = list(self.discrete_terms)
         derivative = list(terms)
@@ -97,24 +105,28 @@ class ModifiedEquations:
         return terms
 
     @cached_property
-    def inner_terms(self):
+    def inner_terms(self) -> list[Any]:
         """L_0, L_1, ..., each a function of (t, q, v)."""
         x = self.equations.variables
         found = [self.equations.inner_L]
         for k in range(1, self.order + 1):
             accelerations = self.accelerations(found)
-            series = sp.Add(*(self.h**j * term for j, term in enumerate(self.meshed[: k + 1])))
+            series = sp.Add(
+                *(self.h**j * term for j, term in enumerate(self.interpolated_terms[: k + 1]))
+            )
             reduced = self.reduce(series, accelerations, k)
-            found.append(self.equations.tidy(self.coefficient(reduced, k), x.v))
+            found.append(self.equations.simplify(self.coefficient(reduced, k), x.v))
         return found
 
-    def coefficient(self, expr, k):
+    def coefficient(self, expr: Any, k: int) -> Any:
+        """The coefficient of h^k."""
         return sp.diff(expr, self.h, k).xreplace({self.h: sp.Integer(0)}) / sp.factorial(k)
 
-    def truncated(self, expr, k):
+    def truncated(self, expr: Any, k: int) -> Any:
+        """The power series up to h^k."""
         return sp.Add(*(self.h**j * self.coefficient(expr, j) for j in range(k + 1)))
 
-    def accelerations(self, terms):
+    def accelerations(self, terms: Sequence[Any]) -> list[Any]:
         """q'' from the terms of the Lagrangian known so far, as a series in h."""
         x, k = self.equations.variables, len(terms) - 1
         L = sp.Add(*(self.h**j * term for j, term in enumerate(terms)))
@@ -126,12 +138,12 @@ class ModifiedEquations:
             rest = [e.xreplace(dict(zip(x.a, a, strict=True))) for e in operator]
             step = solve(M.xreplace(zero), sp.Matrix(rest))
             a = [
-                self.equations.tidy(self.truncated(old - new, k))
+                self.equations.simplify(self.truncated(old - new, k))
                 for old, new in zip(a, step, strict=True)
             ]
         return a
 
-    def reduce(self, expr, a, k):
+    def reduce(self, expr: Any, a: Sequence[Any], k: int) -> Any:
         """`expr` with q'' and higher derivatives replaced, up to h^k."""
         x = self.equations.variables
         known = dict(zip(x.a, a, strict=True))
@@ -150,12 +162,12 @@ class ModifiedEquations:
         return expr.xreplace(known)
 
     @property
-    def terms(self):
+    def terms(self) -> tuple[Any, ...]:
         """L_0, L_1, ..., L_order for the reader."""
-        return tuple(self.equations.show(term) for term in self.inner_terms)
+        return tuple(self.equations.for_reader(term) for term in self.inner_terms)
 
     @cached_property
-    def inner_hamiltonian_terms(self):
+    def inner_hamiltonian_terms(self) -> list[Any]:
         """H_0, H_1, ..., as functions of (t, q, p): the Legendre transform of the series."""
         x, e = self.equations.variables, self.equations
         L = sp.Add(*(self.h**j * term for j, term in enumerate(self.inner_terms)))
@@ -169,21 +181,26 @@ class ModifiedEquations:
         H = sp.Add(*(p * u for p, u in zip(x.p, v, strict=True))) - L.xreplace(
             dict(zip(x.v, v, strict=True))
         )
-        return [e.tidy(self.coefficient(H, k), x.p) for k in range(self.order + 1)]
+        return [e.simplify(self.coefficient(H, k), x.p) for k in range(self.order + 1)]
 
     @property
-    def hamiltonian_terms(self):
+    def hamiltonian_terms(self) -> tuple[Any, ...]:
         """H_0, H_1, ..., H_order for the reader, in q(t) and p_q(t)."""
-        return tuple(self.equations.show(term) for term in self.inner_hamiltonian_terms)
+        return tuple(self.equations.for_reader(term) for term in self.inner_hamiltonian_terms)
 
     @property
-    def hamiltonian(self):
+    def hamiltonian(self) -> Any:
         """H + h H_1 + ... + h^order H_order."""
         h = sp.Symbol("h")
         return sp.Add(*(h**k * term for k, term in enumerate(self.hamiltonian_terms)))
 
 
-def modified(equations, method, order):
+def modified(equations: "Equations", method: Method, order: int) -> ModifiedEquations:
+    """The modified equations of a method with fixed nodes, on a system without force or constraint.
+
+    Raises:
+        ValueError: for other methods and systems, and where `order` is not a whole number.
+    """
     if method.nodes is None:
         raise ValueError(
             f"{method} has no fixed formula to expand; analysis.modified_hamiltonian gives numbers"

@@ -1,13 +1,15 @@
 """What each elementwise operation of JAX is in SymPy."""
 
 import operator
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import sympy as sp
 
-from accion.symbols.linear import Undecided
+from accion.symbols.linear_algebra import Undecided
 
 
-def select(which, *cases):
+def select(which: Any, *cases: Any) -> Any:
     """cases[which]; a Piecewise where `which` is not known."""
     if which in (sp.true, sp.false):
         return cases[1] if which == sp.true else cases[0]
@@ -22,19 +24,19 @@ def select(which, *cases):
     )
 
 
-def is_condition(x):
+def is_condition(x: Any) -> bool:
     """Whether x is true or false and not a number; SymPy counts symbols as both."""
     return isinstance(x, sp.logic.boolalg.Boolean) and not isinstance(x, sp.Expr)
 
 
-def as_number(x):
+def as_number(x: Any) -> Any:
     """1 or 0 for a condition; numbers as they are."""
     if is_condition(x):
         return select(x, sp.Integer(0), sp.Integer(1))
     return x
 
 
-def first_largest(row):
+def first_largest(row: Sequence[Any]) -> Any:
     """The index of the first largest entry; of conditions, of the first that is true."""
     if is_condition(row[0]):
         return sp.Piecewise(*((sp.Integer(i), x) for i, x in enumerate(row)), (sp.Integer(0), True))
@@ -44,15 +46,15 @@ def first_largest(row):
     )
 
 
-def remainder(x, y):
+def remainder(x: Any, y: Any) -> Any:
     """The remainder that has the sign of x, as in C."""
     return x - y * sp.sign(x / y) * sp.floor(sp.Abs(x / y))
 
 
-def logical(f, on_integers):
+def logical(f: Callable[..., Any], on_integers: Callable[..., Any]) -> Callable[..., Any]:
     """`f` of conditions, `on_integers` of whole numbers, bit by bit."""
 
-    def rule(*xs):
+    def rule(*xs: Any) -> Any:
         if all(map(is_condition, xs)):
             return f(*xs)
         if all(x.is_Integer for x in xs):
@@ -62,7 +64,7 @@ def logical(f, on_integers):
     return rule
 
 
-ELEMENTWISE = {
+ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "add": lambda x, y: x + y,
     "add_any": lambda x, y: x + y,
     "sub": lambda x, y: x - y,
@@ -123,7 +125,7 @@ ELEMENTWISE = {
     "name": lambda x: x,
     "reduce_precision": lambda x: x,
 }
-REDUCTIONS = {
+REDUCTIONS: dict[str, Callable[..., Any]] = {
     "reduce_sum": lambda row: sp.Add(*row),
     "reduce_prod": lambda row: sp.Mul(*row),
     "reduce_max": lambda row: sp.Max(*row),
@@ -133,7 +135,7 @@ REDUCTIONS = {
     "argmax": first_largest,
     "argmin": lambda row: first_largest([-x for x in row]),
 }
-CUMULATIVE = {
+CUMULATIVE: dict[str, Callable[..., Any]] = {
     "cumsum": lambda row: sp.Add(*row),
     "cumprod": lambda row: sp.Mul(*row),
     "cummax": lambda row: sp.Max(*row),

@@ -1,6 +1,7 @@
 """Equations on a page: LaTeX for notebooks, unicode for the terminal."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from sympy.printing.pretty.pretty_symbology import greek_unicode
 WIDTH = 150
 
 
-def pretty(expr):
+def pretty(expr: Any) -> str:
     """Unicode text with dots for the derivatives by time."""
     greek = {
         s: sp.Symbol("_".join(str(greek_unicode.get(part, part)) for part in s.name.split("_")))
@@ -31,7 +32,7 @@ def pretty(expr):
     ).doprint(expr)
 
 
-def tex(expr):
+def tex(expr: Any) -> str:
     """LaTeX with dots for the derivatives by time; names of several letters stand upright, so that
     ma is not m a.
     """
@@ -43,7 +44,7 @@ def tex(expr):
     )
 
 
-def upright(name):
+def upright(name: str) -> str | None:
     """The LaTeX of a name of several letters, None for one letter and for Greek, which SymPy
     knows.
     """
@@ -56,22 +57,37 @@ def upright(name):
     )
 
 
+def equation(left: Any, right: Any) -> Any:
+    """left = right, also where both are the same."""
+    return sp.Eq(left, right, evaluate=False)
+
+
+def equations_of(left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
+    """left_i = right_i."""
+    return [equation(a, b) for a, b in zip(left, right, strict=True)]
+
+
 @dataclass(frozen=True)
 class Sheet:
-    """Titled groups of equations."""
+    """Titled groups of equations, as they stand on a page.
+
+    `complete` is False where the time for simplification ran out.
+    """
 
     title: str
     groups: tuple[tuple[str, list[Any]], ...]
     complete: bool
 
-    def latex(self):
+    def latex(self) -> str:
+        """All groups as one LaTeX environment."""
         rows = [
             rf"&\text{{{title}}} \\ " + r" \\ ".join(f"&{line}" for line in map(aligned, equations))
             for title, equations in self.groups
         ]
         return r"\begin{aligned} " + r" \\ ".join(rows) + r" \end{aligned}"
 
-    def text(self):
+    def text(self) -> str:
+        """All groups as unicode text."""
         lines = [self.title]
         for title, equations in self.groups:
             lines += ["", title]
@@ -88,6 +104,14 @@ class Sheet:
         return "\n".join(lines)
 
 
+def sheet_of(
+    title: str | None, groups: Iterable[tuple[str, Sequence[Any]]], complete: bool
+) -> Sheet:
+    """The sheet of those groups that have equations."""
+    found = tuple((words, list(equations)) for words, equations in groups if equations)
+    return Sheet(title or "system", found, complete)
+
+
 class Readable(ABC):
     """What has a sheet to be read: as LaTeX (in a notebook by itself) or as text."""
 
@@ -96,22 +120,22 @@ class Readable(ABC):
     def sheet(self) -> Sheet:
         """What is printed."""
 
-    def latex(self):
+    def latex(self) -> str:
         """All of it as LaTeX."""
         return self.sheet.latex()
 
-    def text(self):
+    def text(self) -> str:
         """All of it for the terminal."""
         return self.sheet.text()
 
-    def _repr_latex_(self):
+    def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.text()
 
 
-def drawable(equation):
+def drawable(equation: Any) -> str:
     """LaTeX in the part of it that matplotlib can draw."""
     return (
         tex(equation)
@@ -121,5 +145,6 @@ def drawable(equation):
     )
 
 
-def aligned(equation):
+def aligned(equation: Any) -> str:
+    """The LaTeX of an equation on a line of its own."""
     return r"\quad " + tex(equation)

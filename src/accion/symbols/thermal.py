@@ -1,34 +1,39 @@
 """The equations of a thermomechanical system as a person would write them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, singledispatch
 from typing import Any
 
 import sympy as sp
 
-from accion.symbols.calculus import derivative
-from accion.symbols.equations import Equations, equation
-from accion.symbols.linear import solve
-from accion.symbols.render import Readable, Sheet
-from accion.symbols.tidy import Tidy
-from accion.symbols.variables import TIME
-from accion.systems import ThermalSystem
+from accion.methods import EnergyConsistent, Method
+from accion.symbols.derivatives import derivative
+from accion.symbols.discrete_equations import DiscreteEquations
+from accion.symbols.equations import Equations
+from accion.symbols.linear_algebra import solve
+from accion.symbols.registry import derive
+from accion.symbols.render import Readable, Sheet, equation, equations_of, sheet_of
+from accion.symbols.sampled import under_method
+from accion.symbols.simplification import Simplifier
+from accion.symbols.variables import TIME, Variables
+from accion.systems import System, ThermalSystem
 from accion.systems.base import word_of
 
 
-def powers(system):
+def powers(system: ThermalSystem) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The functions (system on Q x R^m, t, z, w) -> power into each body, of friction and of
     heat.
     """
-
-    def thermal(params):
-        return system.with_params(params)
-
     n = system.space.dim
-    return (
-        lambda whole, t, z, w: thermal(whole.params).dissipation(t, z, w[:n]),
-        lambda whole, t, z, w: thermal(whole.params).heating(t, z, w[:n]),
-    )
+
+    def dissipation(whole: System, t: Any, z: Any, w: Any) -> Any:
+        return system.with_params(whole.params).dissipation(t, z, w[:n])
+
+    def heating(whole: System, t: Any, z: Any, w: Any) -> Any:
+        return system.with_params(whole.params).heating(t, z, w[:n])
+
+    return dissipation, heating
 
 
 @dataclass(frozen=True)
@@ -46,112 +51,121 @@ class ThermalEquations(Readable):
     mechanics: Equations
 
     @property
-    def n(self):
+    def n(self) -> int:
+        """The number of degrees of freedom, without entropies."""
         return self.system.space.dim
 
     @property
-    def tidy(self):
-        return self.mechanics.tidy
+    def simplify(self) -> Simplifier:
+        """What simplifies, within a limit of time."""
+        return self.mechanics.simplify
 
-    def show(self, expr) -> Any:
-        return self.mechanics.show(expr)
+    def for_reader(self, expr: Any) -> Any:
+        """An inner expression, or a tuple of them, as it is printed."""
+        return self.mechanics.for_reader(expr)
 
     @property
-    def t(self):
+    def t(self) -> sp.Symbol:
+        """Time."""
         return TIME
 
     @property
-    def variables(self):
+    def variables(self) -> Variables:
+        """The letters."""
         return self.mechanics.variables
 
     @property
-    def values(self):
+    def values(self) -> dict[sp.Symbol, Any]:
         """{symbol: number} of the parameters."""
         return self.mechanics.values
 
     @property
-    def complete(self):
+    def complete(self) -> bool:
+        """Whether the time for simplification sufficed so far."""
         return self.mechanics.complete
 
     @property
-    def q(self):
+    def q(self) -> tuple[Any, ...]:
         """The coordinates and, behind them, the entropies, functions of time."""
         return self.mechanics.q
 
     @property
-    def v(self):
+    def v(self) -> tuple[Any, ...]:
         """Their derivatives; on a group the components of the body's velocity."""
         return self.mechanics.v
 
     @property
-    def L(self):
+    def L(self) -> Any:
         """The Lagrangian."""
         return self.mechanics.L
 
     @property
-    def force(self):
+    def force(self) -> tuple[Any, ...]:
         """Friction and external force, one component for each coordinate."""
         return self.mechanics.force[: self.n]
 
     @property
-    def momenta(self):
+    def momenta(self) -> tuple[Any, ...]:
         """p = dL/dv."""
         return self.mechanics.momenta[: self.n]
 
     @property
-    def energy(self):
+    def energy(self) -> Any:
         """E = p.v - L: all energy, mechanical and internal."""
         return self.mechanics.energy
 
     @property
-    def coordinates(self):
+    def coordinates(self) -> tuple[Any, ...]:
         """The coordinates, functions of time; on a group the entries of its matrix."""
         return self.mechanics.q[: -self.system.frame.m]
 
     @property
-    def entropies(self):
+    def entropies(self) -> tuple[Any, ...]:
         """S(t), one for each body."""
         return self.mechanics.q[-self.system.frame.m :]
 
     @cached_property
-    def inner_slopes(self):
+    def inner_slopes(self) -> tuple[Any, ...]:
         """dL/dS."""
         x = self.mechanics.variables
         return tuple(
-            self.tidy(derivative(self.mechanics.inner_L, S)) for S in x.q[-self.system.frame.m :]
+            self.simplify(derivative(self.mechanics.inner_L, S))
+            for S in x.q[-self.system.frame.m :]
         )
 
     @cached_property
-    def temperatures(self):
+    def temperatures(self) -> tuple[Any, ...]:
         """T = -dL/dS."""
-        return self.show(tuple(-slope for slope in self.inner_slopes))
+        return self.for_reader(tuple(-slope for slope in self.inner_slopes))
 
     @cached_property
-    def inner_powers(self):
+    def inner_powers(self) -> tuple[Any, ...]:
         """-F_fr.v and P_H of each body."""
         return tuple(
-            tuple(self.tidy(e, self.mechanics.variables.v) for e in self.mechanics.read(f))
+            tuple(self.simplify(e, self.mechanics.variables.v) for e in self.mechanics.read(f))
             for f in powers(self.system)
         )
 
     @property
-    def dissipation(self):
+    def dissipation(self) -> tuple[Any, ...]:
         """-F_fr.v, the power that heats each body."""
-        return self.show(self.inner_powers[0])
+        return self.for_reader(self.inner_powers[0])
 
     @property
-    def heat(self):
+    def heat(self) -> tuple[Any, ...]:
         """P_H, the power that flows into each body."""
-        return self.show(self.inner_powers[1])
+        return self.for_reader(self.inner_powers[1])
 
     @cached_property
-    def equations(self):
+    def equations(self) -> tuple[Any, ...]:
         """The equations of motion, one for each coordinate, and the entropy balances T S' = P_H -
         F_fr.v, one for each body.
         """
         rows = self.mechanics.euler_lagrange[: self.n]
         motion = [equation(row, f) for row, f in zip(rows, self.force, strict=True)]
-        gains = self.show(tuple(self.tidy(d + p) for d, p in zip(*self.inner_powers, strict=True)))
+        gains = self.for_reader(
+            tuple(self.simplify(d + p) for d, p in zip(*self.inner_powers, strict=True))
+        )
         balance = [
             equation(T * S.diff(TIME), g)
             for T, S, g in zip(self.temperatures, self.entropies, gains, strict=True)
@@ -159,20 +173,20 @@ class ThermalEquations(Readable):
         return (*motion, *balance)
 
     @cached_property
-    def inner_rates(self):
+    def inner_rates(self) -> tuple[Any, ...]:
         """S'."""
         return tuple(
-            self.tidy((d + p) / -slope)
+            self.simplify((d + p) / -slope)
             for slope, d, p in zip(self.inner_slopes, *self.inner_powers, strict=True)
         )
 
     @cached_property
-    def entropy_rates(self):
+    def entropy_rates(self) -> tuple[Any, ...]:
         """S' = (P_H - F_fr.v) / T, one for each body."""
-        return self.show(self.inner_rates)
+        return self.for_reader(self.inner_rates)
 
     @cached_property
-    def accelerations(self):
+    def accelerations(self) -> tuple[Any, ...]:
         """The derivatives of the velocities, solved for."""
         x, n = self.mechanics.variables, self.n
         moving = dict(zip(x.v[n:], self.inner_rates, strict=True))
@@ -182,56 +196,55 @@ class ThermalEquations(Readable):
                 self.mechanics.inner_operator[:n], self.mechanics.inner_force[:n], strict=True
             )
         ]
-        K = sp.Matrix(n, n, lambda i, j: self.tidy(derivative(rows[i], x.a[j])))
+        K = sp.Matrix(n, n, lambda i, j: self.simplify(derivative(rows[i], x.a[j])))
         r = -sp.Matrix(rows).xreplace(dict.fromkeys(x.a, sp.Integer(0)))
-        return self.show(tuple(map(self.tidy.solved, solve(K, r))))
+        return self.for_reader(tuple(map(self.simplify.as_fraction, solve(K, r))))
 
     @property
-    def kinematics(self):
+    def kinematics(self) -> tuple[Any, ...]:
         """g' = g hat(xi) of the entries of a group's matrix that the equations need; none on a flat
         space.
         """
         return self.mechanics.kinematics
 
-    def discrete(self, method):
-        """The discrete equations are not written in symbols: their numbers are."""
-        raise ValueError(
-            "the discrete equations of a thermal system are not written in symbols;"
-            " accion.discrete(system, method) has them as functions."
-        )
+    def discrete(self, method: Method) -> DiscreteEquations:
+        """The discrete equations of a method, in q_k-1, q_k, q_k+1 and the entropies there, and the
+        sampled entropy balances, its `constraints` (001 eq 3.10 and 3.19).
+        """
+        check_balance(method)
+        return under_method(self.system, method, self.simplify)
 
     @property
-    def sheet(self):
-        """What is printed."""
-        x = self.mechanics.variables
-        words = x.words[-self.system.frame.m :]
-        rows: list[Any] = [
+    def sheet(self) -> Sheet:
+        """What is printed: the Lagrangian, the equations, temperatures, momenta and energy."""
+        T = [sp.Symbol(word_of(name)) for name in self.system.frame.temperatures]
+        p = [sp.Symbol(f"p_{name}") for name in self.variables.words[: self.n]]
+        groups = (
             ("Lagrangian", [equation(sp.Symbol("L"), self.L)]),
-            ("equations of motion", list(self.equations[: self.n])),
-        ]
-        rows.append(("entropy balance", list(self.equations[self.n :])))
-        if self.kinematics:
-            rows.append(("kinematics", list(self.kinematics)))
-        names = [sp.Symbol(word_of(name)) for name in self.system.frame.temperatures]
-        rows.append(
-            (
-                "temperature" if len(words) == 1 else "temperatures",
-                [equation(a, b) for a, b in zip(names, self.temperatures, strict=True)],
-            )
+            ("equations of motion", self.equations[: self.n]),
+            ("entropy balance", self.equations[self.n :]),
+            ("kinematics", self.kinematics),
+            ("temperature" if len(T) == 1 else "temperatures", equations_of(T, self.temperatures)),
+            ("momenta", equations_of(p, self.momenta)),
+            ("energy", [equation(sp.Symbol("E"), self.energy)]),
         )
-        rows.append(
-            (
-                "momenta",
-                [
-                    equation(sp.Symbol(f"p_{name}"), p)
-                    for name, p in zip(x.words, self.momenta, strict=False)
-                ],
-            )
-        )
-        rows.append(("energy", [equation(sp.Symbol("E"), self.energy)]))
-        return Sheet(self.system.name or "system", tuple(rows), self.mechanics.complete)
+        return sheet_of(self.system.name, groups, self.complete)
 
 
-def derive(system, seconds):
+@singledispatch
+def check_balance(method: object) -> None:
+    """Raise ValueError where a method has other entropy balances than the sampled ones."""
+
+
+@check_balance.register
+def _(method: EnergyConsistent) -> None:
+    raise ValueError(
+        "EnergyConsistent has the balance of the energy in place of those of the entropies, which"
+        f" is not written in symbols; try {method.method!r}."
+    )
+
+
+@derive.register
+def _(system: ThermalSystem, seconds: float) -> ThermalEquations:
     system.check()
-    return ThermalEquations(system, Equations(system.whole, Tidy(seconds)))
+    return ThermalEquations(system, Equations(system.whole, Simplifier(seconds)))

@@ -10,6 +10,7 @@ g' = g hat(omega).
 """
 
 import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, count
@@ -19,31 +20,33 @@ import jax
 import numpy as np
 import sympy as sp
 
-from accion.spaces import Group, Product
-from accion.symbols.calculus import derivative
-from accion.symbols.numbers import exact
+from accion.spaces import Group, Product, Space
+from accion.symbols.derivatives import derivative
+from accion.symbols.exact_numbers import exact
 from accion.systems.tree import is_number, join, split
+from accion.types import Params
 
 TIME = sp.Symbol("t")
 
 
-def symbols_like(names, suffix=""):
+def symbols_like(names: Iterable[str], suffix: str = "") -> tuple[sp.Symbol, ...]:
+    """A real symbol for each name."""
     return tuple(sp.Symbol(name + suffix, real=True) for name in names)
 
 
-def array(symbols):
-    """A tuple of symbols as an array."""
+def array(symbols: Sequence[Any]) -> np.ndarray:
+    """A tuple of expressions as an array."""
     out = np.empty(len(symbols), dtype=object)
     out[:] = symbols
     return out
 
 
-def word(name):
+def word(name: str) -> str:
     """A name that prints as one symbol: spaces and signs become underscores."""
     return re.sub(r"\W+", "_", name).strip("_") or "x"
 
 
-def distinct(names, taken):
+def distinct(names: Iterable[str], taken: Collection[str]) -> tuple[str, ...]:
     """The names, with a number behind those that are taken or came before."""
     found: list[str] = []
     for i, name in enumerate(names):
@@ -57,28 +60,21 @@ def distinct(names, taken):
     return tuple(found)
 
 
-def entries(params):
+def entries(params: Params) -> Iterator[tuple[list[str], tuple[int, ...], Any]]:
     """(names, index, value) of each number of `params`: the keys on the way to it and its index in
     its array.
     """
     for path, leaf in jax.tree_util.tree_flatten_with_path(params)[0]:
         if is_number(leaf):
-            names = [
-                str(
-                    next(
-                        getattr(key, field)
-                        for field in ("key", "name", "idx")
-                        if hasattr(key, field)
-                    )
-                )
-                for key in path
-            ]
+            names = [jax.tree_util.keystr((key,), simple=True) for key in path]
             array = np.asarray(leaf)
             for index in np.ndindex(array.shape):
                 yield names, index, array[index]
 
 
-def parameter_names(rows, taken):
+def parameter_names(
+    rows: Sequence[tuple[list[str], tuple[int, ...], Any]], taken: Collection[str]
+) -> tuple[str, ...]:
     """A name for each number of `params`: its own key; with the keys above it in front where that
     is taken or not a word.
     """
@@ -99,15 +95,17 @@ def parameter_names(rows, taken):
 class Variables:
     """The symbols of a system with `names` for its coordinates, `m` multipliers and the numbers in
     `params`.
+
+    Inside they are real symbols; `for_reader` turns them into what is printed.
     """
 
     names: tuple[str, ...]
     m: int
-    params: Any
-    space: Any = None  # None where it is flat
+    params: Params
+    space: Space | None = None  # None where it is flat
 
     @cached_property
-    def factors(self):
+    def factors(self) -> tuple[tuple[Any, int, int], ...]:
         """(space, first, end) of each factor, with the degrees of freedom that it has."""
         spaces = self.space.factors if isinstance(self.space, Product) else (self.space,)
         ends = np.cumsum(
@@ -116,7 +114,7 @@ class Variables:
         return tuple(zip(spaces, map(int, ends[:-1]), map(int, ends[1:]), strict=True))
 
     @cached_property
-    def moving(self):
+    def moving(self) -> tuple[bool, ...]:
         """For each degree of freedom whether its letter stands for a velocity, as on a group, not
         for a coordinate.
         """
@@ -127,11 +125,12 @@ class Variables:
         )
 
     @cached_property
-    def t(self):
+    def t(self) -> sp.Symbol:
+        """Time."""
         return sp.Symbol("t", real=True)
 
     @cached_property
-    def words(self):
+    def words(self) -> tuple[str, ...]:
         """The coordinates, on a group the velocities, made different from each other, from time,
         from the multipliers and from the momenta.
         """
@@ -167,18 +166,19 @@ class Variables:
         return tuple(parts) if isinstance(self.space, Product) else parts[0]
 
     @cached_property
-    def parts(self):
+    def parts(self) -> tuple[np.ndarray, ...]:
+        """The configuration in each factor of the space."""
         return self.configuration if isinstance(self.space, Product) else (self.configuration,)
 
     @cached_property
-    def q(self):
+    def q(self) -> tuple[sp.Symbol, ...]:
         """The symbols of a configuration: coordinates, or the entries of a matrix that are not
         fixed.
         """
         return tuple(x for part in self.parts for x in part.flat if x.is_Symbol)
 
     @cached_property
-    def tangent(self):
+    def tangent(self) -> Any:
         """The matrix K of dq/dt = K v, one row for each symbol of `q`: on a group that of g' = g
         hat(v).
         """
@@ -196,7 +196,7 @@ class Variables:
                     K[index[part[j - first]], j] = 1
         return K
 
-    def displaced(self, expr, i):
+    def displaced(self, expr: Any, i: int) -> Any:
         """The derivative of an expression by the displacement number i of the configuration."""
         return sp.Add(
             *(
@@ -206,7 +206,7 @@ class Variables:
             )
         )
 
-    def coad(self, v, p):
+    def coad(self, v: Sequence[Any], p: Sequence[Any]) -> list[Any]:
         """ad*_v p, the covector eta -> p([v, eta]); zero on flat spaces."""
         out: list[Any] = [sp.Integer(0)] * len(v)
         for space, first, end in self.factors:
@@ -225,33 +225,39 @@ class Variables:
         return out
 
     @cached_property
-    def v(self):
+    def v(self) -> tuple[sp.Symbol, ...]:
+        """The velocities."""
         return symbols_like(self.words, "'")
 
     @cached_property
-    def a(self):
+    def a(self) -> tuple[sp.Symbol, ...]:
+        """The accelerations."""
         return symbols_like(self.words, "''")
 
     @cached_property
-    def p(self):
+    def p(self) -> tuple[sp.Symbol, ...]:
+        """The momenta."""
         return symbols_like([f"p_{name}" for name in self.words])
 
     @cached_property
-    def lam_words(self):
+    def lam_words(self) -> tuple[str, ...]:
+        """The names of the multipliers."""
         return tuple(f"lambda_{i + 1}" if self.m > 1 else "lambda" for i in range(self.m))
 
     @cached_property
-    def lam(self):
+    def lam(self) -> tuple[sp.Symbol, ...]:
+        """The multipliers."""
         return symbols_like(self.lam_words)
 
     @cached_property
-    def dlam(self):
+    def dlam(self) -> tuple[sp.Symbol, ...]:
+        """Their derivatives."""
         return symbols_like(self.lam_words, "'")
 
     @cached_property
-    def numbers(self):
+    def numbers(self) -> dict[sp.Symbol, Any]:
         """{symbol: value} of the parameters, in the order of the leaves of `params`."""
-        letters = {"t", *self.words, *self.lam_words}
+        letters = {"t", *self.words, *self.lam_words, *(x.name for x in self.q)}
         # What the discrete equations print besides: h, t_k, x_k, lambda_k.
         taken = (
             letters
@@ -268,7 +274,7 @@ class Variables:
             )
         )
 
-    def params_from(self, flat):
+    def params_from(self, flat: Any) -> Params:
         """The params again, their numbers taken from the flat array."""
         leaves, frame = split(self.params)
         ends = np.cumsum([0, *(np.size(leaf) for leaf in leaves)])
@@ -281,7 +287,7 @@ class Variables:
         )
 
     @cached_property
-    def outside(self):
+    def reader_letters(self) -> dict[Any, Any]:
         """What each inner symbol is for the reader."""
         t = TIME
         functions = [sp.Function(name)(t) for name in self.words]
@@ -305,11 +311,11 @@ class Variables:
         pairs += [(dlam, f.diff(t)) for dlam, f in zip(self.dlam, multipliers, strict=True)]
         return dict(pairs) | {symbol: sp.Symbol(symbol.name) for symbol in self.numbers}
 
-    def show(self, expr):
-        """An inner expression (or matrix of them) as the reader sees it."""
-        return expr.xreplace(self.outside)
+    def for_reader(self, expr: Any) -> Any:
+        """An inner expression (or matrix of them) as it is printed."""
+        return expr.xreplace(self.reader_letters)
 
-    def rate(self, expr):
+    def rate(self, expr: Any) -> Any:
         """d/dt along a motion: t, q, v and lam move with velocities 1, K v, a and lam'."""
         moving = [*zip(self.v, self.a, strict=True), *zip(self.lam, self.dlam, strict=True)]
         along = [self.displaced(expr, i) * v for i, v in enumerate(self.v)]
@@ -317,7 +323,7 @@ class Variables:
             *along, *(derivative(expr, x) * dx for x, dx in moving)
         )
 
-    def values(self):
+    def values(self) -> dict[sp.Symbol, Any]:
         """{symbol: number} of the parameters for the reader, exact where a person would write them
         so.
         """

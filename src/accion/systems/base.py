@@ -52,6 +52,10 @@ class AbstractSystem(ABC):
     # ------------------------------------------------------------ what is asked
 
     constraint: Any  # the constraints as one, or None
+    multipliers: Any  # how many there are
+    enters_action: Any  # whether multipliers are in the action and in the state (vakonomic)
+    holds_positions: Any  # whether a constraint holds configurations (holonomic)
+    holds_velocities: Any  # whether a constraint holds velocities by its forces (nonholonomic)
     order: Any  # of the highest derivative in the Lagrangian
     entropic: ClassVar[bool]  # whether entropies are part of its state
     mechanical: Any  # the Lagrangian where it is mass, potential and magnetic term, else None
@@ -63,26 +67,6 @@ class AbstractSystem(ABC):
     @abstractmethod
     def signatures(self) -> Mapping[str, str]:
         """The functions of the user by their fields, with the arguments that they take."""
-
-    @property
-    @abstractmethod
-    def multipliers(self) -> int:
-        """How many multipliers there are."""
-
-    @property
-    @abstractmethod
-    def enters_action(self) -> bool:
-        """Whether multipliers are in the action, and so part of the state (vakonomic)."""
-
-    @property
-    @abstractmethod
-    def holds_positions(self) -> bool:
-        """Whether a constraint holds configurations, not only velocities (holonomic)."""
-
-    @property
-    @abstractmethod
-    def holds_velocities(self) -> bool:
-        """Whether a constraint holds velocities by its forces (nonholonomic)."""
 
     @abstractmethod
     def takes(self, field: str) -> str:

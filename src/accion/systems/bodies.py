@@ -11,6 +11,7 @@ from jax.core import Tracer
 from accion.spaces import Space
 from accion.systems.arity import check_function
 from accion.systems.motion import check_numbers, floating, motion, read
+from accion.types import Configuration, Params, Scalar, Vector
 
 POSES = (
     "(x, y, angle), shape (3,), in the plane; a homogeneous matrix, shape (4, 4), or a pair (R, r),"
@@ -28,7 +29,7 @@ class RigidBody:
     pose: Callable[..., Any]
     space: Space | None = field(default=None, metadata={"static": True})
 
-    def __call__(self, t, q, v, params):
+    def __call__(self, t: Scalar, q: Configuration, v: Vector, params: Params) -> Any:
         if self.space is None and (isinstance(q, tuple) or jnp.shape(q) != jnp.shape(v)):
             raise ValueError(
                 "a rigid body whose q is not a vector like v needs to know where q lives: give"
@@ -55,7 +56,7 @@ class RigidBody:
             u, spin = rate[:2], I * rate[2] ** 2
         return 0.5 * mass * (u @ u) + 0.5 * spin
 
-    def located(self, t, q, params):
+    def located(self, t: Scalar, q: Configuration, params: Params) -> Any:
         """The pose as one array (x, y, angle) or as the pair (R, r)."""
         pose: Any = self.pose(t, q, params)
         if isinstance(pose, tuple) and len(pose) == 2:
@@ -73,7 +74,7 @@ class RigidBody:
         return pose
 
 
-def body_rate(R, dR):
+def body_rate(R: Any, dR: Any) -> Any:
     """The angular velocity w in the body's axes: R^T dR/dt = skew(w), of which the skew part is
     taken.
     """
@@ -81,11 +82,13 @@ def body_rate(R, dR):
     return 0.5 * jnp.array([W[2, 1] - W[1, 2], W[0, 2] - W[2, 0], W[1, 0] - W[0, 1]])
 
 
-def rigid_body(mass, inertia, pose, *, space=None):
+def rigid_body(mass: Any, inertia: Any, pose: Any, *, space: Space | None = None) -> Any:
     """The kinetic energy T(t, q, v, params) of a rigid body, a function to be used in a Lagrangian
     or given to `particles(bodies=[...])`:
 
-        T = 1/2 m |dr/dt|^2 + 1/2 w.I w,      r the centre of mass, w the angular velocity in the axes of the body
+        T = 1/2 m |dr/dt|^2 + 1/2 w.I w
+
+    with the centre of mass r and the angular velocity w in the axes of the body.
 
     `pose(t, q, params)` says where the body is. In the plane: (x, y, angle), shape (3,); `inertia`
     is the moment about the centre of mass. In space: a homogeneous matrix, shape (4, 4), or a pair
@@ -116,7 +119,7 @@ def rigid_body(mass, inertia, pose, *, space=None):
     return RigidBody(mass, inertia, pose, space)
 
 
-def check_shapes(mass, inertia):
+def check_shapes(mass: Any, inertia: Any) -> Any:
     if not callable(mass) and mass.shape != ():
         raise ValueError(f"mass of a rigid body must be a number; got shape {mass.shape}.")
     if callable(inertia):

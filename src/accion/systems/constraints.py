@@ -12,6 +12,8 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
+from accion.types import Configuration, Function, Scalar, Vector
+
 
 class Constraint(ABC):
     """m equations that a motion satisfies, and the force that makes it.
@@ -20,30 +22,30 @@ class Constraint(ABC):
     """
 
     name: ClassVar[str]
-    enters_action: ClassVar[bool]  # whether its multipliers are part of the action and of the state
+    enters_action: Any  # whether its multipliers are part of the action and of the state
     holds_positions: Any  # whether it holds configurations, not only velocities
 
     @abstractmethod
-    def value(self, system, t, q, v) -> Any:
+    def value(self, system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
         """The equations as the user wrote them, at a point, shape (m,)."""
 
     @abstractmethod
-    def on_velocities(self, system, t, q, v) -> Any:
+    def on_velocities(self, system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
         """What they say about the velocity, shape (m,)."""
 
     @abstractmethod
-    def reaction(self, system, t, q, v, lam) -> Any:
+    def reaction(self, system: Any, t: Scalar, q: Configuration, v: Vector, lam: Any) -> Any:
         """The constraint force A(t, q)^T lam, shape (dim,); zero where it is in the Lagrangian."""
 
     @abstractmethod
-    def closure(self, system, samples, t1, q1) -> Any:
+    def closure(self, system: Any, samples: Any, t1: Any, q1: Configuration) -> Any:
         """The discrete equations of a step that ends at (t1, q1), shape (m,)."""
 
     @abstractmethod
-    def lagrangian(self, system, t, q, v, lam) -> Any:
+    def lagrangian(self, system: Any, t: Scalar, q: Configuration, v: Vector, lam: Any) -> Any:
         """What the constraint adds to the Lagrangian."""
 
-    def matrix(self, system, t, q, v, m) -> Any:
+    def matrix(self, system: Any, t: Scalar, q: Configuration, v: Vector, m: Any) -> Any:
         """A(t, q), shape (m, dim), whose transpose turns multipliers into forces; where they enter
         the action, dPhi/dv.
         """
@@ -52,7 +54,7 @@ class Constraint(ABC):
         return jax.jacfwd(lambda lam: self.reaction(system, t, q, v, lam))(jnp.zeros(m)).T
 
 
-def sampled(f, samples):
+def sampled(f: Function, samples: Any) -> Any:
     """sum_i w_i f(t_i, q_i, v_i)."""
     return sum(s.w * f(s.t, s.q, s.v) for s in samples)
 
@@ -62,31 +64,31 @@ class Holonomic(Constraint):
     """phi(t, q) = 0 (004 Thm 8.2.1): A = dphi/dq, and q_{k+1} is on the constraint."""
 
     name: ClassVar[str] = "holonomic"
-    enters_action: ClassVar[bool] = False
-    holds_positions: ClassVar[bool] = True
+    enters_action = False
+    holds_positions = True
     phi: Callable[..., Any]
 
-    def value(self, system, t, q, v):
+    def value(self, system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
         return self.phi(t, q, system.params)
 
-    def on_velocities(self, system, t, q, v):
+    def on_velocities(self, system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
         zero = jnp.zeros(system.space.dim)
 
-        def along(t, e):
+        def along(t: Scalar, e: Any) -> Any:
             return self.value(system, t, system.space.displace(q, e), v)
 
         return jax.jvp(along, (jnp.asarray(t, float), zero), (jnp.ones(()), v))[1]
 
-    def reaction(self, system, t, q, v, lam):
+    def reaction(self, system: Any, t: Scalar, q: Configuration, v: Vector, lam: Any) -> Any:
         zero = jnp.zeros(system.space.dim)
         return jax.vjp(lambda e: self.value(system, t, system.space.displace(q, e), v), zero)[1](
             lam
         )[0]
 
-    def closure(self, system, samples, t1, q1):
-        return self.value(system, t1, q1, None)
+    def closure(self, system: Any, samples: Any, t1: Any, q1: Configuration) -> Any:
+        return self.value(system, t1, q1, jnp.zeros(0))
 
-    def lagrangian(self, system, t, q, v, lam):
+    def lagrangian(self, system: Any, t: Scalar, q: Configuration, v: Vector, lam: Any) -> Any:
         return 0.0
 
 
@@ -97,26 +99,26 @@ class Nonholonomic(Constraint):
     """
 
     name: ClassVar[str] = "nonholonomic"
-    enters_action: ClassVar[bool] = False
-    holds_positions: ClassVar[bool] = False
+    enters_action = False
+    holds_positions = False
     kappa: Callable[..., Any]
     A: Callable[..., Any] | None
 
-    def value(self, system, t, q, v):
+    def value(self, system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
         return self.kappa(t, q, v, system.params)
 
-    def on_velocities(self, system, t, q, v):
+    def on_velocities(self, system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
         return self.value(system, t, q, v)
 
-    def reaction(self, system, t, q, v, lam):
+    def reaction(self, system: Any, t: Scalar, q: Configuration, v: Vector, lam: Any) -> Any:
         if self.A is not None:
             return self.A(t, q, system.params).T @ lam
         return jax.vjp(lambda v: self.value(system, t, q, v), v)[1](lam)[0]
 
-    def closure(self, system, samples, t1, q1):
+    def closure(self, system: Any, samples: Any, t1: Any, q1: Configuration) -> Any:
         return sampled(lambda t, q, v: self.value(system, t, q, v), samples)
 
-    def lagrangian(self, system, t, q, v, lam):
+    def lagrangian(self, system: Any, t: Scalar, q: Configuration, v: Vector, lam: Any) -> Any:
         return 0.0
 
 
@@ -127,23 +129,23 @@ class Vakonomic(Constraint):
     """
 
     name: ClassVar[str] = "vakonomic"
-    enters_action: ClassVar[bool] = True
-    holds_positions: ClassVar[bool] = False
+    enters_action = True
+    holds_positions = False
     Phi: Callable[..., Any]
 
-    def value(self, system, t, q, v):
+    def value(self, system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
         return self.Phi(t, q, *system.derivatives(v), system.params)
 
-    def on_velocities(self, system, t, q, v):
+    def on_velocities(self, system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
         return self.value(system, t, q, v)
 
-    def reaction(self, system, t, q, v, lam):
+    def reaction(self, system: Any, t: Scalar, q: Configuration, v: Vector, lam: Any) -> Any:
         return jnp.zeros(system.space.dim)
 
-    def closure(self, system, samples, t1, q1):
+    def closure(self, system: Any, samples: Any, t1: Any, q1: Configuration) -> Any:
         return sampled(lambda t, q, v: self.value(system, t, q, v), samples)
 
-    def lagrangian(self, system, t, q, v, lam):
+    def lagrangian(self, system: Any, t: Scalar, q: Configuration, v: Vector, lam: Any) -> Any:
         return jnp.sum(lam * self.value(system, t, q, v))
 
 
@@ -154,34 +156,34 @@ class Combined(Constraint):
     """
 
     name: ClassVar[str] = "constraint"
-    enters_action: ClassVar[bool] = False
+    enters_action = False
     parts: tuple[Constraint, ...]
     sizes: tuple[int, ...]
 
     @property
-    def holds_positions(self):
+    def holds_positions(self) -> Any:
         return any(part.holds_positions for part in self.parts)
 
-    def shares(self, lam):
+    def shares(self, lam: Any) -> Any:
         ends = [sum(self.sizes[:i]) for i in range(len(self.sizes) + 1)]
         return [lam[a:b] for a, b in pairwise(ends)]
 
-    def value(self, system, t, q, v):
+    def value(self, system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
         return jnp.concatenate([part.value(system, t, q, v) for part in self.parts])
 
-    def on_velocities(self, system, t, q, v):
+    def on_velocities(self, system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
         return jnp.concatenate([part.on_velocities(system, t, q, v) for part in self.parts])
 
-    def reaction(self, system, t, q, v, lam):
+    def reaction(self, system: Any, t: Scalar, q: Configuration, v: Vector, lam: Any) -> Any:
         return sum(
             part.reaction(system, t, q, v, share)
             for part, share in zip(self.parts, self.shares(lam), strict=True)
         )
 
-    def closure(self, system, samples, t1, q1):
+    def closure(self, system: Any, samples: Any, t1: Any, q1: Configuration) -> Any:
         return jnp.concatenate([part.closure(system, samples, t1, q1) for part in self.parts])
 
-    def lagrangian(self, system, t, q, v, lam):
+    def lagrangian(self, system: Any, t: Scalar, q: Configuration, v: Vector, lam: Any) -> Any:
         return sum(
             part.lagrangian(system, t, q, v, share)
             for part, share in zip(self.parts, self.shares(lam), strict=True)

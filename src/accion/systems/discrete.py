@@ -178,8 +178,8 @@ class DiscreteSystem(WithoutEntropy):
         wanted = self.enters_action and start.q1 is not None
         if wanted == (start.lam0 is None):
             raise ValueError(
-                "a start from q1 needs lam0, the multipliers of the first"
-                f" {self.order} windows, shape ({self.order}, m), as the constraint is in the action."
+                f"a start from q1 needs lam0, the multipliers of the first {self.order} windows,"
+                f" shape ({self.order}, m), as the constraint is in the action."
                 if wanted
                 else "lam0 belongs to a start from q1 under a constraint that is in the action."
             )

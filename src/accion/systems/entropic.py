@@ -11,7 +11,7 @@ import numpy as np
 from accion.spaces import Euclidean, Product, Space, check_vector
 from accion.systems.base import AbstractSystem, structure, unit_of, word_of
 from accion.systems.start import Start, check_multipliers_given, check_one_start, is_traced
-from accion.types import Configuration
+from accion.types import Array, Configuration, Params, Scalar, Vector
 
 
 @jax.tree_util.register_dataclass
@@ -24,7 +24,7 @@ class OfWhole:
     f: Callable[..., Any]
     frame: "Frame" = field(metadata={"static": True})
 
-    def __call__(self, t, z, w, params):
+    def __call__(self, t: Scalar, z: Configuration, w: Vector, params: Params) -> Any:
         q, S = self.frame.parts(z)
         return self.f(t, q, w[: self.frame.n], self.frame.as_given(S), params)
 
@@ -38,7 +38,7 @@ class TotalForce:
     external: Callable[..., Any] | None
     frame: "Frame" = field(metadata={"static": True})
 
-    def __call__(self, t, z, w, params):
+    def __call__(self, t: Scalar, z: Configuration, w: Vector, params: Params) -> Any:
         total = jnp.zeros(self.frame.n)
         for f in (self.friction, self.external):
             if f is not None:
@@ -58,19 +58,19 @@ class Frame:
     entropies: tuple[str, ...] | None  # None where S is a scalar
 
     @property
-    def n(self):
+    def n(self) -> int:
         return self.space.dim
 
     @property
-    def m(self):
+    def m(self) -> int:
         return 1 if self.entropies is None else len(self.entropies)
 
     @property
-    def names(self):
+    def names(self) -> tuple[str, ...]:
         return ("S [J/K]",) if self.entropies is None else self.entropies
 
     @property
-    def temperatures(self):
+    def temperatures(self) -> tuple[str, ...]:
         """Names of the temperatures: T, T_gas of S_gas."""
         names = []
         for name in self.names:
@@ -80,27 +80,27 @@ class Frame:
         return tuple(names)
 
     @property
-    def whole(self):
+    def whole(self) -> Any:
         factors = self.space.factors if isinstance(self.space, Product) else (self.space,)
         return Product(*factors, Euclidean(self.m))
 
-    def join(self, q, S):
+    def join(self, q: Configuration, S: Any) -> Any:
         """z of a configuration and entropies as the user has them."""
         S = jnp.asarray(S, dtype=float)
         S = S[..., None] if self.entropies is None else S
         return (*q, S) if isinstance(self.space, Product) else (q, S)
 
-    def parts(self, z):
+    def parts(self, z: Configuration) -> Any:
         """(q, S), with S of shape (m,)."""
         return (z[:-1] if isinstance(self.space, Product) else z[0]), z[-1]
 
-    def as_given(self, S):
+    def as_given(self, S: Any) -> Any:
         """S, or anything with one number for each body, as the user sees it: a scalar where hers
         is.
         """
         return S[..., 0] if self.entropies is None else S
 
-    def as_rows(self, F):
+    def as_rows(self, F: Array) -> Any:
         """A force of shape (dim,) or (m, dim) as rows."""
         return jnp.reshape(F, (-1, self.n))
 
@@ -183,7 +183,7 @@ class Entropic(AbstractSystem):
         return check_vector(value, self.space.dim, name, "degree of freedom")
 
 
-def check_entropy(system, S, name):
+def check_entropy(system: Any, S: Any, name: str) -> Any:
     """`S` as a float64 scalar, or a vector with one entropy for each body."""
     if system.entropies is not None:
         return check_vector(S, len(system.entropies), name, "body")
@@ -203,7 +203,7 @@ def check_entropy(system, S, name):
     return value
 
 
-def check_entropies(entropies):
+def check_entropies(entropies: Any) -> Any:
     """Names of the entropies, None for a scalar S."""
     if entropies is None:
         return None

@@ -7,17 +7,18 @@ from typing import Any
 import jax
 
 from accion.systems.arity import check_function
+from accion.types import Configuration, Params, Scalar, Vector
 
 
 @dataclass(frozen=True)
 class Rayleigh:
     dissipation: Callable[..., Any]
 
-    def __call__(self, t, q, v, params):
+    def __call__(self, t: Scalar, q: Configuration, v: Vector, params: Params) -> Any:
         return -jax.grad(self.dissipation, 2)(t, q, v, params)
 
 
-def rayleigh(dissipation):
+def rayleigh(dissipation: Any) -> Any:
     """The friction force F = -dPhi/dv of a dissipation function Phi(t, q, v, params) -> scalar (003
     eq 22-25).
     """

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from accion.systems.indices import check_indices
 from accion.systems.traced import not_evaluable
+from accion.types import Configuration, Function
 
 TAKES = (
     "(t, q, v, params) (holonomic and variational: (t, q, params); of a ThermalSystem: (t, q, v, S,"
@@ -15,7 +16,7 @@ TAKES = (
 )
 
 
-def evaluate(name, f, *arguments, takes=TAKES):
+def evaluate(name: str, f: Function, *arguments: Configuration, takes: Any = TAKES) -> Any:
     """What `f` returns, in shape and type; an error in the user's function is raised as one that
     says what to look for, and what it `takes`. Constant indices are looked at too.
     """
@@ -32,7 +33,7 @@ def returned(f: Any) -> Any:
     return f.out
 
 
-def check_returns(name, out, shape, words):
+def check_returns(name: str, out: Any, shape: Any, words: Any) -> Any:
     """`out` if it has the `shape` (None: any vector) and is real."""
     if not isinstance(out, jax.ShapeDtypeStruct) or (
         out.shape != shape if shape is not None else len(out.shape) != 1 or out.shape[0] < 1
@@ -46,7 +47,7 @@ def check_returns(name, out, shape, words):
     return out
 
 
-def describe(out):
+def describe(out: Any) -> Any:
     return (
         f"an array of shape {out.shape}"
         if isinstance(out, jax.ShapeDtypeStruct)

@@ -23,7 +23,7 @@ from accion.systems.start import (
     check_one_start,
     check_rows,
 )
-from accion.types import Array, Configuration, Function, Params, Scalar, Vector
+from accion.types import Array, Configuration, Covector, Function, Params, Scalar, Vector
 
 
 @jax.tree_util.register_pytree_node_class
@@ -144,24 +144,24 @@ class HigherOrderSystem(Mechanical):
         f = self.vakonomic
         return jnp.zeros(0) if f is None else f(t, q, *self.derivatives(jets), self.params)
 
-    def slopes(self, t, q, jets, lams):
+    def slopes(self, t: Scalar, q: Configuration, jets: Array, lams: Any) -> Array:
         """The derivatives of L + lam.Phi by q (on a group by displacements of the body), q', q'',
         ..., one row for each.
         """
 
-        def L(e, jets):
+        def L(e: Any, jets: Array) -> Scalar:
             return self.L(t, self.space.displace(q, e), jets, lams[0])
 
         by_q, by_jets = jax.grad(L, (0, 1))(jnp.zeros(self.space.dim), jets)
         return jnp.concatenate([by_q[None], by_jets])
 
-    def rate(self, f):
+    def rate(self, f: Function) -> Function:
         """d/dt of `f(t, q, jets, lams)` along a motion, a function of the same; each row of jets
         and lams changes by the next one, the last not.
         """
 
-        def along(t, q, jets, lams):
-            def moved(t, e, jets, lams):
+        def along(t: Scalar, q: Configuration, jets: Array, lams: Any) -> Any:
+            def moved(t: Scalar, e: Any, jets: Array, lams: Any) -> Any:
                 return f(t, self.space.displace(q, e), jets, lams)
 
             point = (jnp.asarray(t, float), jnp.zeros(self.space.dim), jets, lams)
@@ -169,14 +169,14 @@ class HigherOrderSystem(Mechanical):
 
         return along
 
-    def hessian(self, t, q, jets, lam=None):
+    def hessian(self, t: Scalar, q: Configuration, jets: Array, lam: Any = None) -> Array:
         """d2L/dq^(r)dq^(r), with `lam` of L + lam.Phi, shape (dim, dim)."""
         below = jets[: self.order - 1]
         return jax.hessian(lambda top: self.L(t, q, jnp.concatenate([below, top[None]]), lam))(
             jets[self.order - 1]
         )
 
-    def regularity(self, t, q, jets, lam=None):
+    def regularity(self, t: Scalar, q: Configuration, jets: Array, lam: Any = None) -> Array:
         """The matrix that must not be singular: d2L/dq^(r)dq^(r) or, with a constraint, the
         bordered
 
@@ -190,11 +190,12 @@ class HigherOrderSystem(Mechanical):
         C = jax.jacfwd(lambda jets: self.Phi(t, q, jets))(jets)[:, self.order - 1]
         return jnp.block([[H, C.T], [C, jnp.zeros((len(C), len(C)))]])
 
-    def momenta(self, t, q, jets, lams=None):
+    def momenta(self, t: Scalar, q: Configuration, jets: Array, lams: Any = None) -> Array:
         """The Jacobi-Ostrogradsky momenta p_0, ..., p_{r-1}, shape (r, dim), from `jets` = (q',
         ..., q^(2r-1)), shape (2r - 1, dim).
 
-            p_s = sum_k (-1)^k d^k/dt^k dL/dq^(s+1+k),    that is p_{r-1} = dL/dq^(r),  p_s = dL/dq^(s+1) - d/dt p_{s+1}
+            p_s = sum_k (-1)^k d^k/dt^k dL/dq^(s+1+k),    that is
+            p_{r-1} = dL/dq^(r),    p_s = dL/dq^(s+1) - d/dt p_{s+1}
 
         With a constraint they are those of L + lam.Phi, and `lams` = (lam, ..., lam^(r-1)), shape
         (r, m).
@@ -207,54 +208,62 @@ class HigherOrderSystem(Mechanical):
             f = self.rate(f)
         return p
 
-    def energy(self, t, q, jets, lams=None):
+    def energy(self, t: Scalar, q: Configuration, jets: Array, lams: Any = None) -> Scalar:
         """E = sum_s p_s.q^(s+1) - L, conserved where L does not depend on time; `jets` and `lams`
         as for `momenta`.
         """
         return self.energy_of(t, q, jets, self.momenta(t, q, jets, lams))
 
-    def energy_of(self, t, q, jets, p):
+    def energy_of(self, t: Scalar, q: Configuration, jets: Array, p: Covector) -> Scalar:
         """The same from momenta and (q', ..., q^(r))."""
         return jnp.sum(p * jets[: self.order]) - self.L(t, q, jets)
 
-    def momentum_map(self, X, q, jets, p):
+    def momentum_map(self, X: Function, q: Configuration, jets: Array, p: Covector) -> Scalar:
         """sum_s p_s.X_s for a field X(q), with X_s as in `prolongation`."""
         return jnp.sum(p * self.prolongation(X, q, jets)[: self.order])
 
-    def momentum_map_rate(self, X, t, q, jets, lam):
+    def momentum_map_rate(
+        self, X: Function, t: Scalar, q: Configuration, jets: Array, lam: Any
+    ) -> Scalar:
         """Its rate along a motion, sum_s d(L + lam.Phi)/dq^(s).X_s: zero where X is a symmetry,
         whatever the derivatives are.
         """
         return jnp.sum(self.slopes(t, q, jets, lam[None]) * self.prolongation(X, q, jets))
 
-    def prolongation(self, X, q, jets):
+    def prolongation(self, X: Function, q: Configuration, jets: Array) -> Array:
         """(X_0, ..., X_r), how a field X(q) changes (q, q', ..., q^(r)), shape (r + 1, dim).
 
         X_0 = X, X_1 = dX/dt + [v, X] is how it changes v, and X_{s+1} = dX_s/dt for the others.
         """
 
-        def field(t, q, jets, lams):
+        def field(t: Scalar, q: Configuration, jets: Array, lams: Any) -> Any:
             return X(q)
 
         found = [X(q)]
         for s in range(1, self.order + 1):
             before = self.rate(field)
 
-            def turned(t, q, jets, lams, f=before):
+            def turned(
+                t: Scalar, q: Configuration, jets: Array, lams: Any, f: Function = before
+            ) -> Any:
                 return f(t, q, jets, lams) + self.space.ad(jets[0], X(q))
 
             field = turned if s == 1 else before
             found.append(field(0.0, q, jets, jnp.zeros((1, 0))))
         return jnp.stack(found)
 
-    def momentum_rates(self, t, q, jets, p, lam):
+    def momentum_rates(
+        self, t: Scalar, q: Configuration, jets: Array, p: Covector, lam: Any
+    ) -> Array:
         """dp_s/dt along a motion, shape (r, dim): dL/dq + ad*_v p_0 for p_0, dL/dq^(s) - p_{s-1}
         for the others.
         """
         slopes = self.slopes(t, q, jets, lam[None])[: self.order]
         return slopes + jnp.concatenate([self.space.coad(jets[0], p[0])[None], -p[:-1]])
 
-    def highest(self, t, q, jets, lams=None):
+    def highest(
+        self, t: Scalar, q: Configuration, jets: Array, lams: Any = None
+    ) -> tuple[Array, Array]:
         """(q^(2r), lam^(r)) of the motion through (q, q', ..., q^(2r-1)) with multipliers (lam,
         ..., lam^(r-1)).
 
@@ -281,12 +290,12 @@ class HigherOrderSystem(Mechanical):
         found = newton.solve(K, right)
         return found[:n], found[n:]
 
-    def constraint_rates(self, t, q, jets, count):
+    def constraint_rates(self, t: Scalar, q: Configuration, jets: Array, count: int) -> Array:
         """Phi and its first `count` derivatives along a motion, shape (count + 1, m); `jets` has
         `order + count` rows or more.
         """
 
-        def f(t, q, jets, lams):
+        def f(t: Scalar, q: Configuration, jets: Array, lams: Any) -> Any:
             return self.Phi(t, q, jets)
 
         rows = []
@@ -295,7 +304,7 @@ class HigherOrderSystem(Mechanical):
             f = self.rate(f)
         return jnp.stack(rows)
 
-    def check_regular(self, K):
+    def check_regular(self, K: Any) -> None:
         """Raise ValueError where the matrix of `regularity` is not finite, or singular."""
         words = f"d2L/dq^({self.order})2" + (
             "" if self.vakonomic is None else f", bordered by dPhi/dq^({self.order}),"
@@ -314,6 +323,6 @@ class HigherOrderSystem(Mechanical):
             )
 
 
-def shifted(rows):
+def shifted(rows: Any) -> Any:
     """What the rows change by: each by the next, the last by nothing."""
     return jnp.concatenate([rows[1:], jnp.zeros_like(rows[:1])])

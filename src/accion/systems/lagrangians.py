@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from accion.systems.frozen import Examples, Untraced, freeze
 from accion.systems.traced import not_evaluable
+from accion.types import Configuration, Covector, Params, Scalar, Vector
 
 
 class Inertia(NamedTuple):
@@ -19,7 +20,7 @@ class Inertia(NamedTuple):
     mass: Any
     inverse: Any
 
-    def solve(self, p):
+    def solve(self, p: Covector) -> Any:
         """M^{-1} p."""
         if jnp.ndim(self.mass) < 2:
             return p / self.mass
@@ -40,7 +41,7 @@ class MechanicalLagrangian:
     # what it returns, in shape and type, once its parts are traced
     out: Any = field(default=None, metadata={"static": True})
 
-    def inertia(self, params):
+    def inertia(self, params: Params) -> Any:
         M = jnp.asarray(self.mass(params) if callable(self.mass) else self.mass, dtype=float)
         if M.ndim < 2:
             return Inertia(M, None)
@@ -48,17 +49,17 @@ class MechanicalLagrangian:
         M = (M + M.T) / 2
         return Inertia(M, jnp.linalg.inv(M))
 
-    def w(self, t, params):
+    def w(self, t: Scalar, params: Params) -> Any:
         return 1.0 if self.weight is None else self.weight(t, params)
 
-    def A(self, q, params):
+    def A(self, q: Configuration, params: Params) -> Any:
         return 0.0 if self.magnetic is None else self.magnetic(q, params)
 
-    def velocity(self, t, q, p, params):
+    def velocity(self, t: Scalar, q: Configuration, p: Covector, params: Params) -> Vector:
         """v with dL/dv = weight (M v + A) = p."""
         return self.inertia(params).solve(p / self.w(t, params) - self.A(q, params))
 
-    def __call__(self, t, q, v, params):
+    def __call__(self, t: Scalar, q: Configuration, v: Vector, params: Params) -> Any:
         M: Any = self.mass(params) if callable(self.mass) else self.mass
         kinetic = 0.5 * v @ (M @ v if jnp.ndim(M) == 2 else M * v)
         magnetic = 0.0 if self.magnetic is None else self.magnetic(q, params) @ v

@@ -2,6 +2,8 @@
 explicit.
 """
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
@@ -11,9 +13,19 @@ from accion.systems.arity import check_function
 from accion.systems.lagrangians import PARTS, MechanicalLagrangian
 from accion.systems.rank import relative_rank
 from accion.systems.system import System
+from accion.types import Params
 
 
-def mechanical(mass, potential, space_or_n, *, params=None, weight=None, magnetic=None, **options):
+def mechanical(
+    mass: Any,
+    potential: Any,
+    space_or_n: Any,
+    *,
+    params: Params = None,
+    weight: Any = None,
+    magnetic: Any = None,
+    **options,
+) -> Any:
     """The system L = weight(t) (1/2 v.M v + A(q).v - V(t, q)), with constant mass.
 
     `mass` is a number, a vector of shape (n,) (the diagonal of M), a matrix of shape (n, n), or a
@@ -44,7 +56,7 @@ def mechanical(mass, potential, space_or_n, *, params=None, weight=None, magneti
     return System(lagrangian, space, params, **{"name": "mechanical system", **options})  # pyright: ignore[reportArgumentType]
 
 
-def check_mass(mass, n, held=False):
+def check_mass(mass: Any, n: Any, held: Any = False) -> Any:
     """`mass` as an array, regular unless the system is `held` by constraints, which may tie what is
     without mass to what is not.
     """

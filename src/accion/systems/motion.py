@@ -1,19 +1,26 @@
 """How points move that are functions of time and configuration."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from accion.spaces import Space
+from accion.types import Configuration, Function, Params, Scalar, Vector
 
-def displaced(f, space, q, params):
+
+def displaced(f: Function, space: Space | None, q: Configuration, params: Params) -> Any:
     """The function (t, eta) -> f(t, retract(q, eta), params): `f` in local coordinates, so that
     derivatives exist on every space.
     """
     return lambda t, eta: f(t, q + eta if space is None else space.retract(q, eta), params)
 
 
-def motion(f, space, t, q, v, params):
+def motion(
+    f: Function, space: Space | None, t: Scalar, q: Configuration, v: Vector, params: Params
+) -> Any:
     """(f, df/dt + df/dq v), a function of (t, q, params) and its rate along the motion (003 eq 2);
     `space` None means a vector q.
     """
@@ -21,7 +28,7 @@ def motion(f, space, t, q, v, params):
     return jax.jvp(displaced(f, space, q, params), (t, jnp.zeros_like(v)), (jnp.ones_like(t), v))
 
 
-def floating(x):
+def floating(x: Any) -> Any:
     """`x` as an array of floating point numbers; complex ones and those of 32 bits stay, for
     `System.check` to find.
     """
@@ -29,7 +36,7 @@ def floating(x):
     return x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(float)
 
 
-def check_numbers(name, value, words):
+def check_numbers(name: str, value: Any, words: Any) -> Any:
     """`value` as float64 array if it consists of finite numbers; a function of params is left as it
     is.
     """
@@ -46,7 +53,7 @@ def check_numbers(name, value, words):
     return numbers
 
 
-def read(name, value, params, shapes, words):
+def read(name: str, value: Any, params: Params, shapes: Any, words: Any) -> Any:
     """The numbers `value`, or value(params), with one of the `shapes`."""
     numbers = floating(value(params) if callable(value) else value)
     if numbers.shape not in shapes:

@@ -14,6 +14,7 @@ from accion.systems.arity import check_function
 from accion.systems.bodies import RigidBody
 from accion.systems.motion import check_numbers, displaced, floating, motion, read
 from accion.systems.system import System
+from accion.types import Configuration, Params, Scalar, Vector
 
 FUNCTIONS = {
     "positions": "t, q, params",
@@ -36,7 +37,7 @@ class ParticleLagrangian:
     bodies: tuple[RigidBody, ...]
     space: Space = field(metadata={"static": True})
 
-    def __call__(self, t, q, v, params):
+    def __call__(self, t: Scalar, q: Configuration, v: Vector, params: Params) -> Any:
         L = sum((body(t, q, v, params) for body in self.bodies), jnp.zeros(()))
         if self.positions is not None:
             _, u = motion(points(self.positions), self.space, t, q, v, params)
@@ -69,7 +70,7 @@ class ParticleForce:
     force: Callable[..., Any] | None
     space: Space = field(metadata={"static": True})
 
-    def __call__(self, t, q, v, params):
+    def __call__(self, t: Scalar, q: Configuration, v: Vector, params: Params) -> Any:
         place = points(self.positions)
         r, u = motion(place, self.space, t, q, v, params)
         F = floating(self.forces(t, r, u, params))
@@ -91,10 +92,10 @@ class ParticleForce:
         return Q + beside
 
 
-def points(positions):
+def points(positions: Any) -> Any:
     """`positions`, checked to return points."""
 
-    def checked(t, q, params):
+    def checked(t: Scalar, q: Configuration, params: Params) -> Any:
         r = floating(positions(t, q, params))
         if r.ndim != 2:
             hint = " One particle needs brackets: [[x, y]]." if r.ndim == 1 else ""
@@ -107,27 +108,28 @@ def points(positions):
     return checked
 
 
-def scalar(name, value):
+def scalar(name: str, value: Any) -> Any:
     if jnp.shape(value) != ():
         raise ValueError(f"{name} must return a scalar; it returned shape {jnp.shape(value)}.")
     return value
 
 
 def particles(
-    positions,
-    masses,
-    potential,
-    n,
+    positions: Any,
+    masses: Any,
+    potential: Any,
+    n: Any,
     *,
-    params=None,
-    forces=None,
-    velocity_potential=None,
-    bodies=(),
+    params: Params = None,
+    forces: Any = None,
+    velocity_potential: Any = None,
+    bodies: Any = (),
     **options,
-):
+) -> Any:
     """The system of particles at r_i(t, q), and rigid bodies, with
 
-        L = sum_i 1/2 m_i |dr_i/dt|^2 + sum_b T_b - V(t, q) - U(t, q, v),      Q_j = sum_i F_i . dr_i/dq_j
+        L = sum_i 1/2 m_i |dr_i/dt|^2 + sum_b T_b - V(t, q) - U(t, q, v)
+        Q_j = sum_i F_i . dr_i/dq_j
 
     `positions(t, q, params)` returns the points, shape (N, d); `masses` is a number, a vector of
     shape (N,), or a function of params that returns one (a particle of mass 0 is a point where a
@@ -167,7 +169,7 @@ def particles(
     return System(lagrangian, space, params, **{"name": "particles", **options})  # pyright: ignore[reportArgumentType]
 
 
-def check_masses(masses):
+def check_masses(masses: Any) -> Any:
     masses = check_numbers("masses", masses, "a number or a vector, one for each particle")
     if not callable(masses) and masses.ndim > 1:
         raise ValueError(

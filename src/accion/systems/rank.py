@@ -10,7 +10,7 @@ constraints it is d2L/dv2. Velocities, and with them accelerations and multiplie
 momenta just where K is regular: a coordinate may be without mass if a constraint ties it to one
 that has, and a mass matrix that is regular is not enough where it vanishes along the motions that a
 constraint allows.
-"""  # fmt: skip
+"""
 
 import numpy as np
 

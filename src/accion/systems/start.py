@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from accion.spaces import Product
+from accion.spaces import Product, Space
 
 
 class Start(NamedTuple):
@@ -26,14 +26,14 @@ class Start(NamedTuple):
     S0: Any = None
 
 
-def is_traced(tree):
+def is_traced(tree: Any) -> Any:
     """Whether anything in `tree` is known to JAX only while it traces: then no value can be looked
     at, and nothing raised.
     """
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
 
 
-def check_rows(value, rows, length, name, words):
+def check_rows(value: Any, rows: Any, length: Any, name: str, words: Any) -> Any:
     """`value` as a float64 array of shape (rows, length), finite; one row may come without its
     axis.
     """
@@ -56,7 +56,7 @@ def check_rows(value, rows, length, name, words):
     return array
 
 
-def check_configurations(space, value, count, name):
+def check_configurations(space: Space, value: Any, count: int, name: str) -> Any:
     """`count` configurations, given one after the other or stacked along a leading axis, as one
     stack.
     """
@@ -78,7 +78,7 @@ def check_configurations(space, value, count, name):
     return stacked([space.check(value[i], f"{name}[{i}]") for i in range(count)])
 
 
-def stacked(configurations):
+def stacked(configurations: Any) -> Any:
     """Configurations along a leading axis."""
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *configurations)
 

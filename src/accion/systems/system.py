@@ -19,7 +19,7 @@ from accion.systems.start import (
     check_no_entropy,
     check_one_start,
 )
-from accion.types import Array, Configuration, Covector, Function, Params, Scalar, Vector
+from accion.types import Configuration, Covector, Function, Params, Scalar, Vector
 
 # The functions of a system, with their arguments.
 SIGNATURES = {

@@ -1,4 +1,4 @@
-"""A thermomechanical system: a Lagrangian that depends on entropies, friction that heats, and heat."""
+"""A thermomechanical system: a Lagrangian with entropies, friction that heats, and heat."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ from accion.systems.legendre import velocity
 from accion.systems.rank import regular_or_raise
 from accion.systems.start import Start
 from accion.systems.system import System
-from accion.types import Function, Params
+from accion.types import Array, Configuration, Covector, Function, Params, Scalar, Vector
 
 
 @jax.tree_util.register_pytree_node_class
@@ -60,7 +60,7 @@ class ThermalSystem(Entropic):
         return dict.fromkeys(("lagrangian", "friction", "external", "heat"), "t, q, v, S, params")
 
     @property
-    def whole(self):
+    def whole(self) -> Any:
         """The mechanical part as a System on Q x R^m, whose Lagrangian does not depend on S': what
         the pullback works on (001 eq 3.16-3.18).
         """
@@ -80,47 +80,49 @@ class ThermalSystem(Entropic):
             name=self.name,
         )
 
-    def hessian(self, t, z, v):
+    def hessian(self, t: Scalar, z: Configuration, v: Vector) -> Array:
         """d2L/dv2."""
         return jax.hessian(self.L, 2)(t, z, v)
 
     # Functions of (t, z, v), with z = (q, S).
 
-    def evaluate(self, f, t, z, v):
+    def evaluate(self, f: Function, t: Scalar, z: Configuration, v: Vector) -> Any:
         q, S = self.frame.parts(z)
         return f(t, q, v, self.frame.as_given(S), self.params)
 
-    def L(self, t, z, v, lam=None):
+    def L(self, t: Scalar, z: Configuration, v: Vector, lam: Any = None) -> Scalar:
         """The Lagrangian."""
         return self.evaluate(self.lagrangian, t, z, v)
 
-    def legendre(self, t, z, v, lam=None):
+    def legendre(self, t: Scalar, z: Configuration, v: Vector, lam: Any = None) -> Covector:
         """The Legendre transform p = dL/dv."""
         return jax.grad(self.L, 2)(t, z, v)
 
-    def energy(self, t, z, v, lam=None):
+    def energy(self, t: Scalar, z: Configuration, v: Vector, lam: Any = None) -> Scalar:
         """E = dL/dv . v - L: all energy, mechanical and internal."""
         return jnp.sum(self.legendre(t, z, v) * v) - self.L(t, z, v)
 
-    def velocity(self, t, z, p, guess, lam=None):
+    def velocity(
+        self, t: Scalar, z: Configuration, p: Covector, guess: Any, lam: Any = None
+    ) -> Vector:
         """The inverse Legendre transform: v with dL/dv(t, q, v, S) = p, from a guess.
 
         NaN where none was found.
         """
         return velocity(self, t, z, p, guess, lam)
 
-    def temperature(self, t, z, v):
+    def temperature(self, t: Scalar, z: Configuration, v: Vector) -> Array:
         """T = -dL/dS, shape (m,)."""
         q, S = self.frame.parts(z)
         return -jax.grad(lambda S: self.lagrangian(t, q, v, self.frame.as_given(S), self.params))(S)
 
-    def dissipation(self, t, z, v):
+    def dissipation(self, t: Scalar, z: Configuration, v: Vector) -> Array:
         """The power -F_fr.v that friction turns into heat in each body, shape (m,)."""
         if self.friction is None:
             return jnp.zeros(self.frame.m)
         return -jnp.sum(self.frame.as_rows(self.evaluate(self.friction, t, z, v)) * v, axis=1)
 
-    def friction_size(self, t, z, v):
+    def friction_size(self, t: Scalar, z: Configuration, v: Vector) -> Array:
         """sum |F_fr| |v| over the components, for each body, shape (m,): what dissipation is
         measured by.
         """
@@ -130,7 +132,7 @@ class ThermalSystem(Entropic):
             jnp.abs(self.frame.as_rows(self.evaluate(self.friction, t, z, v)) * v), axis=1
         )
 
-    def capacities(self, t, z, v):
+    def capacities(self, t: Scalar, z: Configuration, v: Vector) -> Array:
         """The heat capacities T / (dT/dS), shape (m,), all 1 where one is not positive and
         finite.
         """
@@ -141,7 +143,7 @@ class ThermalSystem(Entropic):
         C = self.temperature(t, z, v) / jnp.diagonal(slopes)
         return jnp.where(jnp.all((C > 0) & jnp.isfinite(C)), C, 1.0)
 
-    def heating(self, t, z, v):
+    def heating(self, t: Scalar, z: Configuration, v: Vector) -> Array:
         """The power P_H that flows into each body, shape (m,)."""
         return (
             jnp.zeros(self.frame.m)
@@ -149,18 +151,18 @@ class ThermalSystem(Entropic):
             else jnp.reshape(self.evaluate(self.heat, t, z, v), (self.frame.m,))
         )
 
-    def entropy_rates(self, t, z, v):
+    def entropy_rates(self, t: Scalar, z: Configuration, v: Vector) -> Array:
         """S' = (P_H - F_fr.v) / T, shape (m,)."""
         return (self.dissipation(t, z, v) + self.heating(t, z, v)) / self.temperature(t, z, v)
 
-    def rho(self, t, z, w):
+    def rho(self, t: Scalar, z: Configuration, w: Vector) -> Any:
         """dL/dS S' - F_fr.v + P_H at w = (v, S'), shape (m,): zero on a motion (001 eq 3.2 and
         3.19).
         """
         v, dS = w[: self.frame.n], w[self.frame.n :]
         return -self.temperature(t, z, v) * dS + self.dissipation(t, z, v) + self.heating(t, z, v)
 
-    def supply(self, t, z, v):
+    def supply(self, t: Scalar, z: Configuration, v: Vector) -> Scalar:
         """The power that comes from outside, F_ext.v + sum P_H - dL/dt: the rate of the energy
         E.
         """

@@ -1,0 +1,122 @@
+"""What controls do to a system: forces F(t, q, v) + B(t, q) u."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion.systems import System
+from accion.systems.functions import describe, evaluate
+from accion.types import Array, Configuration, Covector, Params, Scalar, Vector
+
+# B(t, q, params), shape (dim, controls)
+Actuation = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Selected:
+    """Controls that are forces on some of the coordinates: B has a 1 for each of them."""
+
+    chosen: tuple[int, ...]
+    n: int
+
+    def __call__(self, t: Scalar, q: Configuration, params: Params) -> Array:
+        return jnp.asarray(np.eye(self.n)[:, list(self.chosen)])
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Push:
+    """The force of a system with the controls' added to it: F(t, q, v) + B(t, q) u."""
+
+    force: Any
+    B: Actuation
+    u: Array
+
+    def __call__(self, t: Scalar, q: Configuration, v: Vector, params: Params) -> Covector:
+        pushed = self.B(t, q, params) @ self.u
+        return pushed if self.force is None else pushed + self.force(t, q, v, params)
+
+
+def driven(system: System, B: Actuation, u: Array) -> System:
+    """The system with the forces of the controls `u` added to its own."""
+    return system.altered(force=Push(system.force, B, u))
+
+
+def actuation_of(system: System, actuated: Any, actuation: Any) -> Actuation:
+    """B from what the user gave: coordinates, or a function."""
+    if (actuated is None) == (actuation is None):
+        raise ValueError(
+            "say what the controls act on: actuated=[...], coordinates by name or number, or"
+            " actuation=B(t, q, params), one of the two."
+        )
+    if actuation is not None:
+        if not callable(actuation):
+            raise ValueError(
+                f"actuation must be a function B(t, q, params) -> ({system.space.dim}, controls);"
+                f" got {actuation!r}."
+            )
+        return actuation
+    if callable(actuated):
+        raise ValueError(
+            "actuated names coordinates; a function B(t, q, params) is given as actuation=B."
+        )
+    several = np.iterable(actuated) and not isinstance(actuated, str)
+    given = list(actuated) if several else [actuated]
+    if not given:
+        raise ValueError(
+            "actuated is empty: there is no control. Name the coordinates that the controls act on."
+        )
+    chosen = tuple(coordinate_number(system, item, "actuated") for item in given)
+    return Selected(chosen, system.space.dim)
+
+
+def coordinate_number(system: System, item: Any, where: str) -> int:
+    """The number of a coordinate that is given by its name or its number."""
+    if item in system.names:
+        return system.names.index(item)
+    if (
+        isinstance(item, int | np.integer)
+        and not isinstance(item, bool)
+        and 0 <= item < system.space.dim
+    ):
+        return int(item)
+    raise ValueError(
+        f"{where}: {item!r} is no coordinate of {system.name}. Try one of:"
+        f" {', '.join(system.names)}."
+    )
+
+
+def count_controls(system: System, B: Actuation) -> int:
+    """How many columns B has."""
+    found = evaluate(
+        "actuation",
+        lambda s, t, q: B(t, q, s.params),
+        system,
+        jnp.zeros(()),
+        system.space.identity(),
+        takes="(t, q, params)",
+    )
+    n, shape = system.space.dim, getattr(found, "shape", ())
+    if len(shape) != 2 or shape[0] != n or shape[1] < 1:
+        raise ValueError(
+            f"actuation must return an array of shape ({n}, controls), a row for each coordinate"
+            f" and a column for each control; it returned {describe(found)}."
+        )
+    return shape[1]
+
+
+def control_names(system: System, B: Actuation, given: Any) -> tuple[str, ...]:
+    """The names of the controls: those that the user gave, or made from what they act on."""
+    count = count_controls(system, B)
+    if given is None:
+        if isinstance(B, Selected):
+            return tuple(f"u_{system.names[i]}" for i in B.chosen)
+        return tuple(f"u_{i}" for i in range(count))
+    names = tuple(given) if isinstance(given, tuple | list) else (given,)
+    if len(names) != count or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"controls must be {count} names, one for each control; got {given!r}.")
+    return names

@@ -1,0 +1,160 @@
+"""The Hamiltonian of a control problem, and the fields that follow from it (004 chapters 6 and 7).
+
+    H = p0.v + p1.a(t, q, v, u) - C(t, q, v, u)
+    q' = v,   v' = a,   p0' = ad*_v p0 - dH/dq,   p1' = -dH/dv,   0 = dH/du
+
+(p0, p1) are the costates of (q, v), minus the derivatives of the least cost that is left. The last
+equation is the primary constraint that defines W1; (W1, Omega) is symplectic where det d2H/du2 is
+not zero (004 Prop 7.1.2, an r x r matrix for r controls).
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion.control.actuation import Actuation, driven
+from accion.engines.xla import kept_jit
+from accion.instant.constrained import index_one
+from accion.numerics import newton
+from accion.systems import System
+from accion.types import Array, Configuration, Covector, Function, Scalar, Vector
+
+
+@dataclass(frozen=True)
+class Hamiltonian:
+    """H(t, q, v, u, p0, p1) of a control problem and the fields that follow from it; `system` is
+    passed first, its numbers may be traced.
+
+    Arguments:
+        cost: cost(t, q, v, u, params) -> scalar.
+        B: B(t, q, params) -> (dim, controls).
+    """
+
+    cost: Function
+    B: Actuation
+
+    def acceleration(
+        self, system: System, t: Scalar, q: Configuration, v: Vector, u: Array
+    ) -> Vector:
+        """a(t, q, v, u), shape (dim,)."""
+        return index_one(driven(system, self.B, u), t, q, v, None)[0]
+
+    def H(
+        self,
+        system: System,
+        t: Scalar,
+        q: Configuration,
+        v: Vector,
+        u: Array,
+        p0: Covector,
+        p1: Covector,
+    ) -> Array:
+        """p0.v + p1.a - C."""
+        return (
+            p0 @ v
+            + p1 @ self.acceleration(system, t, q, v, u)
+            - self.cost(t, q, v, u, system.params)
+        )
+
+    def primary(self, u: Array, args: Any) -> Array:
+        """dH/du, which is zero on W1 (004 section 7.1)."""
+        system, t, q, v, p0, p1 = args
+        return jax.grad(lambda u: self.H(system, t, q, v, u, p0, p1))(u)
+
+    def control(
+        self, system: System, t: Scalar, q: Configuration, v: Vector, p1: Covector, guess: Array
+    ) -> Array:
+        """The control on W1, where dH/du = (M^-1 B)^T p1 - dC/du = 0: a is affine in u.
+
+        NaN where none is found from `guess`.
+        """
+        M, B = jax.hessian(system.L, 2)(t, q, v), self.B(t, q, system.params)
+        pull = B.T @ newton.solve(M, p1)
+        slope = jax.grad(lambda u: self.cost(t, q, v, u, system.params))
+
+        def correction(u: Array) -> Array:
+            return newton.solve(jax.jacfwd(slope)(u), slope(u) - pull)
+
+        def better(state: Any) -> Any:
+            u, _, i = state
+            dx = correction(u)
+            return u - dx, jnp.max(jnp.abs(dx) / (1.0 + jnp.abs(u))), i + 1
+
+        u, left, _ = jax.lax.while_loop(
+            lambda s: (s[1] > newton.QUADRATIC) & (s[2] < newton.ITERATIONS),
+            better,
+            (guess, jnp.inf, 0),
+        )
+        # One more gives the value to rounding, and derivatives that do not depend on how the others
+        # went.
+        u = jax.lax.stop_gradient(u)
+        return jnp.where(left <= newton.QUADRATIC, u - correction(u), jnp.nan)
+
+    def regularity(
+        self,
+        system: System,
+        t: Scalar,
+        q: Configuration,
+        v: Vector,
+        u: Array,
+        p0: Covector,
+        p1: Covector,
+    ) -> Array:
+        """d2H/du2, shape (controls, controls): W1 is symplectic where it is regular; for a minimum
+        it is negative definite.
+        """
+        return jax.jacfwd(self.primary)(u, (system, t, q, v, p0, p1))
+
+    def rates(self, system: System, guess: Array, t: Scalar, y: Any) -> Any:
+        """The canonical equations, with the cost as one more component: the rates of y = (q, v, p0,
+        p1, cost), with the control that is found from `guess`.
+        """
+        q, v, p0, p1, _ = y
+        space = system.space
+        u = self.control(system, t, q, v, p1, guess)
+
+        def pairing(e: Vector, v: Vector) -> tuple[Array, Any]:
+            moved = space.displace(q, e)
+            a, C = (
+                self.acceleration(system, t, moved, v, u),
+                self.cost(t, moved, v, u, system.params),
+            )
+            return p1 @ a - C, (a, C)
+
+        (dq, dv), (a, C) = jax.grad(pairing, (0, 1), has_aux=True)(jnp.zeros(space.dim), v)
+        return space.tangent(q, v), a, space.coad(v, p0) - dq, -p0 - dv, C
+
+
+@partial(kept_jit, static_argnums=(0,))
+def at_nodes(
+    hamiltonian: Hamiltonian, system: System, t: Any, q: Any, v: Any, p0: Any, p1: Any, guess: Any
+) -> tuple[Array, Array, Array, Array]:
+    """(u, H, dH/du, d2H/du2) at each node."""
+
+    def one(t, q, v, p0, p1, guess):
+        u = hamiltonian.control(system, t, q, v, p1, guess)
+        args = (system, t, q, v, p0, p1)
+        return (
+            u,
+            hamiltonian.H(system, t, q, v, u, p0, p1),
+            hamiltonian.primary(u, args),
+            hamiltonian.regularity(*args[:4], u, p0, p1),
+        )
+
+    return jax.vmap(one)(t, q, v, p0, p1, guess)
+
+
+@partial(kept_jit, static_argnums=(0,))
+def control_hessians(cost: Function, system: System, t: Any, q: Any, v: Any, u: Any) -> Array:
+    """d2H/du2 at each time, which is -d2C/du2: accelerations are affine in u."""
+    return -jax.vmap(lambda t, q, v, u: jax.hessian(cost, 3)(t, q, v, u, system.params))(t, q, v, u)
+
+
+def is_regular(hessians: np.ndarray) -> np.ndarray:
+    """Where d2H/du2, shape (times, controls, controls), is not singular."""
+    size = np.max(np.abs(hessians)) ** hessians.shape[1]
+    return np.abs(np.linalg.det(hessians)) > 1e-12 * size

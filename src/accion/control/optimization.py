@@ -1,0 +1,318 @@
+"""Optimal controls: from a problem and a mesh to a solution."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.console import Console
+
+from accion import checks
+from accion.assembly import ipopt, sqp
+from accion.assembly.program import Program
+from accion.assembly.sqp import Found
+from accion.control import direct, vakonomic
+from accion.control.guess import Guess, guess_of, perturbed
+from accion.control.layout import Layout, displacements
+from accion.control.path_constraints import held_between_samples
+from accion.control.problem import ControlProblem
+from accion.control.recovery import DirectDetails, VakonomicDetails
+from accion.control.solution import Solution
+from accion.control.transcription import Transcription
+from accion.errors import OptimizeFailed
+from accion.methods import Method
+from accion.progress import progress_bar
+from accion.results.trajectory import Trajectory
+
+
+class Formulation(NamedTuple):
+    """How a problem becomes a program, and what follows from its solution."""
+
+    transcribe: Callable[..., Transcription]
+    details: type[DirectDetails] | type[VakonomicDetails]
+
+
+FORMULATIONS = {
+    "direct": Formulation(direct.transcribe, DirectDetails),
+    "vakonomic": Formulation(vakonomic.transcribe, VakonomicDetails),
+}
+SOLVERS: dict[str, Callable[..., Found]] = {"sqp": sqp.solve, "ipopt": ipopt.solve}
+CHARTS = 5  # changes of chart on a curved space
+TURN = 1.0  # rad or so, by which a node may leave the centre of its chart
+
+
+def optimize(
+    problem: ControlProblem,
+    method: Method,
+    steps: int,
+    guess: Solution | Trajectory | Guess | tuple[Any, Any] | None = None,
+    *,
+    formulation: str = "direct",
+    solver: str | None = None,
+    starts: int = 1,
+    spread: float = 1.0,
+    seed: int = 0,
+    tolerance: float = 1e-9,
+    max_iterations: int | None = None,
+    progress: bool = False,
+    throw: bool = True,
+    options: dict[str, Any] | None = None,
+) -> Solution:
+    """The controls that make the cost of `problem` least among their neighbours, on `steps` equal
+    steps.
+
+    Arguments:
+        problem: what is to be controlled.
+        method: a variational one.
+        steps: 4 or more.
+        guess: where to start: (q, u) at nodes and steps, a `Solution` on any mesh, a `Trajectory`;
+            without it the line between the ends.
+        formulation: "direct": configurations and controls are unknown, the forced discrete
+            Euler-Lagrange equations are constraints; or "vakonomic": the controls are eliminated,
+            which leaves a second-order Lagrangian with second-order constraints (004 section 8.5).
+        solver: "sqp", a method of our own on the banded system, for problems with equations only;
+            "ipopt" for all others, whose own `options` may be given; None chooses.
+        starts: how many times to start, the first time from the guess and then from random waves
+            around it of the size `spread`, by the `seed`; the best is returned, with all local
+            optima that were found in `optima`.
+        tolerance: of the solver.
+        max_iterations: of the solver, which has its own where it is None.
+        progress: whether its iterations, or the starts, are shown.
+        throw: whether failure raises, or the failed solution is returned.
+        options: IPOPT's own.
+
+    Returns:
+        The local optimum that is reached from the guess.
+
+    Raises:
+        OptimizeFailed: where none is found; it names the constraint and the time where it is worst.
+        ValueError: where the arguments are wrong.
+    """
+    check(problem, method, formulation, solver)
+    steps, starts = checks.whole(steps, "steps", 4), checks.whole(starts, "starts")
+    check_numbers(tolerance, spread, max_iterations, seed, options)
+    first = guess_of(problem, guess, steps)
+    limit = {} if max_iterations is None else {"max_iterations": max_iterations}
+    mesh = Mesh(problem, method, steps, formulation, solver, {"tolerance": tolerance} | limit)
+    if starts == 1:
+        solution, found = attempt(mesh, first, options, printer(progress))
+        if not solution.success and throw:
+            raise OptimizeFailed(failure(problem, found), found=found, solution=solution)
+        return solution
+    rng = np.random.default_rng(seed)
+    guesses = [first, *(perturbed(problem, first, spread, rng) for _ in range(starts - 1))]
+    return best(mesh, guesses, options, progress, throw)
+
+
+class Mesh(NamedTuple):
+    """What is solved, and how."""
+
+    problem: ControlProblem
+    method: Method
+    steps: int
+    formulation: str
+    solver: str | None
+    settings: dict[str, Any]  # of the solver
+
+
+def check(problem: Any, method: Any, formulation: Any, solver: Any) -> None:
+    """Raise ValueError unless the problem can be solved so."""
+    if not isinstance(problem, ControlProblem):
+        raise ValueError(f"optimize needs a ControlProblem; got {problem!r}.")
+    checks.check_method(problem.system, method)
+    if not method.variational:
+        raise ValueError(f"{type(method).__name__} is not variational; try Midpoint().")
+    for name, value, known in (
+        ("formulation", formulation, FORMULATIONS),
+        ("solver", solver, SOLVERS | {None: None}),
+    ):
+        if not any(value == each for each in known):
+            raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}.")
+
+
+def check_numbers(
+    tolerance: Any, spread: Any, max_iterations: Any, seed: Any, options: Any
+) -> None:
+    """Raise ValueError unless the settings are what they should be."""
+    for name, value in (("tolerance", tolerance), ("spread", spread)):
+        if not checks.is_finite_number(value) or value <= 0:
+            raise ValueError(f"{name} must be a positive number; got {value!r}.")
+    if max_iterations is not None:
+        checks.whole(max_iterations, "max_iterations")
+    checks.whole(seed, "seed", 0)
+    if options is not None and not isinstance(options, dict):
+        raise ValueError(
+            'options must be a dictionary of IPOPT\'s own, such as {"mu_strategy": "adaptive"};'
+            f" got {options!r}."
+        )
+
+
+def printer(progress: bool) -> Callable[..., None]:
+    """The function (iteration, cost, violation, slope) that shows how far a solver is."""
+    if not progress:
+        return sqp.silent
+    console = Console()
+    console.print("iteration          cost   violation       slope")
+
+    def show(i: int, cost: float, off: float, slope: float, *_: Any) -> None:
+        console.print(f"{i:9d} {cost:13.8g} {off:11.3e} {slope:11.3e}")
+
+    return show
+
+
+# ---------------------------------------------------------------- from one guess
+
+
+def attempt(
+    mesh: Mesh, guess: Guess, options: dict[str, Any] | None, report: Callable[..., None]
+) -> tuple[Solution, Found]:
+    """The solution that is reached from one guess, and where the solver ended."""
+    transcribe = FORMULATIONS[mesh.formulation].transcribe
+    transcription = transcribe(mesh.problem, mesh.method, mesh.steps, guess.q)
+    program, layout, _ = transcription
+    solver = mesh.solver or ("sqp" if program.equalities_only else "ipopt")
+    if solver == "sqp" and not program.equalities_only:
+        raise ValueError(
+            'the solver "sqp" is for problems without bounds, inequalities and free durations; use'
+            ' "ipopt".'
+        )
+    if solver == "sqp" and options:
+        raise ValueError(
+            'options are IPOPT\'s, and this problem is solved by "sqp"; leave out'
+            f' {options!r}, or say solver="ipopt".'
+        )
+    settings = mesh.settings | {"report": report} | ({"options": options} if options else {})
+    solve = partial(solved_in_charts, SOLVERS[solver], layout, settings)
+    found = held_between_samples(layout, solve(program, first_unknowns(layout, guess)), solve)
+    return solution_of(mesh, transcription, found, solver), found
+
+
+def solved_in_charts(
+    solver: Callable[..., Found],
+    layout: Layout,
+    settings: dict[str, Any],
+    program: Program,
+    x: np.ndarray,
+) -> Found:
+    """What `solver` finds from `x`, on a curved space with the nodes that it found as the centres
+    of the charts.
+    """
+    found = solver(program, x, **settings)
+    curved = program.chart is not None and program.chart.curved
+    for _ in range(CHARTS):
+        # A chart is good near its centre only: go on from where the solver ended, as the new
+        # centre.
+        if not curved or not found.success or np.max(np.abs(found.x[layout.e])) < TURN:
+            break
+        centred, x = found.program.recentred(found.x)
+        found = solver(centred, x, found.lam, **settings)
+    moved, x = found.program.recentred(found.x)
+    return found._replace(program=moved, x=x)
+
+
+def first_unknowns(layout: Layout, guess: Guess) -> np.ndarray:
+    """The vector x of a guess."""
+    problem, x = layout.problem, np.zeros(layout.size)
+    x[layout.e] = displacements(problem.system.space, guess.q)
+    if layout.u.size:
+        x[layout.u] = guess.u
+    if layout.v.size:
+        x[layout.v] = np.stack([problem.ends[i].v for i in (0, 1)])
+    x[layout.T] = guess.duration
+    return x
+
+
+def solution_of(mesh: Mesh, transcription: Transcription, found: Found, solver: str) -> Solution:
+    """What a solver found, as a `Solution`."""
+    (_, layout, balance), problem = transcription, mesh.problem
+    duration = float(found.x[layout.T[0]]) if problem.free_time else problem.longest
+    t = problem.t0 + duration / layout.steps * np.arange(layout.steps + 1)
+    q = found.program.configurations(found.x)
+    details = FORMULATIONS[mesh.formulation].details(found, layout, balance)
+    t_u, u = details.controls(t, q, mesh.method)
+    return Solution(
+        problem=problem,
+        method=mesh.method,
+        formulation=mesh.formulation,
+        t=t,
+        q=q,
+        t_u=t_u,
+        u=u,
+        cost=found.cost,
+        duration=duration,
+        solver=solver,
+        iterations=found.iterations,
+        success=found.success,
+        message=found.message,
+        violation=found.violation,
+        stationarity=found.stationarity,
+        details=details,
+        optimizer=optimize,
+    )
+
+
+def failure(problem: ControlProblem, found: Found) -> str:
+    """What a failed optimisation says: why it ended, which constraints are worst and when, and what
+    to try.
+    """
+    program = found.program
+    _, g = program.values(found.x)
+    off = np.maximum(np.maximum(program.row_lower - g, g - program.row_upper), 0.0)
+    worst = [i for i in np.argsort(-off)[:3] if off[i] > 1e-7]
+    words = "; ".join(f"{program.row_label(int(i))} is off by {off[i]:.3g}" for i in worst)
+    if words:
+        return (
+            f"no controls were found for {problem.name}: {found.message}. Worst: {words}. The end"
+            f" may not be reachable in the duration of {problem.longest:g} with these bounds; or"
+            " the guess is too symmetric or too far: try starts=10, or a guess of your own."
+        )
+    return (
+        f"no optimum was found for {problem.name}: {found.message} after {found.iterations}"
+        f" iterations (cost {found.cost:.6g}, slope {found.stationarity:.2g}); the constraints that"
+        " were asked for are satisfied. Try a coarser mesh first and its solution as guess=, or"
+        " starts=10."
+    )
+
+
+# ---------------------------------------------------------------- from several guesses
+
+
+def best(
+    mesh: Mesh, guesses: list[Guess], options: dict[str, Any] | None, progress: bool, throw: bool
+) -> Solution:
+    """The best of the local optima that are reached from several guesses."""
+    tried = []
+    bar = progress_bar("starts", len(guesses)) if progress else nullcontext(sqp.silent)
+    with bar as advance:
+        for guess in guesses:
+            tried.append(attempt(mesh, guess, options, sqp.silent))
+            advance(1)
+    optima = distinct(sorted((s for s, _ in tried if s.success), key=lambda s: s.cost))
+    if optima:
+        return optima[0].with_optima(optima)
+    solution, found = tried[0]
+    if throw:
+        words = failure(mesh.problem, found)
+        raise OptimizeFailed(
+            f"none of {len(guesses)} starts succeeded. The first: {words}",
+            found=found,
+            solution=solution,
+        )
+    return solution
+
+
+def distinct(solutions: list[Solution]) -> list[Solution]:
+    """Solutions with the same cost and nearly the same controls are one."""
+    found: list[Solution] = []
+    for s in solutions:
+        size = max(float(np.max(np.abs(s.u))), 1e-12)
+        same = [
+            k
+            for k in found
+            if abs(k.cost - s.cost) <= 1e-6 * max(1.0, abs(k.cost))
+            and np.max(np.abs(k.u - s.u)) <= 1e-3 * size
+        ]
+        if not same:
+            found.append(s)
+    return found

@@ -1,0 +1,242 @@
+"""Path constraints between the samples of a method: looked at along the whole motion, and asked for
+where they are broken.
+
+A step goes along q(s) = retract(q_k, s x) with the velocity x/h, 0 <= s <= 1: the path that methods
+sample. The constraints g <= 0 are asked for at the samples first; where g along the solution is
+largest and above zero, points are added, and the problem is solved again from there, until no g is
+above its tolerance (the exchange method of semi-infinite programs).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion.assembly.elements import Family
+from accion.assembly.program import Program
+from accion.assembly.sqp import Found
+from accion.control.layout import Layout, split
+from accion.control.problem import ControlProblem
+from accion.numerics.batches import at_times
+from accion.systems import System
+from accion.types import Array, Configuration, Function, Scalar
+
+INTERVALS = 16  # of each step, at whose ends g is looked at
+ROUNDS = 20  # of added points
+# a g may be above zero by so much, or by ten times what the solver left of its rows: it is absolute
+# there too
+SMALL = 1e-6
+
+
+class Worst(NamedTuple):
+    """The largest value of a path constraint along a motion, <= 0 where it holds, and when it has
+    it.
+    """
+
+    value: float
+    t: float
+
+
+@dataclass(frozen=True)
+class OnStep:
+    """All g at the fraction s of a step from q0 to q1 in the time h, one after the other."""
+
+    path: tuple[Function, ...]
+
+    def __call__(
+        self,
+        system: System,
+        t: Scalar,
+        h: Scalar,
+        s: Scalar,
+        q0: Configuration,
+        q1: Configuration,
+        u: Array,
+    ) -> Array:
+        d = system.space.local(q0, q1)
+        q = system.space.retract(q0, s * d)
+        found = [jnp.atleast_1d(g(t + s * h, q, d / h, u, system.params)) for g in self.path]
+        return jnp.concatenate(found)
+
+
+@dataclass(frozen=True)
+class PathPoint:
+    """The same as an element of the program."""
+
+    on_step: OnStep
+    controls: int
+    free_time: bool
+
+    def __call__(self, args: Any, data: Any, x: Array) -> tuple[Array, Array]:
+        system, t0, duration, steps = args
+        (base0, base1), (k, s) = data
+        space, n = system.space, system.space.dim
+        e0, u, e1, T = split(x, n, self.controls, n)
+        h = (T[0] if self.free_time else duration) / steps
+        q0, q1 = space.retract(base0, e0), space.retract(base1, e1)
+        return jnp.zeros(()), self.on_step(system, t0 + k * h, h, s, q0, q1, u)
+
+
+class Broken(NamedTuple):
+    """Points where a path constraint is broken: fractions `s` of the steps `k`, and which of the
+    rows of `OnStep` are broken there.
+    """
+
+    k: np.ndarray
+    s: np.ndarray
+    which: np.ndarray
+
+    def and_also(self, other: "Broken") -> "Broken":
+        """These points and others."""
+        return Broken(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+
+
+class Motion(NamedTuple):
+    """The nodes and the controls of a discrete solution of `problem`."""
+
+    problem: ControlProblem
+    t: np.ndarray
+    q: Configuration
+    u: np.ndarray
+
+    @property
+    def names(self) -> list[str]:
+        """The name of each row of `OnStep`."""
+        system, zero = self.problem.system, jnp.zeros(self.problem.system.space.dim)
+        at = (0.0, system.space.identity(), zero, jnp.zeros(self.problem.control_count))
+
+        def size(g: Function) -> int:
+            return jax.eval_shape(lambda: jnp.atleast_1d(g(*at, system.params))).size
+
+        return [name for name, g in self.problem.path.items() for _ in range(size(g))]
+
+    def values(self, k: np.ndarray, s: np.ndarray) -> np.ndarray:
+        """All g at the fractions s of the steps k, shape (len(k), rows)."""
+        q0, q1 = (jax.tree.map(lambda a, i=i: np.asarray(a)[i], self.q) for i in (k, k + 1))
+        f, h = OnStep(tuple(self.problem.path.values())), np.diff(self.t)[k]
+        return np.asarray(
+            at_times(f, False, self.problem.system, self.t[k], h, s, q0, q1, self.u[k])
+        )
+
+    def peaks(self) -> tuple[np.ndarray, np.ndarray]:
+        """(s, g), each (steps, rows): where in each step each g is largest, and how large.
+
+        The largest of `INTERVALS` + 1 values, and the top of the parabola through it and its
+        neighbours.
+        """
+        steps = len(self.t) - 1
+        grid = np.linspace(0.0, 1.0, INTERVALS + 1)
+        k, s = np.repeat(np.arange(steps), INTERVALS + 1), np.tile(grid, steps)
+        g = self.values(k, s).reshape(steps, INTERVALS + 1, -1)
+        j = np.clip(np.argmax(g, axis=1), 1, INTERVALS - 1)
+
+        def at(shift: int) -> np.ndarray:
+            return np.take_along_axis(g, (j + shift)[:, None], axis=1)[:, 0]
+
+        bend = 2 * at(0) - at(-1) - at(1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shift = np.where(bend > 0, np.clip((at(1) - at(-1)) / (2 * bend), -1.0, 1.0), 0.0)
+        s = (j + shift) / INTERVALS
+        top = np.stack(
+            [self.values(np.arange(steps), column)[:, i] for i, column in enumerate(s.T)], axis=1
+        )
+        best = np.max(g, axis=1)
+        return np.where(top > best, s, grid[np.argmax(g, axis=1)]), np.maximum(top, best)
+
+    def worst(self) -> dict[str, Worst]:
+        """{name: Worst} of each path constraint."""
+        if not self.problem.path:
+            return {}
+        s, g = self.peaks()
+        found: dict[str, Worst] = {}
+        for i, name in enumerate(self.names):
+            k = int(np.argmax(g[:, i]))
+            here = Worst(float(g[k, i]), float(self.t[k] + s[k, i] * (self.t[k + 1] - self.t[k])))
+            found[name] = max(found.get(name, here), here)
+        return found
+
+    def broken(self, violation: float) -> Broken:
+        """Where a g is above its tolerance; `violation` is what the solver left of its rows."""
+        s, g = self.peaks()
+        over = ~(g <= max(SMALL, 10 * violation))  # what is no number does not hold either
+        # A node between two steps that are both broken there is asked for once.
+        again = np.zeros_like(over)
+        again[:-1] = over[:-1] & over[1:] & (s[:-1] == 1.0) & (s[1:] == 0.0)
+        k, i = np.nonzero(over & ~again)
+        return Broken(k, s[k, i], np.arange(g.shape[1]) == i[:, None])
+
+
+def motion_of(problem: ControlProblem, layout: Layout, found: Found) -> Motion:
+    """The motion that a solver found."""
+    T = found.x[layout.T[0]] if problem.free_time else problem.longest
+    t = problem.t0 + T / layout.steps * np.arange(layout.steps + 1)
+    return Motion(problem, t, found.program.configurations(found.x), found.x[layout.u])
+
+
+def with_points(layout: Layout, program: Program, points: Broken, names: list[str]) -> Program:
+    """`program` with the path constraints at `points` besides; `names` are those of the rows."""
+    problem, (k, s, which) = layout.problem, points
+    numbers = np.full(which.shape, -1)
+    count = np.count_nonzero(which)
+    numbers[which] = program.m + np.arange(count)
+    T = np.broadcast_to(layout.T, (len(k), layout.T.size))
+    columns = np.concatenate([layout.e[k], layout.u[k], layout.e[k + 1], T], axis=1)
+    on_step = OnStep(tuple(problem.path.values()))
+    f = PathPoint(on_step, problem.control_count, problem.free_time)
+    first, pairs = program.families[0], np.stack([k, k + 1], axis=1)
+    family = Family(f, first.args, (k.astype(float), s), columns, numbers, pairs, first.base)
+    point, row = np.nonzero(which)
+
+    def label(i: int) -> str:
+        if i < program.m:
+            return program.row_label(i)
+        j = point[i - program.m]
+        t = problem.t0 + (k[j] + s[j]) * problem.longest / layout.steps
+        return f"{names[row[i - program.m]]} between samples at t = {t:.4g}"
+
+    return replace(
+        program,
+        families=(*program.families, family),
+        row_lower=np.append(program.row_lower, np.full(count, -np.inf)),
+        row_upper=np.append(program.row_upper, np.zeros(count)),
+        row_place=np.append(program.row_place, k[point] + 0.6),
+        row_label=label,
+    )
+
+
+def held_between_samples(
+    layout: Layout, found: Found, solve: Callable[[Program, np.ndarray], Found]
+) -> Found:
+    """`found`, or what `solve(program, x)` finds with points added until the path constraints hold
+    between samples too.
+
+    A motion that breaks them after all rounds is no success, and the message says where.
+    """
+    problem = layout.problem
+    if not problem.path:
+        return found
+    program, points, iterations = found.program, None, found.iterations
+    for _ in range(ROUNDS):
+        if not found.success:
+            return found
+        motion = motion_of(problem, layout, found)
+        new = motion.broken(found.violation)
+        if not len(new.k):
+            return found
+        points = new if points is None else points.and_also(new)
+        plain = program.with_base(found.program.base)
+        found = solve(with_points(layout, plain, points, motion.names), found.x)
+        iterations += found.iterations
+        found = found._replace(iterations=iterations)
+    motion = motion_of(problem, layout, found)
+    if not found.success or not len(motion.broken(found.violation).k):
+        return found
+    name, worst = max(motion.worst().items(), key=lambda pair: pair[1])
+    words = (
+        f"{name} is broken between samples, by {worst.value:.3g} at t = {worst.t:.4g}, after"
+        f" {ROUNDS} rounds of points added there"
+    )
+    return found._replace(success=False, message=words)

@@ -1,0 +1,279 @@
+"""From the vector that a solver found to what a person reads: momenta, multipliers, costates.
+
+What follows from a solution is computed when it is asked for; each formulation has its own way.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.interpolate import CubicSpline
+
+from accion.assembly.elements import Family
+from accion.assembly.sqp import Found
+from accion.control import vakonomic
+from accion.control.direct import Step
+from accion.control.layout import Layout
+from accion.control.path_constraints import PathPoint
+from accion.control.problem import ControlProblem
+from accion.control.solution import Solution
+from accion.discretise.step import variation
+from accion.instant import constrained
+from accion.methods import Method
+from accion.numerics.batches import at_times
+from accion.results.trajectory import Trajectory
+from accion.stepping.nodal import from_nodes
+from accion.systems import System
+from accion.types import Array, Configuration, Covector, Function, Multipliers, Scalar, Vector
+
+
+@dataclass(frozen=True)
+class DirectDetails:
+    """What follows from where a solver ended, in the direct formulation.
+
+    Arguments:
+        found: where it ended.
+        layout: of its unknowns.
+        balance: the numbers of the rows of the momentum balances, shape (times, dim).
+    """
+
+    found: Found
+    layout: Layout
+    balance: np.ndarray
+
+    def controls(self, t: np.ndarray, q: Configuration, method: Method) -> Any:
+        """(t_u, u): one for each step, in its middle."""
+        return (t[1:] + t[:-1]) / 2, self.found.x[self.layout.u]
+
+    def trajectory(self, solution: Solution) -> Trajectory:
+        n = solution.problem.system.space.dim
+        shares = self.found.program.families[0].values(self.found.x).rows
+        p = node_momenta(solution, self, -shares[:, :n], shares[:, n : 2 * n])
+        return trajectory_of(solution, self, p)
+
+    def multipliers(self, solution: Solution) -> np.ndarray:
+        return np.append(self.found.lam, 0.0)[self.balance]
+
+    def costates(self, solution: Solution) -> np.ndarray:
+        s, slope = solution, self.slope(solution)
+        point = (s.t, s.q, np.asarray(s.v))
+        return np.asarray(at_times(costate, False, s.problem.system, *point, s.multipliers, slope))
+
+    def slope(self, solution: Solution) -> np.ndarray:
+        """dV/dq at fixed momenta, V the least cost that is left: what a step and all that follow
+        say to a displacement of its start.
+        """
+        problem, steps = solution.problem, solution.steps
+        n = problem.system.space.dim
+        found = np.zeros((steps + 1, n))
+        for F in self.found.program.families:
+            # (displacement of the start, ..., of the end, duration)
+            if isinstance(F.f, Step | PathPoint):
+                nodes, pulled = np.asarray(F.nodes), pulled_back(self.found, F)
+                after = pulled.shape[1] - n - int(problem.free_time)
+                np.add.at(found, nodes[:, 0], pulled[:, :n])
+                last = nodes[:, 1] == steps
+                found[-1] -= np.sum(pulled[last, after : after + n], axis=0)
+        return found
+
+
+@dataclass(frozen=True)
+class VakonomicDetails:
+    """The same in the vakonomic formulation; `balance` are the rows of what is not actuated."""
+
+    found: Found
+    layout: Layout
+    balance: np.ndarray
+
+    def controls(self, t: np.ndarray, q: Configuration, method: Method) -> Any:
+        """(t_u, u): one at each node, at the inner nodes where the ends have no velocities."""
+        ends = end_velocities(self)
+        u = vakonomic.controls_of(self.layout.problem, method, q, ends)
+        return (t[1:-1] if ends is None else t), u
+
+    def trajectory(self, solution: Solution) -> Trajectory:
+        """Half of a control at a node comes before it; at ends without one that of the next."""
+        s, problem, h = solution, solution.problem, solution.duration / solution.steps
+        steps = (s.t[:-1], np.full(s.steps, h), part_of(s.q, 0, -1), part_of(s.q, 1, None))
+        found = at_times(StepMomenta(s.method), False, problem.system, *steps)
+        before, after = (np.array(a) for a in found)
+        pushed = h / 2 * s.control(s.t) @ np.asarray(problem.B(0.0, None, None)).T
+        p = node_momenta(s, self, before - pushed[:-1], after + pushed[1:])
+        return trajectory_of(s, self, p)
+
+    def multipliers(self, solution: Solution) -> np.ndarray:
+        mu = np.append(self.found.lam, 0.0)[self.balance]
+        return all_multipliers(solution, mu)
+
+    def costates(self, solution: Solution) -> np.ndarray:
+        return discrete_momenta(solution, self.found)
+
+
+# ---------------------------------------------------------------- momenta and the trajectory
+
+Details = DirectDetails | VakonomicDetails
+
+
+def end_velocities(details: Details) -> np.ndarray | None:
+    """The velocities at both ends, None where none are given."""
+    return details.found.x[details.layout.v] if details.layout.v.size else None
+
+
+@dataclass(frozen=True)
+class StepMomenta:
+    """(-(D1 Ld + Fd^-), D2 Ld + Fd^+) of the step from q0 to q1."""
+
+    method: Method
+
+    def __call__(
+        self, system: System, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration
+    ) -> tuple[Covector, Covector]:
+        minus, plus = variation(system, self.method, t, h, q0, system.space.local(q0, q1))
+        return -minus, plus
+
+
+def node_momenta(
+    s: Solution, details: Details, before: np.ndarray, after: np.ndarray
+) -> np.ndarray:
+    """The momenta at the nodes from those that each step starts and ends with; at ends with
+    velocities they are dL/dv.
+    """
+    p, ends = np.concatenate([before[:1], after]), end_velocities(details)
+    if ends is not None:
+        for node, v in ((0, ends[0]), (-1, ends[1])):
+            q = jax.tree.map(lambda a, k=node: a[k], s.q)
+            p[node] = np.asarray(s.problem.system.legendre(s.t[node], q, jnp.asarray(v)))
+    return p
+
+
+def part_of(q: Configuration, first: int, last: int | None) -> Configuration:
+    """Some of the configurations of a path."""
+    return jax.tree.map(lambda a: a[first:last], q)
+
+
+def mean_velocities(s: Solution) -> np.ndarray:
+    """The increment of each step over its duration, shape (steps, dim)."""
+    before, after = part_of(s.q, 0, -1), part_of(s.q, 1, None)
+    x = at_times(increment, False, s.problem.system, s.t[:-1], before, after)
+    return np.asarray(x) / (s.duration / s.steps)
+
+
+def increment(system: System, t: Scalar, q0: Configuration, q1: Configuration) -> Vector:
+    return system.space.local(q0, q1)
+
+
+def trajectory_of(s: Solution, details: Details, p: np.ndarray) -> Trajectory:
+    """The motion with momenta `p`, which under constraints are those of its velocities."""
+    system, h, v = s.problem.system, s.duration / s.steps, mean_velocities(s)
+    guess, lam = np.concatenate([v[:1], v]), None
+    if system.constraint is not None:
+        guess, p, _ = at_times(constrained.node, False, system, s.t, s.q, p, guess)
+        lam = np.array(details.found.x[details.layout.lam])
+        # At the start the force acts for half a step; at the end the unknown is the impulse itself.
+        lam[0] *= 2
+        lam[-1] *= 2 / h
+    return Trajectory(
+        t=jnp.asarray(s.t),
+        q=jax.tree.map(jnp.asarray, s.q),
+        p=jnp.asarray(p),
+        lam=None if lam is None else jnp.asarray(lam),
+        h=jnp.asarray(h),
+        system=system,
+        method=s.method,
+        guess=jnp.asarray(guess),
+        success=jnp.array(s.success),
+        steps_completed=jnp.array(s.steps),
+        iterations=jnp.full(s.steps + 1, s.iterations),
+    )
+
+
+# ---------------------------------------------------------------- multipliers and costates
+
+
+def pulled_back(found: Found, family: Family) -> np.ndarray:
+    """d(cost + lam.rows)/dx of each element of a family, shape (elements, nv)."""
+    # compiled already, as the slopes alone are not
+    slopes = family.curvature(found.x, 1.0, found.lam)
+    lam = np.append(found.lam, 0.0)[family.rows]
+    return slopes.Dcost + np.einsum("kr,krv->kv", lam, slopes.Drows)
+
+
+def costate(
+    system: System, t: Scalar, q: Configuration, v: Vector, lam: Multipliers, slope: Covector
+) -> Array:
+    """-(dV/dq at fixed v, dV/dv) from dV/dq at fixed p and lam = dV/dp, with p = dL/dv(t, q, v)."""
+
+    def pairing(e: Vector, v: Vector) -> Array:
+        return lam @ system.legendre(t, system.space.displace(q, e), v)
+
+    dq, dv = jax.grad(pairing, (0, 1))(jnp.zeros(system.space.dim), v)
+    return -jnp.stack([slope + dq, dv])
+
+
+@dataclass(frozen=True)
+class CostByControls:
+    """dC/du."""
+
+    cost: Function
+
+    def __call__(
+        self, system: System, t: Scalar, q: Configuration, v: Vector, u: Array
+    ) -> Covector:
+        return jax.grad(lambda u: self.cost(t, q, v, u, system.params))(u)
+
+
+def all_multipliers(s: Solution, mu: np.ndarray) -> np.ndarray:
+    """lam = N mu - B (B^T B)^-1 dC/du: the multipliers of all components, where those of the
+    actuated ones were eliminated.
+    """
+    problem: ControlProblem = s.problem
+    eliminated = vakonomic.elimination(problem)
+    lam = mu @ np.array(eliminated.rest).reshape(-1, problem.system.space.dim)
+    inner = slice(None) if len(s.u) == len(s.t) else slice(1, -1)
+    q = jax.tree.map(lambda a: a[inner], s.q)
+    point = (s.t[inner], q, np.asarray(s.v)[inner])
+    slopes = at_times(CostByControls(problem.cost), False, problem.system, *point, s.u)
+    lam[inner] -= np.asarray(slopes) @ np.array(eliminated.inverse)
+    return lam
+
+
+def momenta_between(system: System, t: Scalar, v: Vector, h: Scalar, P: Array) -> Array:
+    """The momenta (of q, of v) in the middle of two nodes, from those of the nodes."""
+    return from_nodes(system.space, v[None], h, P)
+
+
+def discrete_momenta(s: Solution, found: Found) -> np.ndarray:
+    """Costates of the vakonomic formulation: minus the momenta of the discrete Lagrangian Ld_k = h
+    C_k + mu_k.Phi_k on windows of three nodes.
+
+    They are the components of its Poincare-Cartan forms (004 eqs 8.5 and 8.6): with V the least
+    cost of the windows around k + 1, k + 2, ..., what it says to displacements of q_k and q_{k+1}
+    is
+
+        (D1 Ld_{k+1}, D2 Ld_{k+1} + D1 Ld_{k+2}) = -(D2 Ld_k + D3 Ld_{k-1}, D3 Ld_k)
+
+    the same by the discrete Euler-Lagrange equations. In the middle of the two nodes (dV/dq, dV/dv)
+    follow, and between the middles a cubic spline. An end with a velocity has a V(q, v) of its own;
+    one with two configurations goes on from the two steps next to it. Of a cyclic coordinate p0 is
+    constant.
+    """
+    system, n = s.problem.system, s.problem.system.space.dim
+    windows, *halves = found.program.families
+    G, h = pulled_back(found, windows).reshape(-1, 3, n), np.full(s.steps, s.duration / s.steps)
+    right = np.stack([G[:-1, 0], G[:-1, 1] + G[1:, 0]], axis=1)
+    left = -np.stack([G[1:, 1] + G[:-1, 2], G[1:, 2]], axis=1)
+    # the forms of the last two pairs of nodes from what is before them
+    P = np.concatenate([right, left[-2:]])
+    middle = -np.asarray(
+        at_times(momenta_between, False, system, s.t[:-1], mean_velocities(s), h, P)
+    )
+    ends = [1.5 * middle[i] - 0.5 * middle[j] for i, j in ((0, 1), (-1, -2))]
+    if halves:
+        # V is the cost that is left before the end: without the terminal one.
+        first, last = (replace(F, f=vakonomic.without_terminal(F.f)) for F in halves)
+        (e0, _, v0), (_, e1, v1) = (pulled_back(found, F).reshape(3, n) for F in (first, last))
+        ends = [-np.stack([e0 + G[0, 0], v0]), np.stack([e1 + G[-1, 2], v1])]
+    times = np.concatenate([s.t[:1], (s.t[1:] + s.t[:-1]) / 2, s.t[-1:]])
+    return CubicSpline(times, np.concatenate([ends[0][None], middle, ends[1][None]]))(s.t)

@@ -1,0 +1,49 @@
+"""What the nodes of the discrete motion of a system of higher order have."""
+
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+
+from accion.stepping.nodal import MomentumMap
+from accion.types import Array, Configuration, Function
+
+if TYPE_CHECKING:
+    from accion.results.trajectory import Trajectory
+
+
+def momentum_map(trajectory: "Trajectory", X: Function) -> Array:
+    """Theta^+(X) of the nodes that begin at each saved time; see `Trajectory.momentum`."""
+    first, rest = first_nodes(trajectory), data_of_nodes(trajectory)
+    return trajectory.each(MomentumMap(X), trajectory.q, first, trajectory.jets, *rest)
+
+
+def data_of_nodes(trajectory: "Trajectory") -> tuple[Any, ...]:
+    """(lam, P, d, ahead, h) at each saved time."""
+    nodal = trajectory.nodal
+    if nodal is None:
+        raise ValueError(
+            "this trajectory was saved without the momenta of its nodes, by an earlier accion;"
+            " run it again."
+        )
+    shape = jnp.shape(nodal.ahead)
+    lam = jnp.zeros((*shape, 0)) if trajectory.lam is None else trajectory.lam
+    return lam, *nodal, jnp.broadcast_to(trajectory.h, shape)
+
+
+def first_nodes(trajectory: "Trajectory") -> Configuration:
+    """The first of the nodes that each saved time is read from: its own, but near the end of a
+    two-point problem.
+    """
+    nodal = trajectory.nodal
+    if (
+        trajectory.is_ensemble
+        or nodal is None
+        or isinstance(nodal.ahead, Tracer)
+        or not np.any(nodal.ahead)
+    ):
+        return trajectory.q
+    first = np.arange(len(trajectory)) - np.asarray(nodal.ahead).astype(int)
+    return jax.tree.map(lambda a: a[first], trajectory.q)

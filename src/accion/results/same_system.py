@@ -1,0 +1,103 @@
+"""Whether a system is the one that a stored trajectory was made with, and how it becomes that."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion.systems.tree import is_number
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+NUMBER = "system_"  # variables that hold the numbers of an ensemble's system, counted
+
+
+def own_system(dataset: "xr.Dataset", system: Any, path: str | Path) -> Any:
+    """The system of what was stored, from the one that a user has: with its entropies, and for an
+    ensemble with the numbers of each run.
+
+    Raises:
+        ValueError: where it is another system.
+    """
+    if system.entropic and "S" in dataset and "body" in dataset["S"].dims:
+        system = system.with_entropies(np.empty(dataset.sizes["body"]))
+    if "run" in dataset.dims and (f"{NUMBER}0" in dataset or not jax.tree.leaves(system)):
+        system = of_all_runs(dataset, system, path)
+    check_same(dataset, system, path)
+    return system
+
+
+def of_all_runs(dataset: "xr.Dataset", system: Any, path: str | Path) -> Any:
+    """The system of an ensemble from that of one run: numbers that differ between runs are those
+    that were stored.
+
+    Numbers that all runs have in common must be those of `system`. The ensemble's own system is
+    returned as it is.
+    """
+    leaves, treedef = jax.tree.flatten(system)
+    stored = [
+        dataset[f"{NUMBER}{i}"].values
+        for i in range(sum(str(name).startswith(NUMBER) for name in dataset))
+    ]
+    given = [np.shape(leaf) for leaf in leaves]
+    if given == [a.shape for a in stored] and all(map(np.array_equal, stored, leaves)):
+        return system
+    if given != [a.shape[1:] for a in stored]:
+        words = (
+            f"the numbers of each run have the shapes {[a.shape[1:] for a in stored]}, those of the"
+            f" given one {given}"
+        )
+        raise ValueError(
+            f"{path} was made with another system: {words}. Pass the one that ensemble took, with"
+            " params built like its."
+        )
+    for every, own in zip(stored, leaves, strict=True):
+        if len(every) > 1 and np.all(every == every[:1]) and not np.array_equal(every[0], own):
+            words = (
+                f"each of its runs has {every[0].tolist()} where the given one has"
+                f" {np.asarray(own).tolist()}"
+            )
+            raise ValueError(
+                f"{path} was made with another system: {words}. Give it those params:"
+                " system.with_params(...)."
+            )
+    return jax.tree.unflatten(treedef, [jnp.asarray(a) for a in stored])
+
+
+def check_same(dataset: "xr.Dataset", system: Any, path: str | Path) -> None:
+    """Raise ValueError unless `system` is like the one that was run."""
+    for name, now in (("space", repr(system.space)), ("params", params_text(system))):
+        if dataset.attrs[name] != now:
+            raise ValueError(
+                f"{path} was made with another system: its {name} is {dataset.attrs[name]}, that of"
+                f" the given one is {now}."
+            )
+    if ("S" in dataset) != system.entropic:
+        raise ValueError(
+            f"{path} was made with another system:"
+            f" {'a thermal one' if 'S' in dataset else 'one without entropies'}."
+        )
+    if (
+        "S" in dataset
+        and system.entropies is not None
+        and list(system.entropies) != json.loads(dataset.attrs["entropies"])
+    ):
+        raise ValueError(
+            f"{path} was made with other entropies: {dataset.attrs['entropies']}, those of the"
+            f" given system are {list(system.entropies)}."
+        )
+
+
+def params_text(system: Any) -> str:
+    """The params as text; functions by their names."""
+
+    def plain(leaf: Any) -> Any:
+        if is_number(leaf):
+            return np.asarray(leaf).tolist()
+        return getattr(leaf, "__name__", leaf)
+
+    return repr(jax.tree.map(plain, system.params))

@@ -1,0 +1,193 @@
+"""What a two-point problem asks of each kind of system: whether it is regular, and what its
+trajectory has at the nodes.
+"""
+
+from functools import singledispatch
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion.discretise import discretise
+from accion.discretise.window import combine, derivatives, differencing
+from accion.instant import constrained
+from accion.numerics.batches import at_times
+from accion.results.trajectory import Trajectory
+from accion.solve.equations import Path, TwoPoint
+from accion.stepping import nodal
+from accion.systems import AbstractSystem, DiscreteSystem, HigherOrderSystem, System
+from accion.systems.rank import direction_words, regular_or_raise, relative_rank
+from accion.types import Array, Configuration, Scalar
+
+BETWEEN = "between qa and qb"
+
+
+@singledispatch
+def regularity(
+    system: AbstractSystem, h: Scalar, t: Scalar, q: Configuration, x: Array, lam: Any
+) -> Array:
+    """The matrix that is to be regular, on a window from (t, q) with increments `x` and the
+    multipliers `lam`, None where they are not in the action; each kind of system registers its own.
+    """
+    raise ValueError(f"connect does not support {system.kind}.")
+
+
+@singledispatch
+def check_regular(system: AbstractSystem, K: np.ndarray) -> None:
+    """Raise ValueError where the matrix K of `regularity` is singular, in the words of the kind."""
+    regular_or_raise(system, K, BETWEEN)
+
+
+@singledispatch
+def at_nodes(system: AbstractSystem, problem: TwoPoint, path: Path) -> dict[str, Any]:
+    """The momenta and all else that a `Trajectory` has at the nodes of a path, besides t and q."""
+    raise ValueError(f"connect does not support {system.kind}.")
+
+
+def trajectory_of(problem: TwoPoint, path: Path, iterations: int) -> Trajectory:
+    """A path with momenta, velocities and multipliers at its nodes."""
+    steps = problem.steps
+    return Trajectory(
+        t=problem.t0 + problem.h * jnp.arange(steps + 1),
+        q=jax.tree.map(jnp.asarray, path.q),
+        h=jnp.asarray(problem.h),
+        system=problem.system,
+        method=problem.method,
+        success=jnp.array(True),
+        steps_completed=jnp.array(steps),
+        iterations=jnp.full(steps + 1, iterations),
+        **at_nodes(problem.system, problem, path),
+    )
+
+
+# ---------------------------------------------------------------- of order one
+
+
+@regularity.register
+def _(system: System, h: Scalar, t: Scalar, q: Configuration, x: Array, lam: Any) -> Array:
+    """d2L/dv2 bordered by the constraints."""
+    return constrained.bordered(system, t, q, x[0] / h, lam)
+
+
+@at_nodes.register
+def _(system: System, problem: TwoPoint, path: Path) -> dict[str, Any]:
+    guess = jnp.asarray(np.concatenate([path.x[:1], path.x]) / problem.h)
+    p = jnp.asarray(step_momenta(problem.variations(path)))
+    if system.constraint is None:
+        return {"p": p, "guess": guess}
+    q = jax.tree.map(jnp.asarray, path.q)
+    guess, p, lam = at_times(constrained.node, False, system, problem.times, q, p, guess)
+    return {"p": p, "guess": guess, "lam": lam}
+
+
+def step_momenta(G: np.ndarray) -> np.ndarray:
+    """The momenta at all nodes from D1 Ld and D2 Ld of the steps: what the step before adds, at the
+    first node minus what the step after does.
+    """
+    return np.concatenate([-G[:1, 0], G[:, 1]])
+
+
+# ---------------------------------------------------------------- of higher order
+
+
+@regularity.register
+def _(
+    system: HigherOrderSystem, h: Scalar, t: Scalar, q: Configuration, x: Array, lam: Any
+) -> Array:
+    """d2L/dq^(r)2 bordered by the constraints."""
+    jets = derivatives(combine(differencing(len(x)), x), 0.0, h)
+    return system.regularity(t, q, jets, lam)
+
+
+@at_nodes.register
+def _(system: HigherOrderSystem, problem: TwoPoint, path: Path) -> dict[str, Any]:
+    r, steps, h = system.order, problem.steps, float(problem.h)
+    start, P = first_nodes(problem), window_momenta(problem, path)
+    windows = np.minimum(start, steps - r)
+    highest = np.stack([differencing(r)[-1] @ path.x[s : s + r] for s in windows])
+    # The last r nodes have no increment after them: their differences are those of the r - 1
+    # before.
+    own = np.zeros((steps + 1, r - 1, system.space.dim))
+    if r > 1:
+        own[:] = [differencing(r - 1) @ path.x[s : s + r - 1] for s in start]
+    ahead = np.arange(steps + 1.0) - start
+    q, width = jax.tree.map(jnp.asarray, path.q), np.full(steps + 1, h)
+    found = at_times(nodal.at_node, False, system, problem.times, q, P, own, highest, width, ahead)
+    p, jets, lam = found
+    return {
+        "p": p,
+        "jets": jets,
+        "lam": lam if system.multipliers else None,
+        "nodal": jax.tree.map(jnp.asarray, nodal.Nodal(P, own, ahead)),
+    }
+
+
+def first_nodes(problem: TwoPoint) -> np.ndarray:
+    """The first of the r nodes of each row: they begin there, near the end they are the last r."""
+    last = problem.steps + 1 - problem.system.order
+    return np.minimum(np.arange(problem.steps + 1), last)
+
+
+def window_momenta(problem: TwoPoint, path: Path) -> np.ndarray:
+    """The momenta of the r nodes of each row, shape (steps + 1, r, dim).
+
+    That of a node is what the windows before add to it; at the first r nodes, minus what those from
+    there on do.
+    """
+    G, r = problem.variations(path), problem.system.order
+    start = first_nodes(problem)
+    P = np.zeros((len(start), r, G.shape[-1]))
+    for k, s in enumerate(start):
+        for j in range(r):
+            i = s + j
+            P[k, j] = (
+                -sum(G[w, i - w] for w in range(s, i + 1))
+                if i < r
+                else sum(G[w, i - w] for w in range(i - r, s))
+            )
+    return P
+
+
+# ---------------------------------------------------------------- given in discrete time
+
+
+@regularity.register
+def _(system: DiscreteSystem, h: Scalar, t: Scalar, q: Configuration, x: Array, lam: Any) -> Array:
+    """d(D_1 Ld, c)/d(q_{r+1}, lam): what the next configuration follows from."""
+    form, n = discretise(system, None), system.space.dim
+    m = 0 if lam is None else len(lam)
+
+    def equations(unknowns: Array) -> Array:
+        last = system.space.relative(x[-1], jnp.zeros(n), unknowns[:n])
+        own = None if lam is None else lam + unknowns[n:]
+        G, closed = form.window(t, h, q, jnp.concatenate([x[:-1], last[None]]), own)
+        return jnp.concatenate([G[0], closed])
+
+    return jax.jacfwd(equations)(jnp.zeros(n + m))
+
+
+@check_regular.register
+def _(system: DiscreteSystem, K: np.ndarray) -> None:
+    rank, direction = relative_rank(K, system.space.dim)
+    if rank == len(K):
+        return
+    words = direction_words(system, direction[: system.space.dim])
+    bordered = "" if len(K) == system.space.dim else ", bordered by its constraint,"
+    raise ValueError(
+        f"the discrete Lagrangian of {system.name} is singular: D1 D{system.order + 1} Ld{bordered}"
+        f" has rank {rank} of {len(K)} {BETWEEN}. Nothing says how far the next configuration is in"
+        f" the direction {words or 'of the multipliers'}."
+    )
+
+
+@at_nodes.register
+def _(system: DiscreteSystem, problem: TwoPoint, path: Path) -> dict[str, Any]:
+    """As a simulation has them: multipliers are those of the window that led to a row."""
+    lam = None
+    if system.multipliers:
+        lam = np.full((problem.steps + 1, system.multipliers), np.nan)
+        lam[1 : 1 + len(path.lam)] = path.lam
+    P = window_momenta(problem, path)
+    p, lam = jax.tree.map(jnp.asarray, (P[:, 0] if system.order == 1 else P, lam))
+    return {"p": p, "lam": lam}

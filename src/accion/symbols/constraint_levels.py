@@ -1,0 +1,64 @@
+"""The equations of the constraint algorithm, written out."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import sympy as sp
+
+from accion.errors import Untranslatable
+from accion.symbols.derivatives import derivative
+from accion.symbols.equations import Equations
+from accion.symbols.linear_algebra import Undecided, determinant, solve
+from accion.symbols.render import equation, equations_of
+from accion.symbols.simplification import Simplifier
+from accion.systems import System
+
+
+def level_equations(
+    system: System, cuts: Sequence[Any], seconds: float
+) -> tuple[list[Any], Any, str | None]:
+    """The equations of each W_k and the determinant of the test 004 eq 4.11.
+
+    Arguments:
+        system: the system whose constraint algorithm it is.
+        cuts: of each level its `rows` of the equations, and the `pivots` that they are reduced by.
+        seconds: what simplification may take.
+
+    Returns:
+        Equations of each level and the determinant, as SymPy expressions, and None; or None for
+        each, and why they cannot be had.
+    """
+    try:
+        system.check()
+        eqs = Equations(system, Simplifier(seconds))
+        x = eqs.variables
+        phi = list(eqs.inner_constraints) if system.enters_action else []
+        g = phi + [p - momentum for p, momentum in zip(x.p, eqs.inner_p, strict=True)]
+        found = [eqs.constraints, tuple(equations_of(eqs.for_reader(x.p), eqs.momenta))]
+        for cut in cuts:
+            new = next_level(eqs, g, cut)
+            g = g + new
+            found.append(tuple(equation(eqs.for_reader(e), 0) for e in new))
+        u = (*x.v, *x.lam)
+        rows = [*(derivative(eqs.inner_total, v) for v in x.v), *phi]
+        H = sp.Matrix(len(rows), len(u), lambda i, j: eqs.simplify(derivative(rows[i], u[j])))
+        return found, eqs.for_reader(eqs.simplify.as_fraction(determinant(H))), None
+    except (Untranslatable, Undecided) as error:
+        return [None] * (len(cuts) + 2), None, str(error)
+
+
+def next_level(eqs: Equations, g: Sequence[Any], cut: Any) -> list[Any]:
+    """The equations of a cut of `g` = 0, with the momenta replaced by what they are."""
+    x = eqs.variables
+    at = dict(zip(x.p, eqs.inner_p, strict=True))
+    forces = [derivative(eqs.inner_total, q) + f for q, f in zip(x.q, eqs.inner_force, strict=True)]
+    moving = [(x.t, sp.Integer(1)), *zip(x.q, x.v, strict=True), *zip(x.p, forces, strict=True)]
+    b: Any = sp.Matrix([sp.Add(*(derivative(e, y) * dy for y, dy in moving)) for e in g])
+    u = (*x.v, *x.lam)
+    G: Any = sp.Matrix(len(g), len(u), lambda i, j: derivative(g[i], u[j]))
+    R, C = (list(i) for i in cut.pivots)
+    rows = list(cut.rows)
+    new = b.extract(rows, [0])
+    if R:
+        new -= G.extract(rows, C) * solve(G.extract(R, C), b.extract(R, [0]))
+    return [eqs.simplify(eqs.simplify.as_fraction(e.xreplace(at)), x.v) for e in new]

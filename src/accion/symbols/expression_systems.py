@@ -1,0 +1,189 @@
+"""A `System` from SymPy expressions."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from accion.spaces import Euclidean, Space
+from accion.symbols.sympy_to_jax import Expression
+from accion.systems import System
+
+FIELDS = ("force", "holonomic", "nonholonomic", "variational", "vakonomic")
+
+
+def build(
+    expr: Any,
+    coordinates: Any,
+    params: Any,
+    velocities: Any,
+    t: Any,
+    space: Space | None,
+    name: str | None,
+    functions: Mapping[str, Any],
+) -> System:
+    """The system whose Lagrangian is `expr`; the arguments are those of `accion.from_sympy`."""
+    coordinates = listed(coordinates)
+    expressions = checked_all(expr, functions)
+    t, q, v, replaced = letters(coordinates, velocities, t, expressions)
+    if len({t, *q, *v}) < 1 + 2 * len(q):
+        raise ValueError(
+            f"coordinates, velocities and time must be different symbols; got {coordinates} and"
+            f" {velocities or 'their derivatives'}."
+        )
+    expressions = {field: replace_in(value, replaced) for field, value in expressions.items()}
+    free = set().union(*(symbols_in(value) for value in expressions.values())) - {t, *q, *v}
+    names = tuple(sorted(((symbol, symbol.name) for symbol in free), key=lambda pair: pair[1]))
+    numbers = numbers_of(params, free)
+    made: dict[str, Any] = {
+        field: Expression(value, t, q, v, names) for field, value in expressions.items()
+    }
+    labels = tuple(str(x.func) if isinstance(x, AppliedUndef) else str(x) for x in coordinates)
+    return System(
+        made.pop("lagrangian"),
+        space or Euclidean(len(q)),
+        numbers,
+        coordinates=labels,
+        name=name,
+        **made,
+    )
+
+
+def listed(coordinates: Any) -> tuple[Any, ...]:
+    """The coordinates as a tuple."""
+    found = coordinates.flat() if isinstance(coordinates, sp.MatrixBase) else coordinates
+    if not isinstance(found, list | tuple | sp.Tuple):
+        raise ValueError(
+            "coordinates must be a list of functions of time x(t), or of symbols; got"
+            f" {coordinates!r}."
+        )
+    return tuple(found)
+
+
+def checked_all(expr: Any, functions: Mapping[str, Any]) -> dict[str, Any]:
+    """The expressions by the fields of a `System`, each as `checked` gives it."""
+    unknown = set(functions) - set(FIELDS)
+    found = {"lagrangian": checked("the Lagrangian", expr)}
+    if unknown:
+        raise ValueError(
+            f"from_sympy does not know {sorted(unknown)}; try force, holonomic, nonholonomic,"
+            " variational or vakonomic."
+        )
+    for field, value in functions.items():
+        if value is not None:
+            expression = checked(field, value)
+            found[field] = expression if isinstance(expression, tuple) else (expression,)
+    return found
+
+
+def numbers_of(params: Any, free: set[Any]) -> dict[str, float]:
+    """The numbers of the symbols in `free`, by their names in alphabetical order."""
+    if not isinstance(params, dict | None):
+        raise ValueError(
+            f"params must be a dictionary of numbers, by symbol or by name; got {params!r}."
+        )
+    values = {str(symbol): value for symbol, value in (params or {}).items()}
+    missing = sorted(symbol.name for symbol in free if symbol.name not in values)
+    if missing:
+        raise ValueError(f"params must give a number to {', '.join(missing)}.")
+    return {name: to_number(name, values[name]) for name in sorted({s.name for s in free})}
+
+
+def checked(what: str, value: Any) -> Any:
+    """SymPy expressions, in tuples where there are several; equations are taken as left minus
+    right.
+    """
+    if isinstance(value, sp.MatrixBase) and what == "the Lagrangian" and value.shape == (1, 1):
+        value = value[0, 0]
+    if isinstance(value, sp.MatrixBase):
+        value = value.tolist() if min(value.shape) > 1 or what == "variational" else value.flat()
+    if isinstance(value, list | tuple):
+        return tuple(checked(what, part) for part in value)
+    if isinstance(value, sp.Equality):
+        left, right = (cast(sp.Expr, side) for side in value.args)
+        value = left - right
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = sp.sympify(value)
+    if not isinstance(value, sp.Expr):
+        raise ValueError(
+            f"{what} must be a SymPy expression; got {value!r}. Text is not evaluated: build it"
+            " with sympy.symbols and functions."
+        )
+    # d/dt sin(x(t)), an integral or a sum may be written and not yet carried out.
+    return value.doit() if value.has(sp.Derivative, sp.Integral, sp.Sum) else value
+
+
+def to_number(label: str, value: Any) -> float:
+    """The number of the parameter `label`."""
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"params must give numbers; {label} is {value!r}.") from error
+
+
+def letters(
+    coordinates: tuple[Any, ...], velocities: Any, t: Any, expressions: Mapping[str, Any]
+) -> tuple[Any, tuple[Any, ...], tuple[Any, ...], list[dict[Any, Any]]]:
+    """Symbols for time, coordinates and velocities, and what they replace."""
+    if not coordinates:
+        raise ValueError("from_sympy needs the coordinates: functions of time x(t), or symbols.")
+    applied = [x for x in coordinates if isinstance(x, AppliedUndef)]
+    if len(applied) == len(coordinates) and velocities is None:
+        times = {x.args for x in applied}
+        if len(times) != 1 or len(applied[0].args) != 1:
+            raise ValueError(
+                f"the coordinates must be functions of the same time; got {coordinates}."
+            )
+        time = applied[0].args[0]
+        # Symbols of a name that no parameter has, and the same each time: equal expressions make
+        # equal systems.
+        q = tuple(sp.Symbol(str(x)) for x in applied)
+        v = tuple(sp.Symbol(f"{x}'") for x in applied)
+        return (
+            time,
+            q,
+            v,
+            [
+                dict(zip((x.diff(time) for x in applied), v, strict=True)),
+                dict(zip(applied, q, strict=True)),
+            ],
+        )
+    if applied or velocities is None or len(velocities) != len(coordinates):
+        raise ValueError(
+            "coordinates must all be functions of time x(t), or all be symbols, with `velocities` a"
+            " symbol for each."
+        )
+    if not all(isinstance(x, sp.Symbol) for x in (*coordinates, *velocities)):
+        raise ValueError(
+            f"coordinates and velocities must be symbols; got {coordinates} and {velocities}."
+        )
+    if t is None:
+        named = {
+            symbol
+            for value in expressions.values()
+            for symbol in symbols_in(value)
+            if symbol.name == "t"
+        }
+        t = named.pop() if len(named) == 1 else sp.Symbol("t")
+    return t, coordinates, tuple(velocities), []
+
+
+def replace_in(value: Any, replaced: Sequence[Mapping[Any, Any]]) -> Any:
+    """Expressions with coordinates and velocities replaced; nothing else may depend on time."""
+    if isinstance(value, tuple):
+        return tuple(replace_in(part, replaced) for part in value)
+    for table in replaced:
+        value = value.xreplace(table)
+    strange = value.atoms(sp.Derivative, AppliedUndef)
+    if strange:
+        raise ValueError(
+            f"{', '.join(map(str, sorted(strange, key=str)))} is neither a coordinate nor its"
+            " velocity."
+        )
+    return value
+
+
+def symbols_in(value: Any) -> set[Any]:
+    """The symbols of an expression, or of several."""
+    return set().union(*map(symbols_in, value)) if isinstance(value, tuple) else value.free_symbols

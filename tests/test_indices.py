@@ -198,16 +198,12 @@ def test_what_is_in_range_or_asked_for_is_not_refused(name):
     check_indices("f", jax.make_jaxpr(RIGHT[name])(jnp.zeros(2)))
 
 
-def test_the_line_is_shown_where_a_run_would_start():
-    system = ac.System(lambda t, q, v, p: 0.5 * v @ v - 0.5 * q[0] ** 2 - 0.5 * q[2] ** 2, PLANE)
-    run = {"q0": [1.0, 0.0], "v0": [0.0, 1.0], "h": 0.1, "steps": 3}
+def test_the_line_is_shown_where_a_system_is_built():
     with pytest.raises(
         ValueError,
         match=(
-            r"lagrangian has the index 2, out of range on an axis of length 2: line .*`system ="
-            r" ac.System\(lambda"
+            r"lagrangian has the index 2, out of range on an axis of length 2: line .*"
+            r"ac.System\(lambda"
         ),
     ):
-        ac.simulate(system, ac.Midpoint(), **run)
-    with pytest.raises(ValueError, match="lagrangian has the index 2"):
-        jax.jit(lambda q0: ac.simulate(system, ac.Midpoint(), **run | {"q0": q0}).q)(jnp.zeros(2))
+        ac.System(lambda t, q, v, p: 0.5 * v @ v - 0.5 * q[0] ** 2 - 0.5 * q[2] ** 2, PLANE)

@@ -104,7 +104,7 @@ def test_what_reads_out_is_compiled_once_for_all_lengths(traj):
         return jnp.sum(p**2), t
 
     cached: Any = of_batch
-    before = cached._cache_size()
+    before = cached.count()
     for count in (1, 4, 51, 256, 301, 700):
         pick = np.arange(count) % 51
         found, t = at_times(
@@ -117,7 +117,7 @@ def test_what_reads_out_is_compiled_once_for_all_lengths(traj):
         )
         np.testing.assert_allclose(found, np.sum(np.asarray(traj.p) ** 2, axis=1)[pick], rtol=1e-14)
         np.testing.assert_array_equal(t, np.arange(count))
-    assert cached._cache_size() <= before + 1
+    assert cached.count() <= before + 1
     assert batch_size((np.zeros((5, 2)),), 0) == batch_size((np.zeros((900, 2)),), 0) == 256
     assert batch_size((np.zeros((5, 1000)),), 0) == 16
     assert batch_size((np.zeros((3000, 5, 20)),), 1) == 1

@@ -46,19 +46,10 @@ def check_numbers(system: Any, params: Params = None, S0: Any = None) -> Any:
         system = system.with_params(params)
     system = system.with_entropies(S0)
     for leaf in jax.tree.leaves(system):
-        if not is_traced(leaf) and not np.issubdtype(np.asarray(leaf).dtype, np.number):
-            raise ValueError(
-                f"the params of {system.name} must be numbers, texts, switches or functions; got"
-                f" {leaf!r}."
-            )
         if not is_traced(leaf) and not np.all(np.isfinite(leaf)):
             raise ValueError(f"the params of {system.name} must be finite; got {leaf!r}.")
-    return jax.tree.map(
-        lambda leaf: (
-            leaf if isinstance(leaf, int) else jnp.asarray(leaf, dtype=jnp.result_type(leaf))
-        ),
-        system,
-    )
+    numbers, frame = split(system.params)
+    return system.altered(params=join([jnp.asarray(a, dtype=float) for a in numbers], frame))
 
 
 def check_method(system: Any, method: Any) -> Any:
@@ -205,7 +196,7 @@ def check_ensemble(system: Any, params: Params, start: Start) -> Any:
         a if np.ndim(a) > np.ndim(b) else widen(b)
         for a, b in zip(wide_params, numbers, strict=True)
     ]
-    return wide.with_params(join(batched, frame)), Start(**many), first
+    return wide.altered(params=join(batched, frame)), Start(**many), first
 
 
 def check_batch(value: Any, name: str, space: Space, check: Any, lengths: Any) -> Any:

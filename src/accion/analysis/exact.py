@@ -13,6 +13,7 @@ import numpy as np
 
 from accion.analysis.inputs import check_free, row, step_sizes
 from accion.checks import check_mechanical, is_vector_space, refuse
+from accion.engines.xla import kept_jit
 from accion.instant.continuous import reference
 from accion.methods import Method
 from accion.numerics import newton
@@ -154,7 +155,7 @@ def difference(space: Space, q0: Configuration, q1: Configuration) -> Vector:
     return q1 - q0 if is_vector_space(space) else space.local(q0, q1)
 
 
-solved = jax.jit(solve_with, static_argnums=1)
+solved = kept_jit(solve_with, static_argnums=(1,))
 
 
 def exact_discrete_lagrangian(system: System) -> ExactLagrangian:

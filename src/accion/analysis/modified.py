@@ -21,6 +21,7 @@ from scipy.interpolate import make_interp_spline
 from accion.analysis.inputs import check_every_step, check_free, step_sizes
 from accion.analysis.neighbours import Neighbours, flow_back, weights
 from accion.checks import check_kind, check_method, refuse
+from accion.engines.xla import kept_jit
 from accion.methods import Method
 from accion.numerics.batches import at_times
 from accion.results.trajectory import Trajectory
@@ -170,7 +171,7 @@ def _(system: DiscreteSystem, t: Scalar, z: Configuration, v: Array) -> list[Any
     return [jax.jacfwd(partial(f, h=1.0, q=ends))(t) for f in (system.Ld, system.c)]
 
 
-@partial(jax.jit, static_argnums=1)
+@partial(kept_jit, static_argnums=(1,))
 def steps(system: Any, method: Any, h: Scalar, t: Array, q: Any) -> tuple[Array, Array]:
     """Ld and the increment of each step."""
     d = discrete(system, method)

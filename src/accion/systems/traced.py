@@ -2,7 +2,8 @@
 
 From then on nobody calls the function: what is evaluated, differentiated, compiled and printed are
 its operations. Numbers that it closed over are copied and compiled in; those that JAX was tracing
-at the time, as under `grad` and `vmap`, are leaves of a pytree, so that derivatives go through them.
+at the time, as under `grad` and `vmap`, are leaves of a pytree, so that derivatives go through
+them.
 """
 
 from collections.abc import Callable

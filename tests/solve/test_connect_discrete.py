@@ -104,14 +104,14 @@ def test_a_constraint_in_the_action():
 def test_methods_without_such_a_lagrangian_are_named():
     system = ac.System(pendulum, ac.Euclidean(1))
     ends = {"qa": [0.3], "qb": [1.1], "duration": 1.0, "steps": 8}
-    with pytest.raises(ValueError, match="GeneralizedAlpha is not variational.*try Midpoint"):
+    with pytest.raises(ValueError, match=r"GeneralizedAlpha is not variational.*try Midpoint"):
         ac.connect(system, GeneralizedAlpha(0.8), **ends)
     problem = ac.ControlProblem(
         system, cost, actuated=[0], start=([0], [0]), end=([1], [0]), duration=1.0
     )
-    with pytest.raises(ValueError, match="connect does not support .* such as Parabola, yet"):
+    with pytest.raises(ValueError, match=r"connect does not support .* such as Parabola, yet"):
         ac.connect(system, Parabola(), **ends)
-    with pytest.raises(ValueError, match="optimize does not support .* such as Parabola, yet"):
+    with pytest.raises(ValueError, match=r"optimize does not support .* such as Parabola, yet"):
         ac.optimize(problem, Parabola(), 8)
 
 

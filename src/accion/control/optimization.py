@@ -125,7 +125,7 @@ def check(problem: Any, method: Any, formulation: Any, solver: Any) -> None:
         raise ValueError(f"{type(method).__name__} is not variational; try Midpoint().")
     if method.inner_points:
         raise ValueError(
-            f"optimize does not support methods with inner points, such as"
+            "optimize does not support methods with inner points, such as"
             f" {type(method).__name__}, yet; try Midpoint()."
         )
     for name, value, known in (

@@ -3,7 +3,7 @@ ValueError that says what to do.
 """
 
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 import jax.numpy as jnp
@@ -46,19 +46,10 @@ def check_numbers(system: Any, params: Params = None, S0: Any = None) -> Any:
         system = system.with_params(params)
     system = system.with_entropies(S0)
     for leaf in jax.tree.leaves(system):
-        if not is_traced(leaf) and not np.issubdtype(np.asarray(leaf).dtype, np.number):
-            raise ValueError(
-                f"the params of {system.name} must be numbers, texts, switches or functions; got"
-                f" {leaf!r}."
-            )
         if not is_traced(leaf) and not np.all(np.isfinite(leaf)):
             raise ValueError(f"the params of {system.name} must be finite; got {leaf!r}.")
-    return jax.tree.map(
-        lambda leaf: (
-            leaf if isinstance(leaf, int) else jnp.asarray(leaf, dtype=jnp.result_type(leaf))
-        ),
-        system,
-    )
+    numbers, frame = split(system.params)
+    return system.altered(params=join([jnp.asarray(a, dtype=float) for a in numbers], frame))
 
 
 def check_method(system: Any, method: Any) -> Any:
@@ -80,13 +71,27 @@ def check_method(system: Any, method: Any) -> Any:
     method.check(system)
 
 
-def check_mechanical(system: Any, what: Any) -> Any:
+def refuse(what: str, whom: str, why: str) -> NoReturn:
+    """Raise the ValueError of a pair that there is not: an operation, and systems of some kind.
+
+    Arguments:
+        what: the operation, as the user calls it.
+        whom: the systems, in words: `system.kind`, or what they have, "systems with a force".
+        why: the reason, the rest of the sentence.
+    """
+    raise ValueError(f"{what} does not support {whom}: {why}.")
+
+
+def check_mechanical(system: Any, what: str) -> None:
     """Raise ValueError unless `system` is a System, which is all that `what` knows of."""
+    check_kind(system)
     if not isinstance(system, System):
-        kind = system.kind if isinstance(system, AbstractSystem) else repr(system)
-        raise ValueError(
-            f"{what} is for a System, without entropies and higher derivatives; got {kind}."
-        )
+        refuse(what, system.kind, "it is for a System, with velocities and without entropies")
+
+
+def is_vector_space(space: Any) -> bool:
+    """Whether configurations are vectors, which can be added: on Euclidean and Torus."""
+    return space.flat and not isinstance(space.identity(), tuple)
 
 
 def check_times(t0: Any, h: Scalar, steps: Any, save_every: Any) -> Any:
@@ -191,7 +196,7 @@ def check_ensemble(system: Any, params: Params, start: Start) -> Any:
         a if np.ndim(a) > np.ndim(b) else widen(b)
         for a, b in zip(wide_params, numbers, strict=True)
     ]
-    return wide.with_params(join(batched, frame)), Start(**many), first
+    return wide.altered(params=join(batched, frame)), Start(**many), first
 
 
 def check_batch(value: Any, name: str, space: Space, check: Any, lengths: Any) -> Any:

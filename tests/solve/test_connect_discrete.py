@@ -1,4 +1,6 @@
-"""Two-point problems of systems that are given in discrete time: those of a method, by hand."""
+"""Two-point problems of systems that are given in discrete time: those of a method, by hand; and
+methods that have none.
+"""
 
 import jax.numpy as jnp
 import numpy as np
@@ -6,6 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import accion as ac
+from accion.methods import GeneralizedAlpha
+from tests.discretise.test_inner_points import Parabola
 
 MIDPOINT = ac.Midpoint()
 
@@ -90,9 +94,29 @@ def test_a_constraint_in_the_action():
     )
     theirs = ac.connect(ac.System(plane, ac.Euclidean(3), vakonomic=curl), MIDPOINT, **ends)
     assert_allclose(ours.q, theirs.q, atol=1e-12)
+    assert ours.lam is not None
+    assert theirs.lam is not None
     # The multiplier of a step is at the row that it leads to; it is constant.
     assert np.all(np.isnan(ours.lam[0]))
     assert_allclose(ours.lam[1:], theirs.lam[1:], rtol=1e-9)
+
+
+def test_methods_without_such_a_lagrangian_are_named():
+    system = ac.System(pendulum, ac.Euclidean(1))
+    ends = {"qa": [0.3], "qb": [1.1], "duration": 1.0, "steps": 8}
+    with pytest.raises(ValueError, match=r"GeneralizedAlpha is not variational.*try Midpoint"):
+        ac.connect(system, GeneralizedAlpha(0.8), **ends)
+    problem = ac.ControlProblem(
+        system, cost, actuated=[0], start=([0], [0]), end=([1], [0]), duration=1.0
+    )
+    with pytest.raises(ValueError, match=r"connect does not support .* such as Parabola, yet"):
+        ac.connect(system, Parabola(), **ends)
+    with pytest.raises(ValueError, match=r"optimize does not support .* such as Parabola, yet"):
+        ac.optimize(problem, Parabola(), 8)
+
+
+def cost(t, q, v, u, params):
+    return 0.5 * u @ u
 
 
 def one_sided(t, h, q0, q1, params):

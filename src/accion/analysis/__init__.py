@@ -21,10 +21,7 @@ from accion.analysis.noether import (
     vertical_lift as vertical_lift,
 )
 from accion.analysis.order import Order as Order, order as order
-from accion.analysis.regularity import (
-    regularity as regularity,
-    thermal_regularity as thermal_regularity,
-)
+from accion.analysis.regularity import regularity as regularity
 from accion.analysis.runge_kutta import rk4 as rk4
 from accion.analysis.steps import step_bound as step_bound
 from accion.analysis.symmetries import symmetries as symmetries
@@ -34,3 +31,4 @@ from accion.analysis.symplectic import (
     symplecticity as symplecticity,
     symplecticity_along as symplecticity_along,
 )
+from accion.analysis.thermal import thermal_regularity as thermal_regularity

@@ -10,11 +10,26 @@ import numpy as np
 
 from accion.analysis.noether import Symmetry
 from accion.instant.constrained import project_at
+from accion.results.trajectory import Trajectory
 from accion.stepping.views import discrete
+from accion.types import Scalar, Vector
 
 GAUSS = np.polynomial.legendre.leggauss(16)
 PARTS = 2**14  # of an integral, at most
 CONVERGED = 1e-13
+
+
+def coefficients(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(A, b) of the vector of both."""
+    n = int((np.sqrt(4 * len(u) + 1) - 1) / 2)
+    return u[: n * n].reshape(n, n), u[n * n :]
+
+
+def turned_forward(u: np.ndarray) -> np.ndarray:
+    """The field, a rotation with the sign that turns from the first coordinate to the second."""
+    A = coefficients(u)[0]
+    is_rotation = np.any(A) and not np.any(A + A.T)
+    return -u if is_rotation and A[np.nonzero(np.triu(A))][0] > 0 else u
 
 
 @dataclass(frozen=True)
@@ -26,12 +41,13 @@ class ClosedForm:
     S: np.ndarray
     rate: float = 0.0
 
-    def __call__(self, t, q):
+    def __call__(self, t: Scalar, q: Vector) -> Scalar:
         c, S = jnp.asarray(self.c), jnp.asarray(self.S)
         alone = self.e if self.rate else self.e * t
         return jnp.exp(self.rate * t) * (alone + c @ q + q @ S @ q / 2)
 
-    def text(self, names):
+    def text(self, names: tuple[str, ...]) -> str:
+        """f = ..., "" where it is zero."""
         alone = "1" if self.rate else "t"
         products, squares = quadratic(self.S, names)
         inner = written([self.e, *self.c, *products], (alone, *names, *squares))
@@ -59,11 +75,12 @@ class Integrated:
     base: np.ndarray
     v: np.ndarray  # a velocity at which L is regular
 
-    def __call__(self, t, q):
+    def __call__(self, t: Scalar, q: Vector) -> Scalar:
         return self.found(jnp.asarray(t, float), jnp.asarray(q, float))
 
     @property
-    def found(self):
+    def found(self) -> Any:
+        """f as a function that JAX differentiates exactly."""
         base = jnp.asarray(self.base)
 
         @jax.custom_jvp
@@ -79,7 +96,7 @@ class Integrated:
 
         return f
 
-    def slopes(self, t, q):
+    def slopes(self, t: Scalar, q: Vector) -> tuple[Scalar, Vector]:
         """The derivatives of f by t and by q: X^C(L) is affine in v, so its value and its slope at
         any v give both.
         """
@@ -91,11 +108,12 @@ class Integrated:
         value, slope = jax.value_and_grad(lifted)(v)
         return value - slope @ v, slope
 
-    def text(self, names):
+    def text(self, names: tuple[str, ...]) -> str:
+        """How f is known."""
         return "f(t, q) by integration"
 
 
-def integral(g):
+def integral(g: Any) -> Scalar:
     """The integral of g over (0, 1) by Gauss's rule on parts that are halved until it no longer
     changes; NaN where it does not settle.
     """
@@ -137,12 +155,12 @@ class AffineSymmetry:
     method: Any = None
     survives: bool | None = None
 
-    def X(self, q):
+    def X(self, q: Vector) -> Vector:
         """The field, shape (dim,)."""
         return jnp.asarray(self.A) @ q + jnp.asarray(self.b)
 
     @property
-    def symmetry(self):
+    def symmetry(self) -> Symmetry:
         """As a `Symmetry`, with the f of the continuous system."""
         if self.f is None:
             raise ValueError(
@@ -151,7 +169,7 @@ class AffineSymmetry:
             )
         return Symmetry(self.X, self.f)
 
-    def along(self, trajectory):
+    def along(self, trajectory: Trajectory) -> Any:
         """p.X - f at each saved time of a trajectory: where the symmetry survives its method with
         the f_k of the discretisation, to roundoff.
 
@@ -159,27 +177,21 @@ class AffineSymmetry:
         symmetry is lost, and of nonholonomic systems, whose steps cannot end anywhere, it is the f
         of the continuous system.
         """
-        if (
-            not self.survives
-            or trajectory.method != self.method
-            or trajectory.system.nonholonomic is not None
-        ):
+        own = self.survives and trajectory.method == self.method
+        if not own or trajectory.system.holds_velocities:
             return self.symmetry.along(trajectory)
         return np.asarray(trajectory.momentum(self.X)) - self.discrete_f(trajectory)
 
-    def discrete_f(self, trajectory):
+    def discrete_f(self, trajectory: Trajectory) -> np.ndarray:
         """f_k(q_k) at each saved time; zero at the base, where the trajectory starts, before the
         first step.
         """
         system, h = trajectory.system, float(trajectory.h)
-        d, t, q = (
-            discrete(system, trajectory.method),
-            np.asarray(trajectory.t),
-            np.asarray(trajectory.q),
-        )
+        d = discrete(system, trajectory.method)
+        t, q = np.asarray(trajectory.t), np.asarray(trajectory.q)
 
         @jax.jit
-        def look(t, q, every):
+        def changes(t, q, every):
             base = jax.vmap(lambda t: project_at(system, t, q[0], jnp.zeros(len(q[0])))[0])
             change = jax.vmap(
                 lambda t, a, b: d.D1(t, h, a, b) @ self.X(a) + d.D2(t, h, a, b) @ self.X(b)
@@ -187,17 +199,17 @@ class AffineSymmetry:
             return change(every, base(every), base(every + h)), change(t, q, base(t + h))
 
         steps = np.rint((t - t[0]) / h).astype(int)
-        rest, back = look(t, q, t[0] + h * np.arange(steps[-1] + 1))
+        rest, back = changes(t, q, t[0] + h * np.arange(steps[-1] + 1))
         return np.cumsum(rest)[steps] - np.asarray(back)
 
-    def drift(self, trajectory):
+    def drift(self, trajectory: Trajectory) -> float:
         """The largest change of p.X - f_k along a trajectory, relative to the size of its terms."""
         J, p = np.asarray(self.along(trajectory)), np.asarray(trajectory.momentum(self.X))
         scale = np.max(np.abs(p)) + np.max(np.abs(p - J))
         return float(np.max(np.abs(J - J[0])) / (scale if scale > 0 else 1.0))
 
     @property
-    def kind(self):
+    def kind(self) -> str:
         """translation, rotation, scaling or linear."""
         if not np.any(self.A):
             return "translation"
@@ -205,7 +217,8 @@ class AffineSymmetry:
             return "rotation"
         return "scaling" if not np.any(self.A - np.diag(np.diag(self.A))) else "linear"
 
-    def text(self):
+    def field_text(self) -> str:
+        """The field in words and in letters."""
         words = self.kind
         if self.kind == "translation":
             words += " along " + written(self.b, self.names)
@@ -223,14 +236,18 @@ class AffineSymmetry:
             f"X_{name} = {written([*row, shift], (*self.names, '1'))}"
             for name, row, shift in zip(self.names, self.A, self.b, strict=True)
         )
+        return f"{words}: {field}"
+
+    def text(self) -> str:
+        """The field, its f, and whether the discretised system has it."""
         f = "f(t, q) exists, not in closed form" if self.f is None else self.f.text(self.names)
-        lines = [f"{words}: {field}" + (f"; {f}" if f else "")]
+        lines = [self.field_text() + (f"; {f}" if f else "")]
         if self.survives is not None:
             lines.append(f"    {'kept' if self.survives else 'lost'} by the discretisation")
         return "\n".join(lines)
 
 
-def written(coefficients, names):
+def written(coefficients: Any, names: tuple[str, ...]) -> str:
     """A linear combination as a person writes it; the name "1" stands for the constant."""
     text = ""
     for c, name in zip(coefficients, names, strict=True):
@@ -241,7 +258,7 @@ def written(coefficients, names):
     return text or "0"
 
 
-def quadratic(S, names):
+def quadratic(S: np.ndarray, names: tuple[str, ...]) -> tuple[list[Any], list[str]]:
     """(coefficients, products of names) of q.S q/2."""
     pairs = [(i, j) for i in range(len(S)) for j in range(i, len(S))]
     return [S[i, j] / (2 if i == j else 1) for i, j in pairs], [

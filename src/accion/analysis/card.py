@@ -8,111 +8,98 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.analysis.inputs import row
 from accion.analysis.modified import is_autonomous, modified_hamiltonian
+from accion.analysis.neighbours import flow_back
 from accion.analysis.order import Order, order
 from accion.analysis.regularity import Regularity, regularity
-from accion.analysis.symmetries import AffineSymmetry, symmetries
-from accion.analysis.symplectic import symplecticity_along
-from accion.checks import check_mechanical
+from accion.analysis.symmetries import symmetries
+from accion.analysis.symplectic import symplecticity, symplecticity_along
+from accion.checks import check_kind
 from accion.engines.auto import small_jit
-from accion.methods import Adjoint
+from accion.methods import Method
 from accion.plot import new_figure
 from accion.plot.figures import step_axis
+from accion.results.trajectory import Trajectory
 from accion.solve.simulation import simulate
 from accion.stepping.views import discrete
+from accion.systems import AbstractSystem
+from accion.types import ArrayLike, Configuration
 
 MODIFIED_ORDER = 6
 SHORT = 50  # steps over which tangent maps and reversal are looked at
+NO_ENERGY = "not conserved: L depends on time, or a force or a moving constraint acts"
 
 
 @dataclass(frozen=True)
 class Card:
     """What `audit` found: order, symplecticity, momenta, energy, reversibility, symmetries,
-    regularity.
+    regularity. What does not apply is None.
     """
 
     system: Any
     method: Any
-    trajectory: Any
-    order: Order
+    trajectory: Trajectory
+    order: Order | None  # None where there is no continuous motion to compare with
     symplectic: float | None  # largest defect of a step, None with a force or a constraint
-    momenta: tuple[tuple[AffineSymmetry, float], ...]  # each with its relative drift
+    momenta: tuple[tuple[Any, float], ...]  # symmetries, each with its relative drift
     energy: float | None  # largest change, None where L depends on time or a force acts
     energy_slope: float | None  # of its mean over the run, in units of that change
+    first_law: float | None  # of a thermal system: the largest error of the energy balance
     modified: float | None  # largest change of the modified Hamiltonian
     reversal: float | None  # after SHORT steps there and back
     regularity: Regularity
 
-    def rows(self):
+    def rows(self) -> list[tuple[str, str, str]]:
         """(what, value, remark) of each line."""
+        rows = [*self.order_rows(), *self.momentum_rows(), *self.energy_rows()]
+        there = f"distance from the start after {SHORT} steps there and back"
+        rows.append(("reversal", number(self.reversal), there))
+        words = self.regularity.text()
+        return [*rows, ("regularity", f"{self.regularity.condition:.3g}", words)]
 
-        def number(x):
-            return "-" if x is None else f"{x:.2e}"
-
-        rows = [
-            (
-                "order, measured",
-                f"{self.order.slope:.2f}",
-                f"claimed {self.method.order}" if self.method.order else "none claimed",
-            ),
-            (
-                "symplecticity",
-                number(self.symplectic),
-                (
-                    "largest defect of a step"
-                    if self.symplectic is not None
-                    else "a force or a constraint acts"
-                ),
-            ),
-        ]
-        for symmetry, drift in self.momenta:
-            kept = (
-                "kept by the discretisation" if symmetry.survives else "lost by the discretisation"
-            )
-            rows.append(
-                (
-                    "momentum",
-                    number(drift),
-                    f"relative drift; {symmetry.text().splitlines()[0]}; {kept}",
-                )
-            )
-        if not self.momenta:
-            rows.append(("momentum", "-", "no affine symmetries X = A q + b were found"))
-        if self.energy is None:
-            rows.append(
-                (
-                    "energy",
-                    "-",
-                    "not conserved: L depends on time, or a force or a moving constraint acts",
-                )
-            )
+    def order_rows(self) -> list[tuple[str, str, str]]:
+        """Order and symplecticity."""
+        if self.order is None:
+            first = ("order, measured", "-", "given in discrete time: no motion to compare with")
         else:
-            rows.append(
-                (
-                    "energy",
-                    number(self.energy),
-                    f"largest change; drift of its mean {self.energy_slope:+.1e} of that",
-                )
-            )
-        if self.modified is not None:
-            rows.append(
-                (
-                    "modified energy",
-                    number(self.modified),
-                    f"largest change, truncated at order {MODIFIED_ORDER}",
-                )
-            )
-        rows.append(
-            (
-                "reversal",
-                number(self.reversal),
-                f"distance from the start after {SHORT} steps there and back",
-            )
-        )
-        rows.append(("regularity", f"{self.regularity.condition:.3g}", self.regularity.text()))
+            claimed = f"claimed {self.method.order}" if self.method.order else "none claimed"
+            first = ("order, measured", f"{self.order.slope:.2f}", claimed)
+        remark = "largest defect of a step"
+        if self.symplectic is None:
+            remark = "a force or a constraint acts"
+        return [first, ("symplecticity", number(self.symplectic), remark)]
+
+    def momentum_rows(self) -> list[tuple[str, str, str]]:
+        """What symmetries keep."""
+        if not self.momenta:
+            return [("momentum", "-", "no symmetries were found")]
+        rows = []
+        for symmetry, drift in self.momenta:
+            kept = "" if symmetry.survives is None else "; kept by the discretisation"
+            kept = "; lost by the discretisation" if symmetry.survives is False else kept
+            words = f"relative drift; {symmetry.text().splitlines()[0]}{kept}"
+            rows.append(("momentum", number(drift), words))
         return rows
 
-    def text(self):
+    def energy_rows(self) -> list[tuple[str, str, str]]:
+        """The energy, and that of the modified equations."""
+        if self.first_law is not None:
+            return [("first law", number(self.first_law), "largest error of the energy balance")]
+        if self.energy is None:
+            given = "given in discrete time: there is no energy"
+            words = given if self.system.discrete_time else NO_ENERGY
+            rows = [("energy", "-", words)]
+        else:
+            words = f"largest change; drift of its mean {self.energy_slope:+.1e} of that"
+            rows = [("energy", number(self.energy), words)]
+        if self.modified is not None:
+            words = f"largest change, truncated at order {MODIFIED_ORDER}"
+            rows.append(("modified energy", number(self.modified), words))
+        return rows
+
+    def text(self) -> str:
+        """The card as lines of text."""
         head = (
             f"{self.system.name}, {self.method}, h = {float(self.trajectory.h):g},"
             f" {int(self.trajectory.steps_completed)} steps"
@@ -121,94 +108,166 @@ class Card:
             [head, *(f"  {what:<16} {value:>10}  {remark}" for what, value, remark in self.rows())]
         )
 
-    def html(self):
+    def html(self) -> str:
         """The card as a table."""
         cells = "".join(
             f'<tr><td>{escape(a)}</td><td class="number">{escape(b)}</td><td>{escape(c)}</td></tr>'
             for a, b, c in self.rows()
         )
         title = escape(f"{self.system.name}, {self.method}, h = {float(self.trajectory.h):g}")
-        head = f"<caption>{title}</caption><tr><th>what</th><th>value</th><th></th></tr>"
-        return f"<table>{head}{cells}</table>"
+        head = "<tr><th>what</th><th>value</th><th></th></tr>"
+        return f"<table><caption>{title}</caption>{head}{cells}</table>"
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return self.html()
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.text()
 
-    def figure(self):
+    def figure(self) -> Any:
         """Errors against h, energy over time and, where there are any, momenta over time."""
-        fig, axes = new_figure(1, 3 if self.momenta else 2, (12.5 if self.momenta else 8.6, 3.6))
-        left, middle = axes[0, :2]
-        left.loglog(self.order.h, self.order.errors, "o-")
-        left.set(ylabel="error at the end", title=f"order {self.order.slope:.2f}")
-        step_axis(left, self.order.h)
-        traj = self.trajectory
-        E = np.asarray(traj.energy())
-        middle.plot(traj.t, E - E[0], lw=0.8)
-        middle.set(
-            xlabel="t [s]",
-            ylabel="change of the energy [J]",
-            title="energy" if self.energy is not None else "energy, not conserved",
-        )
-        for symmetry, _ in self.momenta:
-            J = np.asarray(symmetry.along(traj))
-            axes[0, 2].plot(traj.t, J - J[0], lw=0.8, label=symmetry.text().split(":")[0])
-        if self.momenta:
-            axes[0, 2].set(xlabel="t [s]", ylabel="change of the momentum", title="momenta")
-            axes[0, 2].legend(loc="best", fontsize=7)
+        shown = [self.order is not None, not self.system.discrete_time, bool(self.momenta)]
+        count = max(1, sum(shown))
+        fig, axes = new_figure(1, count, (4.3 * count if count < 3 else 12.5, 3.6))
+        drawn = (self.draw_order, self.draw_energy, self.draw_momenta)
+        chosen = [draw for draw, show in zip(drawn, shown, strict=True) if show]
+        for draw, ax in zip(chosen, axes[0], strict=False):
+            draw(ax)
         return fig
 
+    def draw_order(self, ax: Any) -> None:
+        """Errors against h."""
+        assert self.order is not None  # by `figure`
+        ax.loglog(self.order.h, self.order.errors, "o-")
+        ax.set(ylabel="error at the end", title=f"order {self.order.slope:.2f}")
+        step_axis(ax, self.order.h)
 
-def audit(system, method, *, q0, v0, t0=0.0, h, steps=1000) -> Card:
-    """What `method` does to `system` from (q0, v0) with the step h: one card, to read (`print`), in
-    a notebook, or as `html` and `figure`.
+    def draw_energy(self, ax: Any) -> None:
+        """The energy over time."""
+        E = np.asarray(self.trajectory.energy())
+        ax.plot(self.trajectory.t, E - E[0], lw=0.8)
+        title = "energy" if self.energy is not None else "energy, not conserved"
+        ax.set(xlabel="t [s]", ylabel="change of the energy [J]", title=title)
 
-    The order is measured with steps 2h, h, h/2 and h/4 over 16 steps of 2h. On Euclidean and Torus
-    spaces, without vakonomic constraints.
+    def draw_momenta(self, ax: Any) -> None:
+        """The momenta of the symmetries over time."""
+        for symmetry, _ in self.momenta:
+            J = np.asarray(symmetry.along(self.trajectory))
+            ax.plot(self.trajectory.t, J - J[0], lw=0.8, label=symmetry.text().split(":")[0])
+        ax.set(xlabel="t [s]", ylabel="change of the momentum", title="momenta")
+        ax.legend(loc="best", fontsize=7)
+
+
+def number(x: float | None) -> str:
+    """A number as a card has it, - where there is none."""
+    return "-" if x is None else f"{x:.2e}"
+
+
+def audit(
+    system: AbstractSystem,
+    method: Method | None = None,
+    *,
+    q0: Configuration,
+    v0: ArrayLike | None = None,
+    p0: ArrayLike | None = None,
+    q1: Any = None,
+    S0: ArrayLike | None = None,
+    lam0: ArrayLike | None = None,
+    t0: float = 0.0,
+    h: float,
+    steps: int = 1000,
+) -> Card:
+    """What `method` does to `system`: one card, to read (`print`), in a notebook, or as `html` and
+    `figure`.
+
+    The order is measured with steps 2h, h, h/2 and h/4 over 16 steps of 2h. What does not apply to
+    a kind of system is left out.
+
+    Arguments:
+        system: of any kind.
+        method: None for a system that is given in discrete time.
+        q0, v0, p0, q1, S0, lam0, t0, h, steps: a run, as that of `simulate`; the order is measured
+            where it starts from v0.
     """
-    check_mechanical(system, "audit")
-    free = system.force is None and system.constraint is None
-    traj = simulate(system, method, q0=q0, v0=v0, t0=t0, h=h, steps=steps)
-    short = simulate(system, method, q0=q0, v0=v0, t0=t0, h=h, steps=min(steps, SHORT))
-    found = symmetries(system, method)
-    momenta = tuple((s, s.drift(traj)) for s in found)
-    autonomous = system.force is None and is_autonomous(system)
-    E = np.asarray(traj.energy())
-    change = float(np.max(np.abs(E - E[0])))
-    slope = float(np.polyfit(np.linspace(0, 1, len(E)), E, 1)[0] / (change or 1.0))
+    check_kind(system)
+    system = system.with_entropies(S0)
+    start = {"q0": q0, "v0": v0, "p0": p0, "q1": q1, "S0": S0, "lam0": lam0, "t0": t0}
+    traj = simulate(system, method, **start, h=h, steps=steps)
+    short = simulate(system, method, **start, h=h, steps=min(steps, SHORT))
+    acts = system.constraint is not None and not system.enters_action
+    free = not (system.forced or acts or system.entropic)
+    autonomous = not (system.forced or system.entropic) and is_autonomous(system)
+    on_phase_space = free and traj.p.ndim == 2
+    momenta = tuple((s, s.drift(traj)) for s in symmetries(system, method))
+    change, slope = energy_change(traj) if autonomous else (None, None)
+    modified = None
+    if on_phase_space and autonomous and len(traj) > MODIFIED_ORDER + 1:
+        modified = modified_hamiltonian(system, method, MODIFIED_ORDER).drift(traj)
+    every = method if free or system.entropic else None
+    stepped = every is not None or (free and system.discrete_time)
+    looked: dict[str, Any] = start if stepped else {"S0": S0}
     return Card(
         system,
         method,
         traj,
-        order(system, method, q0=q0, v0=v0, t0=t0, duration=32 * h, h=[2 * h, h, h / 2, h / 4]),
-        float(np.max(symplecticity_along(short).steps)) if free else None,
+        measured_order(system, method, start, h),
+        form_defect_of(short, start, h) if free else None,
         momenta,
-        change if autonomous else None,
-        slope if autonomous else None,
-        (
-            modified_hamiltonian(system, method, MODIFIED_ORDER).drift(traj)
-            if free and autonomous
-            else None
-        ),
-        reversal(system, method, short) if free else None,
-        regularity(system, method if free else None, q0=q0, v0=v0, t0=t0, h=h),
+        change,
+        slope,
+        float(np.max(np.abs(traj.first_law()))) if has_first_law(traj) else None,
+        modified,
+        reversal(short) if on_phase_space else None,
+        regularity(system, every, **looked, h=h, steps=min(steps, 100)),
     )
 
 
-def reversal(system, method, trajectory):
+def has_first_law(trajectory: Trajectory) -> bool:
+    """Whether a run has an energy that comes from outside."""
+    return trajectory.system.entropic and not trajectory.system.discrete_time
+
+
+def measured_order(system: Any, method: Any, start: dict[str, Any], h: float) -> Order | None:
+    """The order with steps 2h, h, h/2 and h/4, None where there is nothing to compare with."""
+    if system.discrete_time or start["v0"] is None:
+        return None
+    own = {name: start[name] for name in ("q0", "v0", "S0", "lam0", "t0")}
+    return order(system, method, **own, duration=32 * h, h=[2 * h, h, h / 2, h / 4])
+
+
+def form_defect_of(run: Trajectory, start: dict[str, Any], h: float) -> float:
+    """The largest defect of the form in any step, of states that are not (q, p) in the first."""
+    if run.p.ndim == 2:
+        return float(np.max(symplecticity_along(run).steps))
+    own = {name: value for name, value in start.items() if name != "S0"}
+    return symplecticity(run.system, run.method, **own, h=h)
+
+
+def energy_change(run: Trajectory) -> tuple[float | None, float | None]:
+    """The largest change of the energy, and the slope of its mean over the run in units of it."""
+    if run.system.discrete_time:
+        return None, None
+    E = np.asarray(run.energy())
+    change = float(np.max(np.abs(E - E[0])))
+    return change, float(np.polyfit(np.linspace(0, 1, len(E)), E, 1)[0] / (change or 1.0))
+
+
+def reversal(run: Trajectory) -> float:
     """How far from its start a trajectory ends that is run back: by the same method with -h where
     it claims to be symmetric, else by its adjoint.
     """
-    back = discrete(system, method if method.symmetric else Adjoint(method)).hamiltonian_flow
-    h, last = trajectory.h, trajectory.t[-1]
+    system, h, last = run.system, run.h, run.t[-1]
+    back = flow_back(system, run.method)
+    if not system.discrete_time and run.method is not None and run.method.symmetric:
+        same = discrete(system, run.method).hamiltonian_flow
+
+        def back(t, h, q, p):
+            return same(t, -h, q, p)
 
     @small_jit
-    def run(q, p, steps):
-        return jax.lax.fori_loop(0, steps, lambda k, z: back(last - k * h, -h, *z), (q, p))
+    def backwards(q, p, steps):
+        return jax.lax.fori_loop(0, steps, lambda k, z: back(last - k * h, h, *z), (q, p))
 
-    q, p = run(trajectory.q[-1], trajectory.p[-1], len(trajectory) - 1)
-    return float(
-        jnp.maximum(jnp.max(jnp.abs(q - trajectory.q[0])), jnp.max(jnp.abs(p - trajectory.p[0])))
-    )
+    q, p = backwards(row(run.q, -1), run.p[-1], len(run) - 1)
+    off = system.space.local(row(run.q, 0), q)
+    return float(jnp.maximum(jnp.max(jnp.abs(off)), jnp.max(jnp.abs(p - run.p[0]))))

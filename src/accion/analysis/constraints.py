@@ -11,7 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
 
+from accion.checks import check_mechanical, refuse
 from accion.systems import System
+from accion.types import Array
 
 SMALL = 1e-8  # a singular value or a residual below this, relative to the largest, counts as zero
 NO_INERTIA = 1e-14  # a mass below this, relative to the largest, is roundoff
@@ -50,10 +52,11 @@ class ConstraintAlgorithm:
     why_not_symbolic: str | None
 
     @property
-    def dimensions(self):
+    def dimensions(self) -> tuple[int, ...]:
+        """Those of W0, W1, ..."""
         return tuple(level.dimension for level in self.levels)
 
-    def text(self):
+    def text(self) -> str:
         """The result in words."""
         n, m = self.system.space.dim, self.system.multipliers
         what = f"{m} vakonomic constraint{'s' if m != 1 else ''}" if m else "no constraints"
@@ -72,7 +75,8 @@ class ConstraintAlgorithm:
             lines.append(f"The equations are not printed: {self.why_not_symbolic}")
         return "\n".join(lines)
 
-    def verdict(self):
+    def verdict(self) -> str:
+        """What it means for motions, in words."""
         k = self.stabilises_at
         if k is None:
             return "No point is left: the equations contradict each other, and there is no motion."
@@ -97,7 +101,7 @@ class ConstraintAlgorithm:
             " unique; some velocities or multipliers are free."
         )
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.text()
 
 
@@ -118,7 +122,7 @@ class Chain:
     on the units of the user.
     """
 
-    def __init__(self, system, rng, samples):
+    def __init__(self, system: System, rng: np.random.Generator, samples: int) -> None:
         self.system, self.n, self.m = system, system.space.dim, system.multipliers
         self.ends = np.cumsum([1, self.n, self.n, self.n])
         self.first = 1 + 2 * self.n  # where (v, lam), whose rates are free, begin
@@ -128,7 +132,8 @@ class Chain:
             [np.ones(1), 1 / unit, self.momentum, 1 / unit, np.full(self.m, size)]
         )
 
-    def parts(self, z):
+    def parts(self, z: Array) -> tuple[Any, ...]:
+        """(t, q, p, v, lam) of a point, in the user's units."""
         t, q, p, v, lam = jnp.split(z * self.scale, self.ends)
         return (
             t[0],
@@ -138,17 +143,17 @@ class Chain:
             lam if self.m else None,
         )
 
-    def equations(self, z):
+    def equations(self, z: Array) -> Array:
         """Phi = 0 and p = dL/dv + lam.dPhi/dv: the submanifold W1."""
         t, q, p, v, lam = self.parts(z)
         legendre = (p - self.system.legendre(t, q, v, lam)) / self.momentum
         return (
-            jnp.concatenate([self.system.constraint.value(self.system, t, q, v), legendre])
-            if self.m
-            else legendre
+            legendre
+            if self.system.constraint is None
+            else jnp.concatenate([self.system.constraint.value(self.system, t, q, v), legendre])
         )
 
-    def drift(self, z):
+    def drift(self, z: Array) -> Array:
         """The rates of (t, q, p) along a motion: 1, v and dL/dq + F; those of (v, lam) are left
         out.
         """
@@ -166,7 +171,7 @@ class Chain:
             ]
         )
 
-    def rate(self, g, z):
+    def rate(self, g: Callable[..., Any], z: Array) -> tuple[Array, ...]:
         """(g, its derivative, b, G) with dg/dt = b + G (v', lam').
 
         `g` is called once: each level of the chain calls the one before.
@@ -179,7 +184,7 @@ class Chain:
         J, value = jax.jacfwd(twice, has_aux=True)(z)
         return value, J, J @ self.drift(z), J[:, self.first :]
 
-    def extend(self, g, cut: Cut) -> Callable[..., Any]:
+    def extend(self, g: Callable[..., Any], cut: Cut) -> Callable[..., Any]:
         """g together with the equations of a cut."""
         R, C = (jnp.array(i, dtype=int) for i in cut.pivots)
         rows = jnp.array(cut.rows, dtype=int)
@@ -195,12 +200,14 @@ class Chain:
 
         return extended
 
-    def look(self, g):
+    def rates_of(self, g: Callable[..., Any]) -> Callable[..., Any]:
         """A compiled function of many points: g, its derivative and its rate (b, G) at each."""
         return jax.jit(jax.vmap(lambda z: self.rate(g, z)))
 
-    def points(self, look, rng, samples):
-        """Points with g = 0, found by Gauss-Newton from random ones, and what `look` sees there;
+    def points(
+        self, rates: Callable[..., Any], rng: np.random.Generator, samples: int
+    ) -> list[np.ndarray]:
+        """(g, its derivative, b, G) at points with g = 0, found by Gauss-Newton from random ones;
         those where it failed are left out.
         """
         z = rng.normal(size=(samples, 1 + 3 * self.n + self.m))
@@ -209,7 +216,7 @@ class Chain:
         for first in (self.ends[0], self.ends[2]):
             z[:, first : first + self.n] /= self.scale[first : first + self.n]
         for _ in range(STEPS):
-            r, J = (np.nan_to_num(np.asarray(x)) for x in look(z)[:2])
+            r, J = (np.nan_to_num(np.asarray(x)) for x in rates(z)[:2])
             if np.max(np.abs(r), initial=0.0) < 1e-13:
                 break
             step = np.array(
@@ -218,12 +225,12 @@ class Chain:
             z = z - step / np.maximum(
                 1.0, np.max(np.abs(step) / (1 + np.abs(z)), axis=1, keepdims=True)
             )
-        seen = [np.asarray(x) for x in look(z)]
-        good = np.all(np.abs(seen[0]) < 1e-10, axis=1)  # False for NaN
-        return [x[good] for x in seen]
+        found = [np.asarray(x) for x in rates(z)]
+        good = np.all(np.abs(found[0]) < 1e-10, axis=1)  # False for NaN
+        return [x[good] for x in found]
 
 
-def units(system, points):
+def units(system: System, points: np.ndarray) -> tuple[float, np.ndarray]:
     """The size of L and the unit of each coordinate, sqrt of its inertia over that size, from the
     second derivatives at random (t, q, v).
     """
@@ -240,42 +247,48 @@ def units(system, points):
     return size, np.sqrt(np.where(inertia > NO_INERTIA, inertia, 1.0))
 
 
-def rank(A):
+def rank(A: np.ndarray) -> int:
+    """The number of singular values that are not small beside the largest, or one."""
     s = np.linalg.svd(A, compute_uv=False)
     return int(np.sum(s > SMALL * max(1.0, s[0] if len(s) else 0.0)))
 
 
-def pivoted(A) -> Any:
+def pivoted(A: np.ndarray) -> Any:
     """The columns of A, the most independent ones first."""
     return scipy.linalg.qr(A, pivoting=True)[-1]
 
 
-def pivots(G, r):
+def pivots(G: np.ndarray, r: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Rows and columns of a regular r x r block of G, by elimination with full pivoting."""
     columns = pivoted(G)
     rows = pivoted(G[:, columns[:r]].T)
     return tuple(int(i) for i in sorted(rows[:r])), tuple(int(i) for i in sorted(columns[:r]))
 
 
-def constraint_algorithm(system, *, samples=12, seed=0, seconds=10.0):
+def constraint_algorithm(
+    system: System, *, samples: int = 12, seed: int = 0, seconds: float = 10.0
+) -> ConstraintAlgorithm:
     """The chain of submanifolds W0 > W1 > ... on which a vakonomic system has motions.
 
-    At `samples` random points of each W_k the ranks of the equations are found by singular values:
-    W_{k+1} is where the motion can stay in W_k. A system without constraints is looked at in the
-    same way, which is Dirac's algorithm for a singular Lagrangian. With the `seconds` for
-    simplification, the equations are printed where SymPy can follow the functions of the system.
+    W_{k+1} is where the motion can stay in W_k: at random points of each W_k the ranks of the
+    equations are found by singular values. A system without constraints is looked at in the same
+    way, which is Dirac's algorithm for a singular Lagrangian.
 
-    Reference: 004 section 4.2, eq 4.5-4.11.
+    Arguments:
+        system: vakonomic or without constraints, on a flat space.
+        samples, seed: how many random points of each W_k, and which.
+        seconds: for the simplification of the equations, which are printed where SymPy can follow
+            the functions of the system.
+
+    Reference: 004 section 4.2, eq 4.5-4.11; Gotay, Nester & Hinds 1978.
     """
-    if not isinstance(system, System):
-        raise ValueError(f"constraint_algorithm needs a System; got {system!r}.")
+    what = "constraint_algorithm"
+    check_mechanical(system, what)
     if system.constraint is not None and not system.enters_action:
-        raise ValueError(
-            "constraint_algorithm is for vakonomic constraints (or none); holonomic and"
-            " nonholonomic ones give no such chain."
-        )
+        kind = "holonomic" if system.holds_positions else "nonholonomic"
+        refuse(what, f"{kind} systems", "constraints that act by forces give no such chain")
     if not system.space.flat:
-        raise ValueError(f"constraint_algorithm needs a flat space; got {system.space}.")
+        refuse(what, f"systems on {system.space}", "its points are vectors of (q, p, v, lam)")
     system.check()
     rng = np.random.default_rng(seed)
     chain = Chain(system, rng, samples)
@@ -283,7 +296,7 @@ def constraint_algorithm(system, *, samples=12, seed=0, seconds=10.0):
     g, before, cuts, dimensions, counts = chain.equations, chain.equations, [], [3 * n - m], [m]
     stable, symplectic, smallest = None, False, 0.0
     for k in range(1, 3 * n + m + 2):
-        _, J, b, G = chain.points(chain.look(g), rng, samples)
+        _, J, b, G = chain.points(chain.rates_of(g), rng, samples)
         if not len(J):
             break
         if k == 1:
@@ -317,7 +330,7 @@ def constraint_algorithm(system, *, samples=12, seed=0, seconds=10.0):
     return ConstraintAlgorithm(system, levels, stable, symplectic, smallest, determinant, reason)
 
 
-def check_independent(system, J):
+def check_independent(system: System, J: np.ndarray) -> None:
     """Raise ValueError where constraints say the same thing: their multipliers would not be
     determined.
     """
@@ -332,7 +345,7 @@ def check_independent(system, J):
         )
 
 
-def independent(cut, J):
+def independent(cut: Cut, J: np.ndarray) -> tuple[Cut, list[int]]:
     """The cut without rows that follow from its others, and the rows of all equations that are
     left.
     """
@@ -349,7 +362,7 @@ def independent(cut, J):
     ]
 
 
-def next_cut(b, G):
+def next_cut(b: np.ndarray, G: np.ndarray) -> Cut | None:
     """The equations that a motion in W_k must satisfy besides those of W_k, None where there are
     none.
     """
@@ -370,7 +383,7 @@ def next_cut(b, G):
     return Cut((R, C), rows) if rows else None
 
 
-def is_symplectic(derivative, n):
+def is_symplectic(derivative: np.ndarray, n: int) -> bool:
     """Whether dq ^ dp is nondegenerate on the kernel of the derivative of the equations (columns q,
     p, v, lam).
     """

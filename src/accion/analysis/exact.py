@@ -2,6 +2,7 @@
 section 4, 002).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -10,18 +11,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.analysis.order import step_sizes
-from accion.checks import check_mechanical
+from accion.analysis.inputs import check_free, row, step_sizes
+from accion.checks import check_mechanical, is_vector_space, refuse
+from accion.engines.xla import kept_jit
 from accion.instant.continuous import reference
+from accion.methods import Method
 from accion.numerics import newton
+from accion.spaces import Space
 from accion.stepping.views import discrete
+from accion.systems import System
+from accion.types import Array, ArrayLike, Configuration, Covector, Scalar, Vector
 
 DEGREES = (6, 10, 16, 24, 32)
 TOLERANCE = 3e-13
 
 
 @cache
-def points(degree):
+def points(degree: int) -> tuple[np.ndarray, ...]:
     """Nodes in [0, 1] with both ends (Lobatto), Gauss points and weights, and the matrices that
     give values and derivatives there.
     """
@@ -40,44 +46,54 @@ def points(degree):
     return (nodes + 1) / 2, (x + 1) / 2, w / 2, values, 2 * slopes @ np.linalg.inv(V)
 
 
-def action(system, degree, t, h, q0, q1, inner):
-    """The action of the polynomial through q0, q0 + the inner points, and q1; taken from q0,
-    velocities keep their digits.
+def action(
+    system: System, degree: int, t: Scalar, h: Scalar, q0: Configuration, end: Vector, inner: Array
+) -> Scalar:
+    """The action of the curve q0 + x(t), on a group `retract(q0, x(t))`, where x is the polynomial
+    through zero, the inner points and `end`; taken from q0, velocities keep their digits.
     """
-    _, c, w, values, slopes = points(degree)
-    x = jnp.concatenate([jnp.zeros_like(q0)[None], inner.reshape(degree - 1, -1), (q1 - q0)[None]])
-    q, v = q0 + jnp.asarray(values) @ x, jnp.asarray(slopes) @ x / h
-    return h * jnp.asarray(w) @ jax.vmap(system.L)(t + jnp.asarray(c) * h, q, v)
+    space, (_, c, w, values, slopes) = system.space, points(degree)
+    x = jnp.concatenate([jnp.zeros_like(end)[None], inner.reshape(degree - 1, -1), end[None]])
+    at, rates = jnp.asarray(values) @ x, jnp.asarray(slopes) @ x / h
+
+    def L(c, x, rate):
+        q = space.retract(q0, x)
+        v = jax.jvp(lambda x: space.displacement(q, space.retract(q0, x)), (x,), (rate,))[1]
+        return system.L(t + c * h, q, v)
+
+    return h * jnp.asarray(w) @ jax.vmap(L)(jnp.asarray(c), at, rates)
 
 
 @dataclass(frozen=True)
 class Stationarity(newton.Equations):
-    """dS/d(inner points) = 0; the arguments are (system, t, h, q0, q1, an array as long as the
+    """dS/d(inner points) = 0; the arguments are (system, t, h, q0, end, an array as long as the
     degree).
     """
 
     multipliers: int = 0
 
     def residual(self, unknowns, args):
-        system, t, h, q0, q1, mark = args
-        return jax.grad(lambda x: action(system, len(mark), t, h, q0, q1, x))(unknowns)
+        system, t, h, q0, end, mark = args
+        return jax.grad(lambda x: action(system, len(mark), t, h, q0, end, x))(unknowns)
 
     def sizes(self, unknowns, J, args):
         """The size of an inner point that matters: the length of the step."""
-        *_, q0, q1, _ = args
-        scale = jnp.max(jnp.abs(q1 - q0)) + jnp.max(jnp.abs(q0)) * jnp.finfo(float).eps
+        system, _, _, q0, end, _ = args
+        scale = jnp.max(jnp.abs(end)) + jnp.max(system.space.magnitude(q0)) * newton.EPS
         return jnp.full_like(unknowns, scale), jnp.zeros_like(unknowns)
 
 
-def stationary(system, degree, t, h, q0, q1):
+def stationary(
+    system: System, degree: int, t: Scalar, h: Scalar, q0: Configuration, end: Vector
+) -> tuple[Scalar, Any]:
     """(S, found): the action where it is stationary over polynomials of that degree; differentiable
     by the ends, since dS/d(inner) = 0.
     """
     nodes = jnp.asarray(points(degree)[0][1:-1])
-    guess = (nodes[:, None] * (q1 - q0)).ravel()
-    fixed = jax.lax.stop_gradient((system, t, h, q0, q1, jnp.zeros(degree)))
+    guess = (nodes[:, None] * end).ravel()
+    fixed = jax.lax.stop_gradient((system, t, h, q0, end, jnp.zeros(degree)))
     inner, _, converged = newton.root(Stationarity(), guess, fixed)
-    return action(system, degree, t, h, q0, q1, jax.lax.stop_gradient(inner)), converged
+    return action(system, degree, t, h, q0, end, jax.lax.stop_gradient(inner)), converged
 
 
 @dataclass(frozen=True)
@@ -86,67 +102,85 @@ class ExactLagrangian:
     and its derivatives (-p0, p1).
     """
 
-    system: Any
+    system: System
 
-    def __call__(self, t, h, q0, q1):
+    def __call__(self, t: Any, h: Any, q0: Any, q1: Any) -> Scalar:
         return self.evaluate(t, h, q0, q1)[0]
 
-    def D1(self, t, h, q0, q1):
+    def D1(self, t: Any, h: Any, q0: Any, q1: Any) -> Covector:
         """-p at the start of the true motion."""
         return self.evaluate(t, h, q0, q1)[1]
 
-    def D2(self, t, h, q0, q1):
+    def D2(self, t: Any, h: Any, q0: Any, q1: Any) -> Covector:
         """p at its end."""
         return self.evaluate(t, h, q0, q1)[2]
 
-    def evaluate(self, t, h, q0, q1):
+    def evaluate(self, t: Any, h: Any, q0: Any, q1: Any) -> tuple[Scalar, Covector, Covector]:
         """(Ld, D1, D2), from polynomials of growing degree until two agree."""
-        q0, q1 = jnp.asarray(q0, dtype=float), jnp.asarray(q1, dtype=float)
-        before = None
+        system, before = self.system, None
+        q0, q1 = system.space.check(q0, "q0"), system.space.check(q1, "q1")
+        t, h = jnp.asarray(t, float), jnp.asarray(h, float)
         for degree in DEGREES:
-            S, slopes, good = solved(
-                self.system, degree, jnp.asarray(t, float), jnp.asarray(h, float), q0, q1
-            )
+            S, slopes, good = solved(system, degree, t, h, q0, q1)
             now = np.concatenate([[S], *slopes])
-            if (
-                bool(good)
-                and before is not None
-                and np.all(np.abs(now - before) <= TOLERANCE * (np.abs(now) + np.max(np.abs(now))))
-            ):
+            size = np.abs(now) + np.max(np.abs(now))
+            agree = before is not None and np.all(np.abs(now - before) <= TOLERANCE * size)
+            if bool(good) and agree:
                 return S, *slopes
             before = now if bool(good) else None
+        start, end = (jax.tree.map(lambda a: np.asarray(a).tolist(), q) for q in (q0, q1))
         raise ValueError(
-            f"the motion of {self.system.name} from {np.asarray(q0)} to {np.asarray(q1)} in time"
-            f" {float(h):g} was not found to 1e-12. Is h so long that there are several, or that"
-            " the motion is not smooth? Try a smaller h."
+            f"the motion of {system.name} from {start} to {end} in time {float(h):g} was not found"
+            " to 1e-12. Is h so long that there are several, or that the motion is not smooth? Try"
+            " a smaller h."
         )
 
 
-def solve_with(system, degree, t, h, q0, q1):
-    (S, good), slopes = jax.value_and_grad(
-        lambda *ends: stationary(system, degree, t, h, *ends), (0, 1), has_aux=True
-    )(q0, q1)
+def solve_with(
+    system: System, degree: int, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration
+) -> Any:
+    """(S, (D1, D2), found), the derivatives by displacements of the ends."""
+    space, zero = system.space, jnp.zeros(system.space.dim)
+    x = difference(space, q0, q1)
+
+    def at(e0, e1):
+        return stationary(system, degree, t, h, space.displace(q0, e0), space.relative(x, e0, e1))
+
+    (S, good), slopes = jax.value_and_grad(at, (0, 1), has_aux=True)(zero, zero)
     return S, slopes, good
 
 
-solved = jax.jit(solve_with, static_argnums=1)
+def difference(space: Space, q0: Configuration, q1: Configuration) -> Vector:
+    """What leads from q0 to q1: of vectors their difference, of angles with whole turns."""
+    return q1 - q0 if is_vector_space(space) else space.local(q0, q1)
 
 
-def exact_discrete_lagrangian(system) -> ExactLagrangian:
-    """The exact discrete Lagrangian of a system without forces and constraints, on Euclidean or
-    Torus spaces.
+solved = kept_jit(solve_with, static_argnums=(1,))
 
-    Polynomials of high degree through the two ends, the action by Gauss quadrature and stationary;
-    they converge faster than any power of the degree where the motion is smooth.
+
+def exact_discrete_lagrangian(system: System) -> ExactLagrangian:
+    """The exact discrete Lagrangian of a system without forces and constraints,
+
+        Ld(t, h, q0, q1) = integral of L(t, q(t), v(t)) along the true motion from q0 to q1.
+
+    Polynomials of high degree through the two ends, on a group in the coordinates of its
+    retraction, the action by Gauss quadrature and stationary; they converge faster than any power
+    of the degree where the motion is smooth.
+
+    Arguments:
+        system: free, on any space.
+
+    Returns:
+        A function of (t, h, q0, q1) with its derivatives D1 and D2 and, in one call, `evaluate`.
+
+    Reference: 000 section 4; Marsden & West 2001, section 1.6.
     """
     check_mechanical(system, "exact_discrete_lagrangian")
-    if system.force is not None or system.constraint is not None:
-        raise ValueError(
-            f"{system.name} has a force or a constraint; the exact discrete Lagrangian is that of a"
-            " free motion."
+    check_free(system, "exact_discrete_lagrangian", "it is the action of a free motion")
+    if system.enters_action:
+        refuse(
+            "exact_discrete_lagrangian", "vakonomic systems", "it is the action of a free motion"
         )
-    if not system.space.flat or isinstance(system.space.identity(), tuple):
-        raise ValueError(f"exact_discrete_lagrangian needs Euclidean or Torus; got {system.space}.")
     system.check()
     return ExactLagrangian(system)
 
@@ -159,22 +193,35 @@ class VariationalOrder:
     h: np.ndarray
     errors: np.ndarray
 
-    def __float__(self):
+    def __float__(self) -> float:
         return self.slope
 
 
-def variational_order(system, method, *, q0, v0, t0=0.0, h) -> VariationalOrder:
-    """The order of the discrete Lagrangian of `method` against the exact one: it is that of the
-    method (variational error analysis).
+def variational_order(
+    system: System,
+    method: Method,
+    *,
+    q0: Configuration,
+    v0: ArrayLike,
+    t0: float = 0.0,
+    h: Sequence[float] | np.ndarray,
+) -> VariationalOrder:
+    """The order p of the discrete Lagrangian of `method`, |Ld - exact| = O(h^(p+1)): it is that of
+    the method (variational error analysis).
+
+    Arguments:
+        system: free; `method`: what gives Ld.
+        q0, v0, t0: the start of the motion along which both are compared.
+        h: two steps or more.
+
+    Reference: Marsden & West 2001, section 2.3.
     """
     exact, d = exact_discrete_lagrangian(system), discrete(system, method)
-    h = step_sizes(h, 2)
-    q, _ = reference(system, q0=q0, v0=v0, ts=[t0, *(t0 + h[::-1])], rtol=1e-13, atol=1e-13)
-    ends = np.asarray(q)[1:][::-1]
-    errors = np.array(
-        [
-            abs(float(d.Ld(t0, step, q[0], end) - exact(t0, step, q[0], end)))
-            for step, end in zip(h, ends, strict=True)
-        ]
-    )
-    return VariationalOrder(float(np.polyfit(np.log(h), np.log(errors), 1)[0]) - 1, h, errors)
+    sizes = step_sizes(h, 2)
+    q, _ = reference(system, q0=q0, v0=v0, ts=[t0, *(t0 + sizes[::-1])], rtol=1e-13, atol=1e-13)
+    start, errors = row(q, 0), []
+    for i, step in enumerate(sizes):
+        end = row(q, len(sizes) - i)
+        errors.append(abs(float(d.Ld(t0, step, start, end) - exact(t0, step, start, end))))
+    slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
+    return VariationalOrder(float(slope) - 1, sizes, np.array(errors))

@@ -8,9 +8,9 @@ Hamiltonian is p.q' - s'. The derivatives are taken of the polynomial through 2m
 points: the error is O(h^2m).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, partial
-from math import factorial
+from functools import partial, singledispatch
 from typing import Any
 
 import jax
@@ -18,70 +18,30 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.interpolate import make_interp_spline
 
-from accion.analysis.order import step_sizes
-from accion.checks import check_mechanical
-from accion.methods import Adjoint
+from accion.analysis.inputs import check_every_step, check_free, step_sizes
+from accion.analysis.neighbours import Neighbours, flow_back, weights
+from accion.checks import check_kind, check_method, refuse
+from accion.engines.xla import kept_jit
+from accion.methods import Method
 from accion.numerics.batches import at_times
+from accion.results.trajectory import Trajectory
 from accion.solve.simulation import simulate
 from accion.stepping.views import discrete
+from accion.systems import AbstractSystem, DiscreteSystem, HigherOrderSystem, System
+from accion.types import Array, ArrayLike, Configuration, Covector, Scalar, Vector
 
 
-@cache
-def weights(m):
-    """Weights c_j, j = -m, ..., m, of the derivative at the middle of the polynomial through 2m + 1
-    points of unit distance.
-    """
-    # In closed form: solving for them loses all digits beyond m = 10.
-    ahead = [
-        (-1) ** (j + 1) * factorial(m) ** 2 / (j * factorial(m - j) * factorial(m + j))
-        for j in range(1, m + 1)
-    ]
-    return np.array([*(-c for c in reversed(ahead)), 0.0, *ahead])
-
-
-def check(system, order):
-    check_mechanical(system, "modified_hamiltonian")
-    if system.force is not None or system.constraint is not None:
-        raise ValueError(
-            f"{system.name} has a force or a constraint: its discrete flow is not that of a"
-            " Hamiltonian."
-        )
-    if not system.space.flat or isinstance(system.space.identity(), tuple):
-        raise ValueError(f"backward error analysis needs Euclidean or Torus; got {system.space}.")
+def check(system: AbstractSystem, method: Any, order: int) -> None:
+    """Raise ValueError unless the discrete flow is that of a Hamiltonian on (q, p)."""
+    check_kind(system)
+    what = "modified_hamiltonian"
+    if system.entropic:
+        refuse(what, system.kind, "friction and heat make no Hamiltonian flow")
+    flow_back(system, method)
+    check_free(system, what, "their discrete flow is not that of a Hamiltonian on (q, p)")
+    check_method(system, method)
     if isinstance(order, bool) or not isinstance(order, int) or order < 2 or order % 2:
         raise ValueError(f"order must be an even number, 2 or more; got {order!r}.")
-    return order // 2
-
-
-@dataclass(frozen=True)
-class Neighbours:
-    """The 2m + 1 points of the discrete trajectory around (t, q, p)."""
-
-    system: Any
-    method: Any
-    m: int
-
-    def __call__(self, t, h, q, p):
-        """(q_j - q, p_j, s_j) for j = -m, ..., m."""
-        d = discrete(self.system, self.method)
-        ahead, behind = (
-            d.hamiltonian_flow,
-            discrete(self.system, Adjoint(self.method)).hamiltonian_flow,
-        )
-        dq, ps, s = [jnp.zeros_like(p)], [p], [jnp.zeros(())]
-        z = (q, p)
-        for k in range(self.m):
-            z, old = ahead(t + k * h, h, *z), z
-            dq.append(dq[-1] + (z[0] - old[0]))
-            ps.append(z[1])
-            s.append(s[-1] + d.Ld(t + k * h, h, old[0], z[0]))
-        z = (q, p)
-        for k in range(self.m):
-            z, old = behind(t - k * h, -h, *z), z
-            dq.insert(0, dq[0] + (z[0] - old[0]))
-            ps.insert(0, z[1])
-            s.insert(0, s[0] - d.Ld(t - (k + 1) * h, h, z[0], old[0]))
-        return jnp.stack(dq), jnp.stack(ps), jnp.stack(s)
 
 
 @dataclass(frozen=True)
@@ -96,38 +56,27 @@ class ModifiedHamiltonian:
     method: Any
     order: int
 
-    def __call__(self, t, h, q, p):
+    def __call__(self, t: Scalar, h: Scalar, q: Configuration, p: Covector) -> Scalar:
         c = jnp.asarray(weights(self.order // 2))
-        dq, _, s = Neighbours(self.system, self.method, self.order // 2)(t, h, q, p)
-        return (p @ (c @ dq) - c @ s) / h
+        x, _, s = Neighbours(self.system, self.method, self.order // 2)(t, h, q, p)
+        return (p @ (c @ x) - c @ s) / h
 
-    def field(self, t, h, q, p):
+    def field(self, t: Scalar, h: Scalar, q: Configuration, p: Covector) -> tuple[Vector, Covector]:
         """The modified vector field (q', p') at a point, with an error of the same order."""
         c = jnp.asarray(weights(self.order // 2))
-        dq, ps, _ = Neighbours(self.system, self.method, self.order // 2)(t, h, q, p)
-        return c @ dq / h, c @ (ps - p) / h
+        x, ps, _ = Neighbours(self.system, self.method, self.order // 2)(t, h, q, p)
+        return c @ x / h, c @ (ps - p) / h
 
-    def along(self, trajectory):
+    def along(self, trajectory: Trajectory) -> np.ndarray:
         """Its values along a trajectory of which every step is kept, where there are neighbours on
         both sides: shape (times - order,).
         """
         if len(trajectory) <= self.order:
             raise too_short(self.order, self.order, trajectory)
-        if not np.isclose(float(trajectory.t[1] - trajectory.t[0]), float(trajectory.h)):
-            raise ValueError(
-                "the modified Hamiltonian along a trajectory needs every step of it: save_every=1."
-            )
-        return along(
-            self.system,
-            self.method,
-            self.order // 2,
-            trajectory.h,
-            trajectory.t,
-            trajectory.q,
-            trajectory.p,
-        )
+        check_every_step(trajectory, "the modified Hamiltonian")
+        return along(self.order // 2, trajectory)
 
-    def drift(self, trajectory):
+    def drift(self, trajectory: Trajectory) -> float:
         """The largest change along a trajectory of what a motion keeps: of its values or, where L
         depends on time, `extended_drift`.
         """
@@ -138,7 +87,7 @@ class ModifiedHamiltonian:
             raise too_short(self.order, self.order + 1, trajectory)
         return float(np.max(np.abs(H - H[0])))
 
-    def extended_drift(self, trajectory):
+    def extended_drift(self, trajectory: Trajectory) -> float:
         """The largest change of the extended Hamiltonian, H - (integral of dH/dt at fixed q, p),
         along a trajectory of a time-dependent system.
 
@@ -147,19 +96,12 @@ class ModifiedHamiltonian:
         m, H = self.order // 2, self.along(trajectory)
         if len(H) < self.order:
             raise too_short(self.order, 2 * self.order - 1, trajectory)
-        t, q, p = (
-            np.asarray(x)[m : len(trajectory) - m]
-            for x in (trajectory.t, trajectory.q, trajectory.p)
+        t, q, p = jax.tree.map(
+            lambda a: np.asarray(a)[m : len(trajectory) - m],
+            (trajectory.t, trajectory.q, trajectory.p),
         )
-        rate = at_times(
-            TimeSlope(self.method, self.order),
-            False,
-            self.system,
-            t,
-            np.full(len(t), trajectory.h),
-            q,
-            p,
-        )
+        slope, h = TimeSlope(self.method, self.order), np.full(len(t), trajectory.h)
+        rate = at_times(slope, False, self.system, t, h, q, p)
         return extended_change(t, H, np.asarray(rate), self.order)
 
 
@@ -175,7 +117,7 @@ class TimeSlope:
         return jax.jvp(lambda t: modified(t, h, q, p), (t,), (jnp.ones_like(t),))[1]
 
 
-def extended_change(t, H, rate, order):
+def extended_change(t: np.ndarray, H: np.ndarray, rate: np.ndarray, order: int) -> float:
     """The largest change of H - (integral of its `rate` at fixed q, p): H and the momentum of time
     together.
     """
@@ -185,7 +127,7 @@ def extended_change(t, H, rate, order):
     return float(np.max(np.abs((H - H[0]) - (brought - brought[0]))))
 
 
-def too_short(order, needed, trajectory):
+def too_short(order: int, needed: int, trajectory: Trajectory) -> ValueError:
     return ValueError(
         f"the drift of the modified Hamiltonian of order {order} is seen over {needed} steps or"
         f" more, {order // 2} on either side being its neighbours; this trajectory has"
@@ -193,56 +135,103 @@ def too_short(order, needed, trajectory):
     )
 
 
-def is_autonomous(system, samples=20, seed=0):
-    """Whether neither L nor a constraint depends on time, at random points."""
-    rng = np.random.default_rng(seed)
-    t, (q, v) = rng.uniform(0.1, 2, samples), rng.normal(size=(2, samples, system.space.dim))
-    slopes = [jax.jit(jax.vmap(jax.grad(system.L)))(t, q, v)]
-    if system.constraint is not None:
-        slopes.append(
-            jax.jit(jax.vmap(jax.jacfwd(lambda t, q, v: system.constraint.value(system, t, q, v))))(
-                t, q, v
-            )
-        )
+def is_autonomous(system: AbstractSystem, samples: int = 20, seed: int = 0) -> bool:
+    """Whether neither the (discrete) Lagrangian nor a constraint depends on time, at random
+    points.
+    """
+    rng, space = np.random.default_rng(seed), system.step_space
+    t, x = rng.uniform(0.1, 2, samples), rng.normal(size=(samples, space.dim))
+    v = rng.normal(size=(samples, system.order, space.dim))
+
+    def at(t, x, v):
+        return time_slopes(system, t, space.retract(space.identity(), x), v)
+
+    slopes = jax.jit(jax.vmap(at))(t, x, v)
     return all(bool(np.all(np.nan_to_num(np.asarray(s)) == 0)) for s in slopes)
 
 
-@partial(jax.jit, static_argnums=1)
-def steps(system, method, h, t, q):
+@singledispatch
+def time_slopes(system: Any, t: Scalar, z: Configuration, v: Array) -> list[Any]:
+    """The derivatives by t of L and of the constraint; `v` are rows of velocities."""
+    rate = v[0][: system.space.dim]
+    slopes = [jax.grad(system.L)(t, z, rate)]
+    if system.constraint is not None:
+        slopes.append(jax.jacfwd(lambda t: system.constraint.value(system, t, z, rate))(t))
+    return slopes
+
+
+@time_slopes.register
+def _(system: HigherOrderSystem, t: Scalar, z: Configuration, v: Array) -> list[Any]:
+    return [jax.grad(system.L)(t, z, v), jax.jacfwd(system.Phi)(t, z, v)]
+
+
+@time_slopes.register
+def _(system: DiscreteSystem, t: Scalar, z: Configuration, v: Array) -> list[Any]:
+    ends = [z, *(system.space.retract(z, x) for x in v)]
+    return [jax.jacfwd(partial(f, h=1.0, q=ends))(t) for f in (system.Ld, system.c)]
+
+
+@partial(kept_jit, static_argnums=(1,))
+def steps(system: Any, method: Any, h: Scalar, t: Array, q: Any) -> tuple[Array, Array]:
     """Ld and the increment of each step."""
     d = discrete(system, method)
+    first, second = (
+        jax.tree.map(lambda a, part=part: a[part], q) for part in (slice(None, -1), slice(1, None))
+    )
     return jax.vmap(lambda t, a, b: (d.Ld(t, h, a, b), system.space.local(a, b)))(
-        t[:-1], q[:-1], q[1:]
+        t[:-1], first, second
     )
 
 
-def along(system, method, m, h, t, q, p):
+def along(m: int, trajectory: Trajectory) -> np.ndarray:
     """p.q' - s' at the inner points, from the points themselves."""
-    c = weights(m)
-    Ld, x = (np.asarray(each) for each in steps(system, method, h, t, q))
-    count, p = len(p) - 2 * m, np.asarray(p)
-    out = np.zeros(count)
+    system, h = trajectory.system, trajectory.h
+    Ld, x = steps(system, trajectory.method, h, trajectory.t, trajectory.q)
+    Ld, x, p = (np.asarray(each) for each in (Ld, x, trajectory.p))
+    c, count = weights(m), len(p) - 2 * m
+    middle, out = p[m : m + count], np.zeros(count)
     # Sums over the steps on either side of the middle: no cancellation of large q and s.
     for j in range(m):
-        ahead, behind = np.sum(c[m + j + 1 :]), -np.sum(c[: m - j])
-        out += ahead * (
-            np.sum(p[m : m + count] * x[m + j : m + j + count], axis=1) - Ld[m + j : m + j + count]
-        )
-        k = m - 1 - j
-        out += behind * (np.sum(p[m : m + count] * x[k : k + count], axis=1) - Ld[k : k + count])
+        for i, weight in ((m + j, np.sum(c[m + j + 1 :])), (m - 1 - j, -np.sum(c[: m - j]))):
+            part = slice(i, i + count)
+            out -= weight * Ld[part]
+            if system.space.flat:
+                out += weight * np.sum(middle * x[part], axis=1)
+    if not system.space.flat:
+        out += np.sum(middle * curved(system.space, trajectory.q, m, count), axis=1)
     return out / float(h)
 
 
-def modified_hamiltonian(system, method, order=4) -> ModifiedHamiltonian:
+def curved(space: Any, q: Any, m: int, count: int) -> np.ndarray:
+    """h q' at the inner points, where increments do not add up: from the neighbours in the
+    coordinates of each point.
+    """
+    local = jax.jit(jax.vmap(space.local))
+    middle = jax.tree.map(lambda a: a[m : m + count], q)
+    parts = [jax.tree.map(lambda a, j=j: a[j : j + count], q) for j in range(2 * m + 1)]
+    pairs = zip(weights(m), parts, strict=True)
+    return np.asarray(sum(c * local(middle, part) for c, part in pairs if c))
+
+
+def modified_hamiltonian(
+    system: AbstractSystem, method: Method | None = None, order: int = 4
+) -> ModifiedHamiltonian:
     """The modified Hamiltonian H + h^p H_p + ... of a method on a system, in numbers, with an error
-    O(h^order).
+    O(h^order): p.q' - s' on the smooth curve through the points of the discrete motion.
 
     Its drift along a trajectory falls with `order` until it is exponentially small in 1/h, and
-    levels off there (002 Thm 5.2). Time-dependent systems have one, too: what is kept is then the
-    extended one, with the momentum of time, and `drift` is its change. In symbols:
+    levels off there. Time-dependent systems have one, too: what is kept is then the extended one,
+    with the momentum of time, and `drift` is its change. In symbols:
     `symbolic(system).modified(method, order)`.
+
+    Arguments:
+        system: of order one, without forces and entropies; a constraint is in the action or none.
+        method: None for a system that is given in discrete time.
+        order: of the error, an even number.
+
+    Reference: 002 Thm 5.2; Hairer, Lubich & Wanner, chapter IX.
     """
-    check(system, order)
+    check(system, method, order)
     return ModifiedHamiltonian(system, method, order)
 
 
@@ -260,7 +249,7 @@ class Ladder:
     extended: bool = False
 
     @property
-    def slopes(self):
+    def slopes(self) -> tuple[float, ...]:
         """The slope of log(drift) over log(h), for each order; of the points above roundoff."""
         found = []
         for row in self.drifts:
@@ -272,7 +261,7 @@ class Ladder:
             )
         return tuple(found)
 
-    def __str__(self):
+    def __str__(self) -> str:
         head = "order  slope  " + "  ".join(f"h = {h:<8.4g}" for h in self.h)
         rows = [
             f"{o:<5}  {s:5.2f}  " + "  ".join(f"{x:<12.3e}" for x in row)
@@ -285,23 +274,42 @@ class Ladder:
         return "\n".join([*title, head, *rows])
 
 
-def ladder(system, method, *, q0, v0, duration, h, orders=(2, 4, 6, 8)) -> Ladder:
+def ladder(
+    system: System,
+    method: Method,
+    *,
+    q0: Configuration,
+    v0: ArrayLike,
+    duration: float,
+    h: Sequence[float] | np.ndarray,
+    orders: tuple[int, ...] = (2, 4, 6, 8),
+) -> Ladder:
     """The drift of the energy and of the modified Hamiltonians of each order over `duration`, for
-    each step in `h` (002 Thm 5.2).
+    each step in `h`.
 
     Where L depends on time none of them is kept: the drifts are then of H - (integral of dH/dt at
     fixed q, p), of each order.
+
+    Arguments:
+        system, method: as those of `modified_hamiltonian`, in continuous time.
+        q0, v0, duration: the motion.
+        h: one step or more.
+        orders: even numbers.
+
+    Reference: 002 Thm 5.2.
     """
+    if system.discrete_time:
+        refuse("ladder", system.kind, "they have no energy to begin with")
     modified = [modified_hamiltonian(system, method, order) for order in orders]
-    h, autonomous = step_sizes(h, 1), is_autonomous(system)
+    sizes, autonomous = step_sizes(h, 1), is_autonomous(system)
     drifts = []
-    for step in h:
+    for step in sizes:
         traj = simulate(system, method, q0=q0, v0=v0, h=float(step), steps=round(duration / step))
         drifts.append([energy_drift(traj, autonomous), *(each.drift(traj) for each in modified)])
-    return Ladder(h, (0, *orders), np.array(drifts).T, not autonomous)
+    return Ladder(sizes, (0, *orders), np.array(drifts).T, not autonomous)
 
 
-def energy_drift(trajectory, autonomous):
+def energy_drift(trajectory: Trajectory, autonomous: bool) -> float:
     """The largest change of the energy, extended by the momentum of time where L depends on it:
     dH/dt = -dL/dt.
     """
@@ -312,5 +320,6 @@ def energy_drift(trajectory, autonomous):
     return extended_change(np.asarray(trajectory.t), E, np.asarray(rate), 2)
 
 
-def energy_slope(system, t, q, v):
+def energy_slope(system: Any, t: Scalar, q: Configuration, v: Vector) -> Scalar:
+    """dE/dt at fixed (q, v)."""
     return -jax.grad(system.L)(t, q, v)

@@ -9,19 +9,25 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.checks import check_field
-from accion.spaces import Group
+from accion.checks import refuse
+from accion.methods import Method
+from accion.results.trajectory import Trajectory
+from accion.spaces import Group, Space
 from accion.stepping.views import discrete
+from accion.systems import AbstractSystem, System
+from accion.types import Array, Configuration, Covector, Scalar, Vector
+
+Field = Callable[[Configuration], Vector]
 
 ROUNDOFF = 1e-12  # what counts as no motion, relative to the size of a configuration
 
 
-def complete_lift(X):
+def complete_lift(X: Field) -> Callable[[Vector, Vector], tuple[Vector, Vector]]:
     """X^C on TQ of a flat space, as a function of (q, v): (X(q), dX(q).v)."""
     return lambda q, v: jax.jvp(X, (q,), (v,))
 
 
-def vertical_lift(X):
+def vertical_lift(X: Field) -> Callable[[Vector, Vector], tuple[Vector, Vector]]:
     """X^V on TQ of a flat space, as a function of (q, v): (0, X(q))."""
 
     def lift(q, v):
@@ -40,15 +46,20 @@ class Symmetry:
     trajectories to roundoff (002 Thm 3.3, where f has the other sign).
     """
 
-    X: Callable[..., Any]
-    f: Callable[..., Any] | None = None
+    X: Field
+    f: Callable[[Any, Any], Any] | None = None
 
     @staticmethod
-    def from_action(action, space, f=None):
-        """The symmetry of a one-parameter action `action(s, q) -> q` on `space`, with action(0, q)
-        = q.
+    def from_action(
+        action: Callable[..., Any], space: Space, f: Callable[..., Any] | None = None
+    ) -> "Symmetry":
+        """The symmetry of a one-parameter action on a space: X(q) is the derivative of
+        space.local(q, action(s, q)) by s at s = 0.
 
-        X(q) is the derivative of space.local(q, action(s, q)) by s at s = 0; `f` as above.
+        Arguments:
+            action: `action(s, q)` returns a configuration, with action(0, q) = q.
+            space: where q lives.
+            f: `f(t, q)`, where the Lagrangian changes by df/dt along the action.
         """
         check_action(action, space)
 
@@ -59,10 +70,11 @@ class Symmetry:
 
         return Symmetry(X, f)
 
-    def change(self, t, q):
+    def change(self, t: Scalar, q: Configuration) -> Scalar:
+        """f(t, q), zero where none was given."""
         return jnp.zeros(()) if self.f is None else self.f(t, q)
 
-    def defect(self, system, t, q, v):
+    def defect(self, system: System, t: Scalar, q: Configuration, v: Vector) -> Scalar:
         """X^C(L) - df/dt, and the power F.X of the force where there is one: the rate at which p.X
         - f changes (002 Def 2.2).
 
@@ -80,11 +92,19 @@ class Symmetry:
             + system.F(t, q, v) @ X
         )
 
-    def momentum(self, system, t, q, v):
+    def momentum(self, system: System, t: Scalar, q: Configuration, v: Vector) -> Scalar:
         """X^V(L) - f = p.X - f."""
         return system.legendre(t, q, v) @ self.X(q) - self.change(t, q)
 
-    def discrete_defect(self, system, method, t, h, q0, q1):
+    def discrete_defect(
+        self,
+        system: AbstractSystem,
+        method: Method | None,
+        t: Scalar,
+        h: Scalar,
+        q0: Configuration,
+        q1: Configuration,
+    ) -> Scalar:
         """What one step adds to p.X - f: D1 Ld.X(q0) + D2 Ld.X(q1) - f(t + h, q1) + f(t, q0), with
         the discrete forces (002 Def 3.2).
         """
@@ -93,27 +113,32 @@ class Symmetry:
         end = (d.D2(t, h, q0, q1) + d.force_plus(t, h, q0, q1)) @ self.X(q1)
         return start + end - self.change(t + h, q1) + self.change(t, q0)
 
-    def discrete_momentum(self, system, method, t, h, q0, q1):
+    def discrete_momentum(
+        self,
+        system: AbstractSystem,
+        method: Method | None,
+        t: Scalar,
+        h: Scalar,
+        q0: Configuration,
+        q1: Configuration,
+    ) -> Scalar:
         """-D1 Ld.X(q0) - Fd^-.X(q0) - f(t, q0): the same on the step from q0 to q1."""
-        return discrete(system, method).legendre_minus(t, h, q0, q1)[1] @ self.X(q0) - self.change(
-            t, q0
-        )
+        p = discrete(system, method).legendre_minus(t, h, q0, q1)[1]
+        return p @ self.X(q0) - self.change(t, q0)
 
-    def along(self, trajectory):
+    def along(self, trajectory: Trajectory) -> Array:
         """p.X - f at each saved time of a trajectory."""
-        check_field(self.X, jax.tree.map(lambda a: a[0], trajectory.q), trajectory.p.shape[-1])
-        return jax.jit(jax.vmap(lambda t, q, p: p @ self.X(q) - self.change(t, q)))(
-            trajectory.t, trajectory.q, trajectory.p
-        )
+        J = trajectory.momentum(self.X)
+        return J if self.f is None else J - jax.vmap(self.change)(trajectory.t, trajectory.q)
 
-    def drift(self, trajectory):
+    def drift(self, trajectory: Trajectory) -> float:
         """The largest change of p.X - f along a trajectory, relative to its size."""
         J = np.asarray(self.along(trajectory))
         scale = np.max(np.abs(J)) + np.max(np.abs(np.asarray(trajectory.momentum(self.X))))
         return float(np.max(np.abs(J - J[0])) / (scale if scale > 0 else 1.0))
 
 
-def check_action(action, space, samples=2, seed=0):
+def check_action(action: Callable[..., Any], space: Space, samples: int = 2, seed: int = 0) -> None:
     """A ValueError where `action` changes the shape of a configuration, or moves the origin or some
     random configurations at s = 0.
     """
@@ -139,21 +164,30 @@ def check_action(action, space, samples=2, seed=0):
             )
 
 
-def written(q):
+def written(q: Configuration) -> Any:
+    """A configuration as lists of numbers."""
     return jax.tree.map(lambda x: np.asarray(x).tolist(), q)
 
 
-def spatial_momentum(trajectory):
-    """Ad*_(g^-1) p at each saved time of a trajectory on a group: the momentum in space, shape
-    (times, dim).
+def spatial_momentum(trajectory: Trajectory) -> Array:
+    """The momentum in space Ad*_(g^-1) p at each saved time of a trajectory on a group.
 
     Its component zeta, p(Ad_(g^-1) zeta), is the momentum map of the motions of space g -> exp(s
     zeta) g, and kept where L does not see them. On SO(3) it is R p, the angular momentum; on SE(3)
     (angular momentum about the origin, linear momentum).
+
+    Arguments:
+        trajectory: one run of a system of order one on a group.
+
+    Returns:
+        An array of shape (times, dim).
     """
     group = trajectory.system.space
     if not isinstance(group, Group):
         raise ValueError(f"spatial_momentum needs a group, such as SO3(); got {group}.")
+    if trajectory.p.ndim > 2:
+        kind = trajectory.system.kind
+        refuse("spatial_momentum", kind, "it takes one momentum for each time of one run")
     return jax.jit(jax.vmap(lambda g, p: group.Ad(group.inverse(g)).T @ p))(
         trajectory.q, trajectory.p
     )
@@ -166,18 +200,24 @@ class Decay:
     measured: float
     predicted: float
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"e^({self.measured:.9g} t), predicted e^({self.predicted:.9g} t)"
 
 
-def decay_rate(system, *, samples=20, seed=0):
-    """kappa of a Lagrangian L = e^{-kappa t} L0(q, v); a ValueError where it is not of that
-    form.
+def decay_rate(system: System, *, samples: int = 20, seed: int = 0) -> float:
+    """kappa of a Lagrangian L = e^{-kappa t} L0(q, v).
+
+    Arguments:
+        system: in continuous time, of order one.
+        samples, seed: how many random points are looked at, and which.
+
+    Raises:
+        ValueError: where L is not of that form.
     """
-    rng = np.random.default_rng(seed)
-    t, (q, v) = rng.uniform(0, 2, samples), rng.normal(size=(2, samples, system.space.dim))
-    flat = jax.vmap(lambda q: system.space.retract(system.space.identity(), q))(q)
-    L, dL = jax.jit(jax.vmap(lambda *z: (system.L(*z), jax.grad(system.L)(*z))))(t, flat, v)
+    space, rng = system.space, np.random.default_rng(seed)
+    t, (x, v) = rng.uniform(0, 2, samples), rng.normal(size=(2, samples, space.dim))
+    q = jax.vmap(lambda x: space.retract(space.identity(), x))(x)
+    L, dL = jax.jit(jax.vmap(lambda *z: (system.L(*z), jax.grad(system.L)(*z))))(t, q, v)
     L, dL = np.asarray(L), np.asarray(dL)
     kappa = -float(dL @ L / (L @ L))
     if not np.max(np.abs(dL + kappa * L)) <= 1e-9 * np.max(np.abs(L)):
@@ -188,20 +228,26 @@ def decay_rate(system, *, samples=20, seed=0):
     return kappa
 
 
-def decay(trajectory, X) -> Decay:
+def decay(trajectory: Trajectory, X: Field) -> Decay:
     """The law |J0(t)| = e^{kappa t} |J0(0)| of J0 = dL0/dv.X for L = e^{-kappa t} L0 with the
-    symmetry X (002 eq 9, with the right sign).
+    symmetry X.
 
     It is e^{-kappa t} J0 = p.X that is conserved. The measured rate is the slope of log|J0|, J0
     from the velocities of the trajectory.
+
+    Arguments:
+        trajectory: one run of a `System` with such a Lagrangian.
+        X: a field `X(q) -> (dim,)`.
+
+    Reference: 002 eq 9, with the right sign.
     """
     system = trajectory.system
     kappa = decay_rate(system)
-    J0 = np.asarray(
-        jax.jit(jax.vmap(lambda q, v: system.legendre(0.0, q, v) @ X(q)))(
-            trajectory.q, trajectory.v
-        )
-    )
+
+    def momentum(q: Configuration, v: Vector) -> Covector:
+        return system.legendre(0.0, q, v) @ X(q)
+
+    J0 = np.asarray(jax.jit(jax.vmap(momentum))(trajectory.q, trajectory.v))
     if np.any(J0 == 0) or np.any(np.sign(J0) != np.sign(J0[0])):
         raise ValueError("the momentum is zero somewhere on the trajectory; it has no rate.")
     return Decay(float(np.polyfit(np.asarray(trajectory.t), np.log(np.abs(J0)), 1)[0]), kappa)

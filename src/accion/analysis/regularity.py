@@ -1,27 +1,31 @@
-"""Whether a Lagrangian determines its motion, and its discretisation the next step."""
+"""Whether a Lagrangian determines its motion, and its discretisation the next step.
+
+What has to be regular is, by the kind of the system:
+
+    System               d2L/dv2, bordered by the constraints [[d2L/dv2, A^T], [A, 0]]
+    ThermalSystem        d2L/dv2
+    HigherOrderSystem    d2L/dq^(r)2, bordered by a vakonomic constraint
+    given in discrete time, and every step: the derivatives of its equations by its unknowns
+"""  # fmt: skip
 
 from dataclasses import dataclass
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from accion.checks import check_mechanical
-from accion.engines.auto import small_map
-from accion.instant import constrained
+from accion.analysis.matrices import along_steps, at_random, matrix_words
+from accion.checks import check_kind
+from accion.methods import Method
 from accion.solve.simulation import simulate
-from accion.stepping.base import StepEquations
-from accion.stepping.variational import increments
-from accion.stepping.views import discrete
+from accion.systems import AbstractSystem
 from accion.systems.rank import condition, direction_words, relative_rank
+from accion.types import ArrayLike, Configuration
 
 
 @dataclass(frozen=True)
 class Regularity:
-    """Of the Hessian d2L/dv2, under constraints of [[d2L/dv2, A^T], [A, 0]]: the ranks found, the
-    worst condition number; and of the matrix of a step (without constraints D12 Ld) along a
-    trajectory, where a method was given.
+    """Of the matrix that has to be regular: the ranks found and the worst condition number; and of
+    the matrix of a step along a trajectory, where one was asked for.
 
     `dim` is the rank of a regular system: that of the space and of the constraints together.
     `hyperregular` is True where v -> p (under constraints, the map from the velocities that they
@@ -39,30 +43,37 @@ class Regularity:
     discrete_condition: float | None
 
     @property
-    def regular(self):
+    def regular(self) -> bool:
+        """Whether the rank is full at all points."""
         return min(self.ranks) == self.dim
 
     @property
-    def matrix(self):
+    def matrix(self) -> str:
         """What was looked at, in words."""
-        return "d2L/dv2" if self.system.constraint is None else "[[d2L/dv2, A^T], [A, 0]]"
+        return matrix_words(self.system)
 
-    def text(self):
-        if not self.regular:
-            kind = "everywhere looked at" if len(self.ranks) == 1 else "at some points"
-            allowed = "" if self.system.constraint is None else ", allowed by the constraints,"
-            advice = (
-                ""
-                if self.system.holonomic or self.system.nonholonomic
-                else " analysis.constraint_algorithm finds which."
-            )
-            return (
-                f"{self.system.name} is singular: {self.matrix} has rank {min(self.ranks)} of"
-                f" {self.dim} {kind}. The velocity direction {self.direction}{allowed} has no"
-                " inertia: accelerations do not follow from L, momenta satisfy an equation among"
-                " themselves, and motions exist only on a smaller set, are not unique, or do not"
-                f" exist.{advice}"
-            )
+    def text(self) -> str:
+        """What was found, in words."""
+        return self.regular_text() if self.regular else self.singular_text()
+
+    def singular_text(self) -> str:
+        """The words for a singular system."""
+        kind = "everywhere looked at" if len(self.ranks) == 1 else "at some points"
+        what = f"{self.matrix} has rank {min(self.ranks)} of {self.dim} {kind}"
+        if self.system.discrete_time:
+            return f"{self.system.name} is singular: {what}. Its next step does not follow."
+        allowed = "" if self.system.constraint is None else ", allowed by the constraints,"
+        forces = self.system.holds_positions or self.system.holds_velocities
+        advice = "" if forces else " analysis.constraint_algorithm finds which."
+        return (
+            f"{self.system.name} is singular: {what}. The velocity direction"
+            f" {self.direction}{allowed} has no inertia: accelerations do not follow from L,"
+            " momenta satisfy an equation among themselves, and motions exist only on a smaller"
+            f" set, are not unique, or do not exist.{advice}"
+        )
+
+    def regular_text(self) -> str:
+        """The words for a regular system."""
         lines = [
             f"{self.system.name} is regular: {self.matrix} has full rank {self.dim} at all points,"
             f" condition at most {self.condition:.3g}."
@@ -71,47 +82,72 @@ class Regularity:
             True: "It is hyperregular there: velocities and momenta correspond one to one.",
             None: "Whether it is hyperregular was not decided.",
         }
-        lines.append(words.get(self.hyperregular, ""))
+        if not self.system.discrete_time:
+            lines.append(words[self.hyperregular])
         if self.discrete_condition is not None:
-            what = (
-                "D12 Ld is"
-                if self.system.constraint is None
-                else "The matrix of a step, D12 Ld bordered by the constraints, is"
-            )
+            what = "The matrix of a step is"
+            if self.system.order == 1 and not self.system.entropic:
+                bordered = "The matrix of a step, D12 Ld bordered by the constraints, is"
+                what = "D12 Ld is" if self.system.constraint is None else bordered
             lines.append(
                 f"{what} regular along the trajectory, condition at most"
                 f" {self.discrete_condition:.3g}: each step has one continuation nearby."
             )
         return " ".join(lines)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.text()
 
 
 def regularity(
-    system,
-    method=None,
+    system: AbstractSystem,
+    method: Method | None = None,
     *,
-    q0=None,
-    v0=None,
-    lam0=None,
-    t0=0.0,
-    h=None,
-    steps=100,
-    samples=50,
-    seed=0,
+    q0: Configuration | None = None,
+    v0: ArrayLike | None = None,
+    p0: ArrayLike | None = None,
+    q1: Any = None,
+    S0: ArrayLike | None = None,
+    lam0: ArrayLike | None = None,
+    t0: float = 0.0,
+    h: float | None = None,
+    steps: int = 100,
+    samples: int = 50,
+    seed: int = 0,
 ) -> Regularity:
-    """The regularity of a system at random points and, with a `method`, q0, v0 (and lam0) and h, of
-    its steps along a trajectory (002 section 3).
+    """The regularity of a system at random points and, with a start, of its steps along a
+    trajectory.
 
     Rank and condition are of d2L/dv2, under constraints of [[d2L/dv2, A^T], [A, 0]] at points that
-    satisfy them (004 eq 4.11, with L + lam.Phi for L where they are vakonomic), with each
-    coordinate measured by its own inertia, so that units do not matter.
+    satisfy them (with L + lam.Phi for L where they are vakonomic), with each coordinate measured by
+    its own inertia, so that units do not matter. Of a system of order r they are those of
+    d2L/dq^(r)2; of one that is given in discrete time, of the matrix of its step.
+
+    Arguments:
+        system: of any kind.
+        method: with it the steps along a trajectory are looked at, too, from the start that is
+            given, with the step h.
+        q0, v0, p0, q1, S0, lam0, t0, h, steps: as those of `simulate`. A system that is given in
+            discrete time needs h; with a start its steps are looked at.
+        samples, seed: how many random points, and which.
+
+    Reference: 002 section 3; 004 eq 4.11, sections 5.1 and 8.4; 001 Def 3.25.
     """
-    check_mechanical(system, "regularity")
+    check_kind(system)
+    system = system.with_entropies(S0)
     system.check()
-    n, rng = system.space.dim, np.random.default_rng(seed)
-    found, other = random_points(system, rng, samples)
+    n = system.space.dim
+    start = {"q0": q0, "v0": v0, "p0": p0, "q1": q1, "S0": S0, "lam0": lam0}
+    along = None
+    if method is not None or (system.discrete_time and q0 is not None):
+        if q0 is None or h is None or (v0 is None and p0 is None and q1 is None):
+            raise ValueError(
+                "regularity of a method needs q0, v0 and h, the trajectory along which its steps"
+                " are looked at."
+            )
+        run = simulate(system, method, **start, t0=t0, h=h, steps=steps)
+        along = max(condition(each, n) for each in along_steps(system, run))
+    found, other = (np.asarray(K) for K in at_random(system, samples, seed, h))
     good = np.all(np.isfinite(found), axis=(1, 2)) & np.all(np.isfinite(other), axis=(1, 2))
     if not np.any(good):
         allowed = "" if system.constraint is None else ", moved onto its constraint"
@@ -119,7 +155,12 @@ def regularity(
             f"the Lagrangian of {system.name} is not finite at any of {samples} random"
             f" points{allowed}."
         )
-    found, other = found[good], other[good]
+    return summary(system, found[good], other[good], along)
+
+
+def summary(system: Any, found: np.ndarray, other: np.ndarray, along: float | None) -> Regularity:
+    """What matrices at random points, and at the same places with other velocities, tell."""
+    n = system.space.dim
     pairs = [relative_rank(each, n) for each in found]
     size, ranks, direction = found.shape[1], tuple(sorted({r for r, _ in pairs})), None
     if ranks[0] < size:
@@ -128,117 +169,4 @@ def regularity(
     same = same or bool(np.allclose(found, other, rtol=1e-9, atol=1e-12))
     hyper = False if ranks[0] < size else True if same else None
     worst = max(condition(each, n) for each in found) if ranks[0] == size else np.inf
-    along = None if method is None else along_trajectory(system, method, q0, v0, lam0, t0, h, steps)
     return Regularity(system, size, ranks, float(worst), direction, hyper, along)
-
-
-def random_points(system, rng, samples):
-    """The bordered d2L/dv2 at random points, moved onto the constraint, and at the same (t, q) with
-    other velocities (and multipliers).
-    """
-    n, space = system.space.dim, system.space
-    t, (x, v, w) = rng.uniform(0.1, 2, samples), rng.normal(size=(3, samples, n))
-    lam = rng.normal(size=(2, samples, system.multipliers))
-
-    def at(t, q, v, lam):
-        _, v = constrained.project_at(system, t, q, v)
-        return constrained.bordered(system, t, q, v, lam if system.enters_action else None)
-
-    def both(_, point):
-        t, x, v, w, lam, mu = point
-        q, _ = constrained.project_at(system, t, space.retract(space.identity(), x), v)
-        return at(t, q, v, lam), at(t, q, w, mu)
-
-    return [np.asarray(K) for K in small_map(both)((), (t, x, v, w, *lam))]
-
-
-def along_trajectory(system, method, q0, v0, lam0, t0, h, steps):
-    """The worst condition of the matrix of a step along a trajectory: the derivative of its
-    equations by the increment and the multipliers.
-    """
-    if q0 is None or v0 is None or h is None:
-        raise ValueError(
-            "regularity of a method needs q0, v0 and h, the trajectory along which its steps are"
-            " looked at."
-        )
-    traj = simulate(system, method, q0=q0, v0=v0, lam0=lam0, t0=t0, h=h, steps=steps)
-    n, m, first = system.space.dim, system.multipliers, jax.tree.map(lambda a: a[:-1], traj.q)
-
-    def one(h, step):
-        t, q, q1, p = step
-        x = system.space.local(q, q1)
-        guess = jnp.concatenate([x, jnp.zeros(m)])
-        # Once more, for the multipliers of the step, which a trajectory does not keep.
-        unknowns = increments(system, method, t, h, q, p, guess).x
-        equations = StepEquations(method, m)
-        return jax.jacfwd(lambda u: equations.residual(u, (system, t, h, q, p, x)))(unknowns)
-
-    J = small_map(one)(
-        traj.h, (traj.t[:-1], first, jax.tree.map(lambda a: a[1:], traj.q), traj.p[:-1])
-    )
-    return max(condition(each, n) for each in np.asarray(J))
-
-
-@dataclass(frozen=True)
-class ThermalRegularity:
-    """The two matrices of 001 Def 3.25 at each step of a trajectory, shape (steps, dim + m, dim +
-    m), and how well they can be inverted.
-
-    `forward` are derivatives by the end of a step, `backward` by its start. A discrete system is
-    regular where both are; near a trajectory it then has one continuation in each direction (001
-    Thm 3.26). That there is a trajectory does not follow (001 Ex 3.29).
-    """
-
-    forward: np.ndarray
-    backward: np.ndarray
-
-    @property
-    def conditions(self):
-        """Condition numbers, rows and columns measured by their own size, shape (steps, 2)."""
-        return np.array(
-            [
-                [scaled_condition(a), scaled_condition(b)]
-                for a, b in zip(self.forward, self.backward, strict=True)
-            ]
-        )
-
-    @property
-    def regular(self):
-        return bool(np.max(self.conditions) < 1 / (len(self.forward[0]) * np.finfo(float).eps))
-
-    def __str__(self):
-        worst = np.max(self.conditions, axis=0)
-        verdict = "regular" if self.regular else "singular"
-        return (
-            f"The discrete thermomechanical system is {verdict} along the trajectory: condition at"
-            f" most {worst[0]:.3g} by the end of a step, {worst[1]:.3g} by its start."
-        )
-
-
-def thermal_regularity(trajectory) -> ThermalRegularity:
-    """The two matrices of 001 Def 3.25 along a trajectory of a thermal system, every step of which
-    was saved.
-    """
-    if trajectory.S is None or trajectory.is_ensemble:
-        raise ValueError("thermal_regularity needs a trajectory of one run of a thermal system.")
-    if not bool(trajectory.success) or trajectory.system is None:
-        raise ValueError("thermal_regularity needs a run that went well, with its system.")
-    if not np.isclose(float(trajectory.t[1] - trajectory.t[0]), float(trajectory.h)):
-        raise ValueError("thermal_regularity needs every step: simulate with save_every=1.")
-    d, h = discrete(trajectory.system, trajectory.method), trajectory.h
-    first, second = (
-        jax.tree.map(lambda a, part=part: a[part], (trajectory.q, trajectory.S))
-        for part in (slice(None, -1), slice(1, None))
-    )
-    matrices = jax.jit(jax.vmap(lambda t, z0, z1: d.matrices(t, h, z0[0], z1[0], z0[1], z1[1])))(
-        trajectory.t[:-1], first, second
-    )
-    return ThermalRegularity(*map(np.asarray, matrices))
-
-
-def scaled_condition(M):
-    """The condition number after rows and columns are divided by their largest entries."""
-    rows = np.max(np.abs(M), axis=1, keepdims=True)
-    M = M / np.where(rows > 0, rows, 1.0)
-    columns = np.max(np.abs(M), axis=0, keepdims=True)
-    return float(np.linalg.cond(M / np.where(columns > 0, columns, 1.0)))

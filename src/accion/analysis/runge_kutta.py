@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.engines.auto import native
+from accion.engines.xla import kept_jit
 from accion.instant.continuous import accelerations
 from accion.systems import System
 from accion.types import Array, ArrayLike, Configuration, Scalar, Vector
@@ -45,7 +46,7 @@ def saved_row(constants: Any, z: Any, j: Array) -> tuple[Any, Any]:
     return z, z
 
 
-@jax.jit
+@kept_jit
 def rk4_loop(constants: Any, z: Any, rows: Array) -> tuple[Any, Any]:
     """All rows that are saved, by XLA."""
     return jax.lax.scan(partial(saved_row, constants), z, rows)

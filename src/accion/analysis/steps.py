@@ -1,14 +1,18 @@
 """How long a step may be: the bound of backward error analysis, and the limit of stability."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.analysis.symplectic import begin
-from accion.checks import check_mechanical
+from accion.analysis.inputs import check_vectors
+from accion.analysis.phase import checked_start, phase_point
+from accion.checks import check_mechanical, check_times, refuse
 from accion.engines.auto import small_jit, small_map
+from accion.systems import System
+from accion.types import ArrayLike
 
 ASCENTS = 60
 
@@ -26,13 +30,14 @@ class StepBound:
     frequency: float
 
     @property
-    def stable(self):
+    def stable(self) -> float:
         """2/omega, beyond which explicit methods are unstable near z0; infinite where nothing
         oscillates.
         """
         return 2 / self.frequency if self.frequency > 0 else float("inf")
 
-    def text(self):
+    def text(self) -> str:
+        """The bound in words."""
         limit = "nothing oscillates at the centre."
         if self.frequency > 0:
             limit = (
@@ -46,36 +51,48 @@ class StepBound:
             f" limit of stability: {limit}"
         )
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.text()
 
 
 def step_bound(
-    system, *, q0, v0=None, p0=None, t0=0.0, R=1.0, c=1.0, samples=256, seed=0
+    system: System,
+    *,
+    q0: ArrayLike,
+    v0: ArrayLike | None = None,
+    p0: ArrayLike | None = None,
+    t0: float = 0.0,
+    R: float = 1.0,
+    c: float = 1.0,
+    samples: int = 256,
+    seed: int = 0,
 ) -> StepBound:
-    """An estimate of the usable step alpha of 002 section 6.4 for a system and the ball of radius
-    2R around (q0, p0).
+    """An estimate of the usable step alpha = R/(c M) of backward error analysis, for a system and
+    the ball of radius 2R around (q0, p0).
 
     M, the largest |f(q, p)| of Hamilton's equations in the ball, is looked for from random points
-    by steps uphill, not by the printed inequality for formations, which is violated (errata). c is
-    the constant of the method.
+    by steps uphill, not by the printed inequality for formations, which is violated (errata).
+
+    Arguments:
+        system: without constraints, on Euclidean or Torus.
+        q0, v0, p0, t0: the centre, with one of v0 and p0.
+        R, c: half the radius of the ball, and the constant of the method.
+        samples, seed: how many random points, and which.
+
+    Reference: 002 section 6.4.
     """
     check_mechanical(system, "step_bound")
-    if (
-        system.constraint is not None
-        or not system.space.flat
-        or isinstance(system.space.identity(), tuple)
-    ):
-        raise ValueError(
-            f"step_bound is for unconstrained systems on Euclidean or Torus; got {system.name} on"
-            f" {system.space}."
-        )
+    check_vectors(system, "step_bound", "it looks at a ball of configurations")
+    if system.constraint is not None:
+        refuse("step_bound", "systems under constraints", "they move on no ball of (q, p)")
     if not (R > 0 and c > 0):
         raise ValueError(f"R and c must be positive; got {R!r} and {c!r}.")
-    t0, _, q0, p0 = begin(system, q0, v0, p0, t0, 1.0)
+    t0, _ = check_times(t0, 1.0, 1, 1)
+    start = checked_start(system, "step_bound", q0=q0, v0=v0, p0=p0)
+    q0, p0 = phase_point(system, None, t0, 1.0, start, "step_bound")
     n, z0 = system.space.dim, jnp.concatenate([q0, p0])
 
-    def field(z):
+    def field(z: Any) -> Any:
         q, p = z[:n], z[n:]
         v = system.velocity(t0, q, p, jnp.zeros(n))
         return jnp.concatenate([v, jax.grad(system.L, 1)(t0, q, v) + system.F(t0, q, v)])

@@ -2,84 +2,69 @@
 of loops.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.checks import Start, check_mechanical, check_start, check_times
+from accion.analysis.inputs import check_every_step, check_vectors, row
+from accion.analysis.phase import (
+    FormOfStep,
+    acts_by_forces,
+    allowed_changes,
+    canonical,
+    checked_start,
+    defect,
+    form_of_step,
+    phase_point,
+    tangent_map,
+)
+from accion.checks import check_kind, check_method, check_times, refuse
 from accion.engines.auto import small_jit, small_map
+from accion.methods import Method
+from accion.results.trajectory import Trajectory
 from accion.stepping.views import discrete
+from accion.systems import AbstractSystem
+from accion.types import ArrayLike, Configuration, Covector
 
 
-def canonical(space, p):
-    """The matrix J of the canonical form dq ^ dp at the momentum `p`, in displacements of the body
-    and momenta.
+def symplecticity(
+    system: AbstractSystem,
+    method: Method | None = None,
+    *,
+    q0: Configuration,
+    v0: ArrayLike | None = None,
+    p0: ArrayLike | None = None,
+    q1: Any = None,
+    lam0: ArrayLike | None = None,
+    t0: float = 0.0,
+    h: float,
+) -> float:
+    """The defect max |T^T J T - J| of one step, relative to max |T|^2, where T is its tangent map:
+    zero, to roundoff, for every variational method on a system without force.
 
-    On a group it is J((e1, p1), (e2, p2)) = e1.p2 - e2.p1 + p.[e1, e2]; the last term is zero on a
-    flat space.
+    T is computed by automatic differentiation in local coordinates at both ends. J is the canonical
+    form on (q, p) (on a group left trivialised); of a system of order r, the discrete
+    Poincare-Cartan form on 2r configurations and the multipliers of their windows. Under
+    constraints changes of the state are taken that keep them.
+
+    Arguments:
+        system: of any kind without entropies.
+        method: None for a system that is given in discrete time.
+        q0, v0, p0, q1, lam0: a start, as those of `simulate`.
+        t0, h: the time and the length of the step.
+
+    Reference: 002 Cor 1, corrected; 004 section 8.4; Marsden & West 2001, section 1.3.
     """
-    n = space.dim
-    brackets = np.zeros((n, n)) if space.flat else structure_constants(space) @ np.asarray(p)
-    return np.block([[brackets, np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
-
-
-@lru_cache(maxsize=64)
-def structure_constants(space):
-    """[e_i, e_j]_k, shape (n, n, n)."""
-    one = jnp.eye(space.dim)
-    return np.asarray(jax.vmap(lambda a: jax.vmap(lambda b: space.ad(a, b))(one))(one))
-
-
-def tangent_map(system, method):
-    """A compiled function (t, h, q, p) -> (p1, T): the momentum after one step and its tangent map
-    in local coordinates, shape (2n, 2n).
-    """
-    space, n = system.space, system.space.dim
-    step = discrete(system, method).hamiltonian_flow
-
-    @small_jit
-    def tangent(t, h, q, p):
-        q1, p1 = step(t, h, q, p)
-
-        def local_step(z):
-            end, momentum = step(t, h, space.retract(q, z[:n]), p + z[n:])
-            return jnp.concatenate([space.displacement(q1, end), momentum])
-
-        return p1, jax.jacfwd(local_step)(jnp.zeros(2 * n))
-
-    return tangent
-
-
-def form_defect(space, T, p0, p1):
-    """max |T^T J(p1) T - J(p0)| relative to max |T|^2."""
-    return float(
-        np.max(np.abs(T.T @ canonical(space, p1) @ T - canonical(space, p0)))
-        / np.max(np.abs(T)) ** 2
-    )
-
-
-def begin(system, q0, v0, p0, t0, h):
-    check_mechanical(system, "symplecticity")
-    t0, h = check_times(t0, h, 1, 1)
-    start = check_start(system, Start(q0, v0, p0))
-    p0 = start.p0 if start.p0 is not None else system.legendre(t0, start.q0, start.v0)
-    return t0, h, start.q0, p0
-
-
-def symplecticity(system, method, *, q0, v0=None, p0=None, t0=0.0, h):
-    """The defect max |T^T J T - J| of one step (q, p) -> (q1, p1), where T is its tangent map,
-    relative to max |T|^2.
-
-    T is computed by automatic differentiation in local coordinates at both ends; J is the canonical
-    form (on a group left trivialised). Zero, to roundoff, for every variational method on a system
-    without force (002 Cor 1, corrected).
-    """
-    t0, h, q0, p0 = begin(system, q0, v0, p0, t0, h)
-    p1, T = tangent_map(system, method)(t0, h, q0, p0)
-    return form_defect(system.space, np.asarray(T), p0, p1)
+    check_kind(system)
+    check_method(system, method)
+    system.check()
+    t, h = check_times(t0, h, 1, 1)
+    start = checked_start(system, "symplecticity", q0=q0, v0=v0, p0=p0, q1=q1, lam0=lam0)
+    return defect(form_of_step(system, method, t, h, start))
 
 
 @dataclass(frozen=True)
@@ -89,27 +74,45 @@ class Along:
     """
 
     steps: np.ndarray
-    together: np.ndarray
+    accumulated: np.ndarray
     volume: np.ndarray
 
 
-def symplecticity_along(trajectory) -> Along:
-    """The defects of the form along a trajectory of which every step is kept, and the volume that
-    each step makes of a unit one.
+def symplecticity_along(trajectory: Trajectory) -> Along:
+    """The defects of the form dq ^ dp along a trajectory of which every step is kept, and the
+    volume that each step makes of a unit one.
+
+    Arguments:
+        trajectory: one run of a system of order one without entropies.
+
+    Raises:
+        ValueError: where steps were left out, or states are not (q, p).
     """
-    system, h = trajectory.system, trajectory.h
-    if not np.isclose(float(trajectory.t[1] - trajectory.t[0]), float(h)):
-        raise ValueError("symplecticity along a trajectory needs every step of it: save_every=1.")
+    check_every_step(trajectory, "symplecticity_along")
+    system, t, q, p = trajectory.system, trajectory.t, trajectory.q, trajectory.p
+    if p.ndim > 2 or system.entropic:
+        refuse("symplecticity_along", system.kind, "their states are not (q, p)")
     tangent = tangent_map(system, trajectory.method)
-    starts = jax.tree.map(lambda a: a[:-1], (trajectory.t, trajectory.q, trajectory.p))
-    maps = np.asarray(small_map(lambda h, z: tangent(z[0], h, z[1], z[2])[1])(h, starts))
-    space, p = system.space, trajectory.p
-    total, together, steps = np.eye(maps.shape[1]), [], []
+    starts = jax.tree.map(lambda a: a[:-1], (t, q, p))
+    maps = small_map(lambda h, z: tangent(z[0], h, z[1], z[2])[1])(trajectory.h, starts)
+    maps = np.asarray(maps)
+    forms = [canonical(system.space, each) for each in p]
+    total, steps, accumulated = np.eye(maps.shape[1]), [], []
     for i, T in enumerate(maps):
         total = T @ total
-        together.append(form_defect(space, total, p[0], p[i + 1]))
-        steps.append(form_defect(space, T, p[i], p[i + 1]))
-    return Along(np.array(steps), np.array(together), np.linalg.det(maps))
+        steps.append(defect(FormOfStep(T, forms[i], forms[i + 1], changes_at(trajectory, i))))
+        whole = FormOfStep(total, forms[0], forms[i + 1], changes_at(trajectory, 0))
+        accumulated.append(defect(whole))
+    return Along(np.array(steps), np.array(accumulated), np.linalg.det(maps))
+
+
+def changes_at(trajectory: Trajectory, i: int) -> np.ndarray | None:
+    """The changes of (q, p) that constraints allow at a row of a trajectory, None: all."""
+    system = trajectory.system
+    if not acts_by_forces(system):
+        return None
+    place = row((trajectory.t, trajectory.q, trajectory.p, trajectory.v), i)
+    return allowed_changes(system, *place)
 
 
 @dataclass(frozen=True)
@@ -125,37 +128,69 @@ class Cosymplectic:
     beta: np.ndarray
 
 
-def cosymplecticity(system, method, *, q0, v0=None, p0=None, t0=0.0, h) -> Cosymplectic:
+def cosymplecticity(
+    system: AbstractSystem,
+    method: Method | None = None,
+    *,
+    q0: Configuration,
+    v0: ArrayLike | None = None,
+    p0: ArrayLike | None = None,
+    q1: Any = None,
+    t0: float = 0.0,
+    h: float,
+) -> Cosymplectic:
     """The step of a time-dependent system on the extended phase space (t, q, p), whose structure is
     the pair (dt, dq ^ dp).
+
+    Arguments:
+        system: of order one, without entropies.
+        method: None for a system that is given in discrete time.
+        q0, v0, p0, q1, t0, h: as those of `symplecticity`.
+
+    Reference: 002 section 4.
     """
-    t0, h, q0, p0 = begin(system, q0, v0, p0, t0, h)
+    check_kind(system)
+    check_method(system, method)
+    t, h = check_times(t0, h, 1, 1)
+    start = checked_start(system, "cosymplecticity", q0=q0, v0=v0, p0=p0, q1=q1)
+    q, p = phase_point(system, method, t, h, start, "cosymplecticity")
     space, n = system.space, system.space.dim
     step = discrete(system, method).hamiltonian_flow
-    end, p1 = small_jit(step)(t0, h, q0, p0)
+    end, p1 = small_jit(step)(t, h, q, p)
 
     def extended(z):
-        q, p = step(t0 + z[0], h, space.retract(q0, z[1 : n + 1]), p0 + z[n + 1 :])
-        return jnp.concatenate([z[:1] + t0 + h, space.displacement(end, q), p])
+        place, momentum = step(t + z[0], h, space.retract(q, z[1 : n + 1]), p + z[n + 1 :])
+        return jnp.concatenate([z[:1] + t + h, space.displacement(end, place), momentum])
 
     T = np.asarray(small_jit(jax.jacfwd(extended))(jnp.zeros(2 * n + 1)))
-    J = canonical(space, p0)
+    J = canonical(space, p)
     pulled = T[1:].T @ canonical(space, p1) @ T[1:]  # of dq ^ dp, on (t, q, p)
     time = np.max(np.abs(T[0] - np.eye(2 * n + 1)[0]))
-    return Cosymplectic(
-        float(time),
-        float(np.max(np.abs(pulled[1:, 1:] - J)) / np.max(np.abs(T)) ** 2),
-        pulled[1:, 0],
-    )
+    off = float(np.max(np.abs(pulled[1:, 1:] - J)) / np.max(np.abs(T)) ** 2)
+    return Cosymplectic(float(time), off, pulled[1:, 0])
 
 
-def poincare_invariant(system, method, loop, *, t0=0.0, h, steps, points=64):
+def poincare_invariant(
+    system: AbstractSystem,
+    method: Method | None,
+    loop: Callable[[Any], tuple[Configuration, Covector]],
+    *,
+    t0: float = 0.0,
+    h: float,
+    steps: int,
+    points: int = 64,
+) -> tuple[float, float]:
     """(before, after): the integral of p dq over a closed loop of initial data and over its image
     after `steps` steps.
 
-    `loop(s)`, 0 <= s < 1, returns (q, p); the loop is smooth and periodic, so that sums over its
-    `points` are accurate beyond any power.
+    Arguments:
+        system, method: as those of `symplecticity`; configurations are vectors.
+        loop: `loop(s)`, 0 <= s < 1, returns (q, p); smooth and periodic, so that sums over its
+            `points` are accurate beyond any power.
+        t0, h, steps: when the loop starts, and how it is stepped.
     """
+    check_kind(system)
+    check_vectors(system, "poincare_invariant", "the integral of p dq is taken in coordinates")
     step = discrete(system, method).hamiltonian_flow
     q, p = jax.vmap(loop)(jnp.arange(points) / points)
 
@@ -166,7 +201,7 @@ def poincare_invariant(system, method, loop, *, t0=0.0, h, steps, points=64):
     return area(q, p), area(*end(steps, (q, p)))
 
 
-def area(q, p):
+def area(q: Any, p: Any) -> float:
     """The integral of p dq over a periodic curve; q is differentiated by its Fourier series."""
     q, p = np.asarray(q), np.asarray(p)
     n = len(q)

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.engines.auto import small_map
+from accion.types import Array
 
 # Elements that XLA evaluates at once: few numbers of them, so that problems of all lengths share
 # what is compiled.
@@ -58,19 +59,19 @@ class Compiled(NamedTuple):
 def compiled(f: Callable[..., Any], frame: Any) -> Compiled:
     """The functions of elements `f`, whose args have the tree `frame`."""
 
-    def element(numbers, data, x):
+    def element(numbers: Any, data: Any, x: Array) -> tuple[Array, Array]:
         return f(jax.tree.unflatten(frame, numbers), data, x)
 
-    def slopes(numbers, data, x):
-        def twice(x):
+    def slopes(numbers: Any, data: Any, x: Array) -> tuple[Array, Array, Array, Array]:
+        def twice(x: Array) -> Any:
             out = element(numbers, data, x)
             return out, out
 
         (Dcost, Drows), (cost, rows) = jax.jacfwd(twice, has_aux=True)(x)
         return cost, rows, Dcost, Drows
 
-    def everything(numbers, data, x, weight, lam):
-        def lagrangian(x):
+    def everything(numbers: Any, data: Any, x: Array, weight: Array, lam: Array) -> Any:
+        def lagrangian(x: Array) -> Array:
             cost, rows = element(numbers, data, x)
             return weight * cost + lam @ rows
 

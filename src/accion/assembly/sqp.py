@@ -282,7 +282,7 @@ def search(
             slope < 0 and part * (-slope) ** 2.3 > here**1.1 and here <= 1e-8 * filter_.largest
         )
 
-        def good(cost, off, downhill=downhill, part=part):
+        def good(cost: float, off: float, downhill: bool = downhill, part: float = part) -> bool:
             if not (np.isfinite(cost) and np.isfinite(off) and filter_.accepts(cost - noise, off)):
                 return False
             if downhill:

@@ -1,7 +1,7 @@
 """What controls do to a system: forces F(t, q, v) + B(t, q) u."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -43,7 +43,7 @@ class Push:
 
 def driven(system: System, B: Actuation, u: Array) -> System:
     """The system with the forces of the controls `u` added to its own."""
-    return replace(system, force=Push(system.force, B, u))
+    return system.altered(force=Push(system.force, B, u))
 
 
 def actuation_of(system: System, actuated: Any, actuation: Any) -> Actuation:

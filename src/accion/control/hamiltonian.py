@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.control.actuation import Actuation, driven
+from accion.engines.xla import kept_jit
 from accion.instant.constrained import index_one
 from accion.numerics import newton
 from accion.systems import System
@@ -128,13 +129,15 @@ class Hamiltonian:
         return space.tangent(q, v), a, space.coad(v, p0) - dq, -p0 - dv, C
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(kept_jit, static_argnums=(0,))
 def at_nodes(
     hamiltonian: Hamiltonian, system: System, t: Any, q: Any, v: Any, p0: Any, p1: Any, guess: Any
 ) -> tuple[Array, Array, Array, Array]:
     """(u, H, dH/du, d2H/du2) at each node."""
 
-    def one(t, q, v, p0, p1, guess):
+    def one(
+        t: Scalar, q: Configuration, v: Vector, p0: Covector, p1: Covector, guess: Array
+    ) -> tuple[Array, Array, Array, Array]:
         u = hamiltonian.control(system, t, q, v, p1, guess)
         args = (system, t, q, v, p0, p1)
         return (
@@ -147,7 +150,7 @@ def at_nodes(
     return jax.vmap(one)(t, q, v, p0, p1, guess)
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(kept_jit, static_argnums=(0,))
 def control_hessians(cost: Function, system: System, t: Any, q: Any, v: Any, u: Any) -> Array:
     """d2H/du2 at each time, which is -d2C/du2: accelerations are affine in u."""
     return -jax.vmap(lambda t, q, v, u: jax.hessian(cost, 3)(t, q, v, u, system.params))(t, q, v, u)

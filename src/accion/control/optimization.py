@@ -123,6 +123,11 @@ def check(problem: Any, method: Any, formulation: Any, solver: Any) -> None:
     checks.check_method(problem.system, method)
     if not method.variational:
         raise ValueError(f"{type(method).__name__} is not variational; try Midpoint().")
+    if method.inner_points:
+        raise ValueError(
+            "optimize does not support methods with inner points, such as"
+            f" {type(method).__name__}, yet; try Midpoint()."
+        )
     for name, value, known in (
         ("formulation", formulation, FORMULATIONS),
         ("solver", solver, SOLVERS | {None: None}),

@@ -9,6 +9,7 @@ import numpy as np
 
 from accion.control.actuation import Actuation, driven
 from accion.control.flow import flow
+from accion.engines.xla import kept_jit
 from accion.instant.constrained import index_one
 from accion.systems import System
 from accion.types import Array, Configuration, Scalar, Vector
@@ -37,7 +38,7 @@ def replayed(
     return jax.tree.map(lambda *a: jnp.asarray(np.concatenate(a)[: len(t)]), *found)
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(kept_jit, static_argnums=(0,))
 def replayed_batch(B: Actuation, system: System, state: Any, data: Any) -> tuple[Any, Any]:
     """The state after the last of some steps, (t, h, u before, u after), from `state`; and after
     each of them.

@@ -1,8 +1,8 @@
 """Which engine runs a function, and the programs that were made.
 
 Native where nothing is traced, llvmlite is installed, and the program is small; else XLA. A program
-is kept for functions of the same structure (pytrees, shapes, functions inside a system), as
-`jax.jit` keeps its own.
+is kept for arguments of the same structure: pytrees, shapes, and what the functions inside a system
+were traced to.
 """
 
 from collections import OrderedDict
@@ -15,6 +15,8 @@ from typing import Any
 import jax
 import numpy as np
 from jax.core import Tracer
+
+from accion.engines.xla import kept_jit, kept_jit_of
 
 ENGINES = ("auto", "native", "xla")
 # numbers that a native program is given; beyond, there are too many values at once for LLVM
@@ -105,19 +107,18 @@ def callable_of(
     name: Any, f: Callable[..., Any], *examples: Any, engine: str = "auto"
 ) -> Callable[..., Any]:
     """`f` for arguments like the examples, by the engine that serves."""
-    return native("compiled", name, f, *examples, engine=engine) or jax.jit(f)
+    return native("compiled", name, f, *examples, engine=engine) or kept_jit_of(f)
 
 
 def small_jit(f: Callable[..., Any]) -> Callable[..., Any]:
     """`jax.jit` for functions of a few numbers: native where nothing is traced and the program is
     small.
     """
-    compiled = jax.jit(f)
+    compiled = kept_jit(f)
 
     @wraps(f)
     def call(*args: Any) -> Any:
-        # Not by `compiled`: a system may hold what is traced where JAX keeps it to compare with
-        # later ones.
+        # Not by `compiled`: what is traced is compiled with all that is around it.
         if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(args)):
             return f(*args)
         program = native("compiled", f, f, *args)
@@ -135,7 +136,7 @@ def small_map(
     Native, one row after the other, where it serves; else by XLA, all rows at once or in batches of
     `sizes`, see `in_batches`.
     """
-    all_rows = jax.jit(jax.vmap(f, (None, 0)))
+    all_rows = kept_jit(jax.vmap(f, (None, 0)))
 
     def call(constants: Any, rows: Any) -> Any:
         leaves = jax.tree.leaves(rows)

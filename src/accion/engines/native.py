@@ -98,7 +98,8 @@ def entries_of(jaxpr: Jaxpr) -> int:
 
 def traced(f: Callable[..., Any], *examples: Any) -> tuple[ClosedJaxpr, Any]:
     """The jaxpr of `f` and the shapes of its results."""
-    closed, shape = jax.make_jaxpr(f, return_shape=True)(*examples)
+    # A new function each time: JAX would keep what was traced for as long as the old one lives.
+    closed, shape = jax.make_jaxpr(lambda *args: f(*args), return_shape=True)(*examples)
     if any(isinstance(c, Tracer) for c in closed.consts):
         raise Traced
     if entries_of(closed.jaxpr) > 4 * MOST:

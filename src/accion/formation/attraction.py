@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.checks import check_times
+from accion.engines.xla import kept_jit
 from accion.formation.endings import number_shapes
 from accion.formation.formation import Formation
 from accion.formation.graph import Graph
@@ -93,7 +94,7 @@ class Survey:
     progress: bool = False
 
 
-@partial(jax.jit, static_argnames=("method", "graph"))
+@partial(kept_jit, static_argnums=(1, 2))
 def settle(
     system: System,
     method: Method,

@@ -41,13 +41,7 @@ def refine(
         )
     shape = ds["desired"].values
     formation = formation or rebuild(ds)
-    names = ("x", "y", "z")[: formation.dimension]
-    old = [ds[name].values for name in names]
-    if any(len(axis) < 2 for axis in old):
-        raise ValueError("each axis of the grid needs at least two points to be refined.")
-    grid = [
-        np.interp(np.arange((len(a) - 1) * factor + 1) / factor, np.arange(len(a)), a) for a in old
-    ]
+    grid = [finer(ds[name].values, factor) for name in ("x", "y", "z")[: formation.dimension]]
     label = (
         10 * ds["outcome"].values
         + np.where(ds["outcome"].values == ANOTHER, ds["shape"].values, 0)
@@ -78,6 +72,17 @@ def refine(
         progress,
     )
     return compute(survey, which, Outcomes(outcome, time, mirrored, ended))
+
+
+def finer(axis: np.ndarray, factor: int) -> np.ndarray:
+    """An axis of a grid with `factor` times as many intervals.
+
+    Raises: ValueError where it has none.
+    """
+    if len(axis) < 2:
+        raise ValueError("each axis of the grid needs at least two points to be refined.")
+    number = np.arange(len(axis))
+    return np.interp(np.arange((len(axis) - 1) * factor + 1) / factor, number, axis)
 
 
 def boundary_points(label: np.ndarray, factor: int) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:

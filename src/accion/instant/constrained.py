@@ -11,6 +11,7 @@ import numpy as np
 
 from accion.checks import check_mechanical, is_finite_number
 from accion.discretise import discretise
+from accion.engines.xla import kept_jit
 from accion.numerics import newton
 from accion.spaces import check_vector
 from accion.systems.legendre import InverseLegendre
@@ -230,7 +231,7 @@ def project_at(system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
     return q, jnp.where(ok, v, jnp.nan)
 
 
-projected = jax.jit(project_at)
+projected = kept_jit(project_at)
 
 
 def nearest(f: Function, x: Vector) -> Any:

@@ -15,6 +15,7 @@ from scipy.integrate import solve_ivp
 
 from accion.checks import check_kind, check_numbers, check_start
 from accion.engines.auto import callable_of
+from accion.engines.xla import kept_jit
 from accion.instant.constrained import project_at
 from accion.systems import AbstractSystem, Start
 from accion.types import Configuration, Scalar, Vector
@@ -195,7 +196,7 @@ def rates(system: Any, t: Scalar, y: Any, z: Configuration) -> Any:
     return continuous(system).rates(system, t, y, z)
 
 
-@jax.jit
+@kept_jit
 def put_back(system: Any, t: Scalar, y: Any, z: Configuration) -> Any:
     """The state nearest to y that satisfies the constraint."""
     q, v, lam = unflat(y, z, system.space.dim)

@@ -11,6 +11,7 @@ import numpy as np
 from jax.core import Tracer
 
 from accion.engines.auto import native
+from accion.engines.xla import kept_jit
 from accion.types import Array
 
 LARGEST = 256  # times that are taken at once, if their numbers are not more than so many
@@ -104,7 +105,7 @@ def batch_size(arrays: Any, axis: int) -> int:
     return min(LARGEST, 2 ** int(math.log2(max(1, NUMBERS // max(1, numbers)))))
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@partial(kept_jit, static_argnums=(0, 1))
 def of_batch(
     f: Callable[..., Any], ensemble: bool, count: Array, system: Any, t: Array, *arrays: Any
 ) -> Any:
@@ -129,7 +130,7 @@ def of_batch(
     return over_runs(over_time, ensemble, system, arrays)
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@partial(kept_jit, static_argnums=(0, 1))
 def in_a_fixed_loop(
     f: Callable[..., Any], ensemble: bool, system: Any, t: Array, *arrays: Any
 ) -> Any:

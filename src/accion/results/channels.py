@@ -145,7 +145,7 @@ def _(system: DiscreteSystem) -> dict[str, Label]:
     # It has no velocities, hence no energy.
     momenta = of_momenta(system)
     if system.order > 1:  # those of the nodes that begin at a time
-        momenta |= one("p", momenta["p"].unit, ("node", "coordinate"))
+        momenta |= one("p", momenta["p"].unit, ("node", "coordinate")) | OF_NODES
     return of_positions(system) | momenta | OF_STEPS
 
 
@@ -171,6 +171,11 @@ OF_STEPS = (
     | one("steps_completed", "1", per_run=True)
 )
 MULTIPLIERS = one("lam", "", ("multiplier",))
+OF_NODES = (
+    one("node_P", "", ("node", "coordinate"))
+    | one("node_d", "", ("difference", "coordinate"))
+    | one("node_ahead", "1")
+)
 
 
 def of_positions(system: Any) -> dict[str, Label]:
@@ -216,9 +221,7 @@ def of_derivatives(system: HigherOrderSystem) -> dict[str, Label]:
         one("p", momenta if all(system.units) else "", ("derivative", "coordinate"))
         | one("jets", derivatives if all(system.units) else "", ("derivative", "coordinate"))
         | MULTIPLIERS
-        | one("node_P", "", ("node", "coordinate"))
-        | one("node_d", "", ("difference", "coordinate"))
-        | one("node_ahead", "1")
+        | OF_NODES
     )
 
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from accion.stepping.nodal import MomentumMap
+from accion.stepping.nodal import MomentumMap, ThetaPlus
 from accion.types import Array, Configuration, Function
 
 if TYPE_CHECKING:
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 def momentum_map(trajectory: "Trajectory", X: Function) -> Array:
     """Theta^+(X) of the nodes that begin at each saved time; see `Trajectory.momentum`."""
     first, rest = first_nodes(trajectory), data_of_nodes(trajectory)
+    if trajectory.jets is None:
+        _, P, d, _, _ = rest
+        return trajectory.each(ThetaPlus(X), first, P, d)
     return trajectory.each(MomentumMap(X), trajectory.q, first, trajectory.jets, *rest)
 
 

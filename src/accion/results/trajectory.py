@@ -187,7 +187,7 @@ class Trajectory:
         """
         first = jax.tree.map(lambda a: a[0, 0] if self.is_ensemble else a[0], self.q)
         check_field(X, first, self.p.shape[-1])
-        if self.jets is not None:
+        if self.p.ndim - self.is_ensemble > 2:
             return nodes.momentum_map(self, X)
         pairing = jax.vmap(lambda q, p: p @ X(q))
         return (jax.vmap(pairing) if self.is_ensemble else pairing)(self.q, self.p)

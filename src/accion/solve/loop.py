@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.engines.auto import native
+from accion.engines.xla import kept_jit
 from accion.progress import progress_bar
 from accion.stepping import Scheme
 from accion.systems import Start
@@ -134,9 +135,9 @@ class Loop(NamedTuple):
 def compiled(begin: Any, march: Any, fixed_march: Any, time_axis: Any) -> Loop:
     static = ("every_step", "room")
     return Loop(
-        jax.jit(begin),
-        jax.jit(march, static_argnames=static),
-        jax.jit(fixed_march, static_argnames=(*static, "saves", "save_every")),
+        kept_jit(begin),
+        kept_jit(march, static_argnames=static),
+        kept_jit(fixed_march, static_argnames=(*static, "saves", "save_every")),
         time_axis,
     )
 

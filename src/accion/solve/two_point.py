@@ -75,6 +75,7 @@ def connect(
     """
     system = checks.check_system(system, method, params)
     system.check()
+    check_variational(method)
     if system.entropic:
         raise ValueError(
             "connect does not support thermal systems: heat has a direction of time, and entropy no"
@@ -94,6 +95,22 @@ def connect(
     problem = TwoPoint(system, method, start, h, steps, ends)
     path, iterations = newton(problem, first_path(problem, guess))
     return trajectory_of(problem, path, iterations)
+
+
+def check_variational(method: Method | None) -> None:
+    """Raise ValueError unless the method has a discrete Lagrangian of two configurations."""
+    if method is None:
+        return
+    if not method.variational:
+        raise ValueError(
+            f"{type(method).__name__} is not variational: it has no discrete Lagrangian, which"
+            " connect makes stationary; try Midpoint()."
+        )
+    if method.inner_points:
+        raise ValueError(
+            f"connect does not support methods with inner points, such as {type(method).__name__},"
+            " yet; try Midpoint()."
+        )
 
 
 def first(q: Configuration) -> Configuration:
@@ -179,7 +196,7 @@ def first_path(problem: TwoPoint, guess: Trajectory | Configuration | None) -> P
         )
         raise ConnectFailed(message, residual=float("nan"), t=float(problem.t0))
 
-    def with_ends(a, head, tail):
+    def with_ends(a: np.ndarray, head: np.ndarray, tail: np.ndarray) -> np.ndarray:
         return np.concatenate([head, a[len(head) : len(a) - len(tail)], tail])
 
     q = jax.tree.map(with_ends, q, ends.qa, ends.qb)

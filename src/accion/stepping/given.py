@@ -7,7 +7,9 @@ import jax
 import jax.numpy as jnp
 
 from accion.instant.starts import Known
+from accion.numerics.arrays import module_of
 from accion.stepping.base import steps
+from accion.stepping.nodal import Nodal
 from accion.stepping.windows import WindowScheme
 from accion.systems import DiscreteSystem, Start
 from accion.types import Scalar
@@ -43,7 +45,12 @@ class GivenScheme(WindowScheme):
 
     def fields(self, rows: Any, saved: Any, last: Any, h: Scalar) -> Any:
         p = rows["p"]
-        found = {"guess": None, "p": p[..., 0, :] if self.system.order == 1 else p}
+        found: dict[str, Any] = {"guess": None}
+        if self.system.order == 1:
+            found["p"] = p[..., 0, :]
+        else:
+            none = module_of(p).zeros(rows["iterations"].shape)
+            found["nodal"] = Nodal(p, saved[0], none)
         return found | ({"lam": saved[2]} if self.system.multipliers else {})
 
     def readout(self, rows: Any, saved: Any, h: Scalar) -> Any:

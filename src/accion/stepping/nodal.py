@@ -80,9 +80,23 @@ class Nodal(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MomentumMap:
+class ThetaPlus:
     """Theta^+(X) = sum_j P_j.X(q_j) over the r nodes of a row: what the discrete motion keeps
     exactly where X is a symmetry (004 section 8.4).
+    """
+
+    X: Any
+
+    def __call__(self, system: Any, t: Scalar, first: Configuration, P: Any, d: Any) -> Any:
+        nodes = [first]
+        for x in combine(summation(system.order - 1), d) if system.order > 1 else ():
+            nodes.append(system.space.retract(nodes[-1], x))
+        return sum(jnp.sum(p * self.X(q)) for p, q in zip(P, nodes, strict=True))
+
+
+@dataclass(frozen=True)
+class MomentumMap:
+    """Theta^+(X) of the nodes of a row, at the row itself.
 
     It belongs to the middle of the nodes. From there to the row, tau earlier, it goes by its own
     rate, which for a symmetry is zero: so for every field the value is that of the row to second
@@ -104,12 +118,8 @@ class MomentumMap:
         ahead: Any,
         h: Scalar,
     ) -> Any:
-        r = system.order
-        nodes = [first]
-        for x in combine(summation(r - 1), d) if r > 1 else ():
-            nodes.append(system.space.retract(nodes[-1], x))
-        theta = sum(jnp.sum(P[j] * self.X(nodes[j])) for j in range(r))
-        return theta - ((r - 1) / 2 - ahead) * h * system.momentum_map_rate(self.X, t, q, jets, lam)
+        theta, middle = ThetaPlus(self.X)(system, t, first, P, d), (system.order - 1) / 2
+        return theta - (middle - ahead) * h * system.momentum_map_rate(self.X, t, q, jets, lam)
 
 
 @dataclass(frozen=True)

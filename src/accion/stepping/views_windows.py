@@ -156,10 +156,8 @@ class DiscreteWindows:
         found, _, converged = next_window(system, self.method, t + r * h, h, nodes[r], P, d, guess)
         top = jnp.where(converged, found[:n], jnp.nan)
         x = jnp.concatenate([d, top[None]])
-        last = system.space.retract(
-            nodes[-1],
-            sum(binomial * row for binomial, row in zip(summation(r)[-1], x, strict=True)),
-        )
+        eta = sum(binomial * row for binomial, row in zip(summation(r)[-1], x, strict=True))
+        last = system.space.retract(nodes[-1], jnp.asarray(eta))
         after = (*nodes[1:], last)
         return (
             after

@@ -3,7 +3,7 @@ discretisation that is simulated.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -51,7 +51,7 @@ class SampledStep(DiscreteStep):
         """The variation of the system without its Lagrangian."""
 
         def rows(form: Discretisation, step: Any) -> Any:
-            forced = replace(form.system, lagrangian=no_lagrangian)
+            forced = form.system.altered(lagrangian=no_lagrangian)
             found = discretise(forced, self.method).variation(*step)
             return jnp.concatenate([found.start, jnp.ravel(found.end)])
 

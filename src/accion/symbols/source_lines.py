@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jax.extend.core import ClosedJaxpr, JaxprEqn
+from jax.extend.core import JaxprEqn
 
-from accion.systems.origin import LIBRARIES, place as place
+from accion.systems.origin import LIBRARIES, is_of_jax as is_of_jax, place as place
 
 
 @dataclass(frozen=True)
@@ -22,12 +22,6 @@ def located(value: Any, eqn: JaxprEqn) -> Any:
     if isinstance(value, Unknown) and value.where is None:
         return replace(value, where=place(eqn))
     return value
-
-
-def is_of_jax(closed: Any) -> bool:
-    """Whether a compiled function is one of JAX's own, and not the user's of the same name."""
-    info = getattr(closed.jaxpr if isinstance(closed, ClosedJaxpr) else closed, "debug_info", None)
-    return info is not None and info.func_src_info.split(" at ")[-1].startswith(LIBRARIES[0])
 
 
 def is_used_by_jax(eqn: JaxprEqn, name: str) -> bool:

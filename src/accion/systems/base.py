@@ -5,25 +5,34 @@ kind they are. What a kind does in its own way is a method here, or a function t
 for it where it is needed.
 """
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields as dataclass_fields, replace
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 import jax
-import jax.numpy as jnp
+import numpy as np
 
 from accion.spaces import Space
 from accion.systems.arity import check_function
+from accion.systems.frozen import Untraced, freeze, frozen_params
 from accion.systems.start import Start
-from accion.systems.tree import join, split
+from accion.systems.traced import number
+from accion.systems.tree import is_number, join, split
 from accion.types import Configuration, Function, Params
 
-CHECKED: set[Any] = set()  # systems whose functions were seen to return what they should
+AGAIN = 8  # structures of params, or numbers of entropies, for which functions are traced again
 
 
 class AbstractSystem(ABC):
     """A system of any kind: a pytree whose leaves are the numbers of params and of its functions.
+
+    A system is what it was when it was built: its functions are traced once, in its constructor,
+    and nobody calls them again; what they close over is copied. Params of another structure are the
+    one exception: for each of them the functions, which are kept for this alone, are traced once
+    more. Programs are compiled once for all systems that were traced to the same operations.
 
     In what follows z is what a step moves: the configuration q, of a thermal system with the
     entropies, (q, S); v is the velocity, of a system of order r the rows (q', q'', ...).
@@ -47,15 +56,22 @@ class AbstractSystem(ABC):
     enters_action: Any  # whether multipliers are in the action and in the state (vakonomic)
     holds_positions: Any  # whether a constraint holds configurations (holonomic)
     holds_velocities: Any  # whether a constraint holds velocities by its forces (nonholonomic)
+    forced: Any  # whether forces act: a force, discrete work, friction, external forces or heat
     order: Any  # of the highest derivative in the Lagrangian
     entropic: ClassVar[bool]  # whether entropies are part of its state
     mechanical: Any  # the Lagrangian where it is mass, potential and magnetic term, else None
     discrete_time: ClassVar[bool]  # whether it is given by its discrete Lagrangian
+    entropy_shape: Any  # of S, as the user has it
+    undecided: Any  # whether it is not known yet how many entropies there are
 
     @property
     @abstractmethod
     def signatures(self) -> Mapping[str, str]:
         """The functions of the user by their fields, with the arguments that they take."""
+
+    @abstractmethod
+    def takes(self, field: str) -> str:
+        """The arguments of a function, in words."""
 
     @abstractmethod
     def check_functions(self) -> None:
@@ -123,15 +139,102 @@ class AbstractSystem(ABC):
     def tree_unflatten(cls, aux: Any, numbers: Sequence[Any]) -> Self:
         fields, frame, static = aux
         params, *functions = join(numbers, frame)
-        self = object.__new__(cls)
         # Not through the constructor: while JAX transforms a system its numbers may be anything.
+        self = object.__new__(cls)
         vars(self).update(zip(fields, functions, strict=True), params=params)
         vars(self).update(zip(cls.static, static, strict=True))
         return self
 
+    # ------------------------------------------------------------ frozen
+
+    def freeze(self) -> None:
+        """Trace the functions and copy the numbers: the last thing that a constructor does.
+
+        Raises:
+            ValueError: if a function cannot be evaluated, or does not return what it should. Where
+                params, or the number of entropies, are yet to be given, this waits for them.
+        """
+        object.__setattr__(self, "params", frozen_params(self.params, self.name))
+        for field, arguments in self.signatures.items():
+            f = getattr(self, field)
+            try:
+                f = freeze(f, field, arguments, self.examples, self.takes(field))
+            except ValueError as error:
+                if not self.undecided:
+                    raise
+                f = Untraced(f, error)
+            object.__setattr__(self, field, f)
+        if not self.undecided and not self.untraced:
+            self.check_functions()
+
+    def examples(self, arguments: str) -> tuple[Any, ...]:
+        """Examples of the arguments that a text such as "t, q, v, params" names, in shape."""
+        letters = arguments.split(", ")[:-1]
+        params = jax.tree.map(
+            lambda leaf: number(np.shape(leaf)) if is_number(leaf) else leaf, self.params
+        )
+        return (*map(self.example, letters), params)
+
+    def example(self, letter: str) -> Any:
+        if letter in ("t", "h"):
+            return number()
+        if re.fullmatch(r"q\d*", letter):
+            return configuration(self.space)
+        return number(self.entropy_shape if letter[0] == "S" else (self.space.dim,))
+
+    @property
+    def untraced(self) -> list[Untraced]:
+        """The functions that wait for params, or for the number of entropies."""
+        functions = [getattr(self, field) for field in self.signatures]
+        return [f for f in functions if isinstance(f, Untraced)]
+
+    def check(self) -> None:
+        """Raise ValueError unless the functions return what they should."""
+        for f in self.untraced:
+            raise f.error
+        self.check_functions()
+
     def with_params(self, params: Params) -> Self:
-        """The same system with other parameters."""
-        return replace(self, params=params)  # pyright: ignore[reportArgumentType]
+        """The same system with other parameters.
+
+        If they are built like the system's own (the same keys and shapes), nothing is traced; else
+        its functions are traced once more, and `ValueError` is raised where that is not possible.
+        """
+        params = frozen_params(params, self.name)
+        wanted = structure(params)
+        if wanted == structure(self.params):
+            return self.altered(params=params)
+        found = self.traced_again(("params", wanted), lambda: replace(self, params=params))  # pyright: ignore
+        return found.altered(params=params)
+
+    def traced_again(self, key: Any, build: Callable[[], Self]) -> Self:
+        """What `build` returns, without its params; built once for each `key`."""
+        kept = vars(self).setdefault("again", {})
+        if key not in kept:
+            while len(kept) >= AGAIN:
+                kept.pop(next(iter(kept)))
+            kept[key] = build().altered(params=None)
+        return kept[key]
+
+    def altered(self, **fields: Any) -> Self:
+        """The same system with other fields, which nobody looks at: for what is made of systems
+        that are frozen.
+        """
+        kept = vars(self) if set(fields) == {"params"} else self.__getstate__()
+        return self.made_of(**(kept | fields))
+
+    @classmethod
+    def made_of(cls, **fields: Any) -> Self:
+        """A system of these fields, without a look at them; those left out are None."""
+        self = object.__new__(cls)
+        names = (field.name for field in dataclass_fields(cls))  # pyright: ignore[reportArgumentType]
+        vars(self).update(dict.fromkeys(names) | fields)
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "again"}
+
+    # ------------------------------------------------------------ names
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -143,19 +246,13 @@ class AbstractSystem(ABC):
         """The unit of each coordinate, "" where none was given."""
         return tuple(map(unit_of, self.coordinates or ()))
 
-    def check(self) -> None:
-        """Raise ValueError unless the functions return what they should; once for a structure."""
-        shapes = tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in jax.tree.leaves(self))
-        key = (jax.tree.structure(self), shapes)
-        if key not in CHECKED:
-            self.check_functions()
-            CHECKED.add(key)
-
 
 class WithoutEntropy(AbstractSystem):
     """A system without entropies: a step moves its configuration alone."""
 
     entropic = False
+    entropy_shape = ()
+    undecided = False
 
     @property
     def step_space(self) -> Space:
@@ -183,6 +280,18 @@ class Mechanical(WithoutEntropy):
     @property
     def holds_positions(self) -> bool:
         return self.constraint is not None and self.constraint.holds_positions
+
+
+def structure(params: Params) -> tuple[Any, ...]:
+    """How params are built: their keys, what is not a number, and the shapes of the numbers."""
+    numbers, frame = split(params)
+    return frame, tuple(map(np.shape, numbers))
+
+
+@lru_cache(maxsize=64)
+def configuration(space: Space) -> Any:
+    """An example of a configuration, in shape."""
+    return jax.tree.map(lambda a: number(np.shape(a)), space.identity())
 
 
 def named_all(coordinates: Any) -> tuple[Any, ...]:

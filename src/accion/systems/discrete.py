@@ -11,7 +11,7 @@ import numpy as np
 from accion.spaces import Space, check_vector
 from accion.systems.base import WithoutEntropy
 from accion.systems.entropic import Entropic
-from accion.systems.functions import check_returns, evaluate
+from accion.systems.functions import check_returns, returned
 from accion.systems.start import (
     Start,
     check_configurations,
@@ -85,6 +85,7 @@ class DiscreteSystem(WithoutEntropy):
                 f"`variational` is for systems of order 1; this one is of order {self.order}."
                 " Without it the constraint is in the action."
             )
+        self.freeze()
 
     @property
     def signatures(self) -> dict[str, str]:
@@ -106,12 +107,14 @@ class DiscreteSystem(WithoutEntropy):
         return self.variational is not None
 
     @property
+    def forced(self) -> bool:
+        return self.work is not None
+
+    @property
     def multipliers(self) -> int:
         if self.constraint is None:
             return 0
-        out = evaluate(
-            "constraint", DiscreteSystem.c, self, *self.somewhere(), takes=self.takes("constraint")
-        )
+        out = returned(self.constraint)
         return check_returns("constraint", out, None, "m equations, shape (m,)").shape[0]
 
     # ------------------------------------------------------------ functions of (t, h, q0, q1, ...)
@@ -142,26 +145,13 @@ class DiscreteSystem(WithoutEntropy):
     def takes(self, field: str) -> str:
         return f"({self.signatures[field]})"
 
-    def somewhere(self) -> tuple[Array, Array, list[Configuration]]:
-        """(t, h, configurations) to look at functions."""
-        return jnp.zeros(()), jnp.ones(()), [self.space.identity()] * (self.order + 1)
-
     def check_functions(self) -> None:
-        point, n = self.somewhere(), self.space.dim
-        out = evaluate(
-            "lagrangian", DiscreteSystem.Ld, self, *point, takes=self.takes("lagrangian")
-        )
-        check_returns("lagrangian", out, (), "a scalar, the discrete Lagrangian")
+        n, count = self.space.dim, self.order + 1
+        words = "a scalar, the discrete Lagrangian"
+        check_returns("lagrangian", returned(self.lagrangian), (), words)
         if self.work is not None:
-            f, count = self.work, self.order + 1
             words = f"{count} covectors of shape ({n},), one for each configuration"
-            out = evaluate(
-                "work",
-                lambda s, t, h, q: f(t, h, *q, s.params),
-                self,
-                *point,
-                takes=self.takes("work"),
-            )
+            out = returned(self.work)
             if not isinstance(out, tuple | list) or len(out) != count:
                 raise ValueError(f"work must return {words}; it returned {type(out).__name__}.")
             for part in out:
@@ -169,16 +159,8 @@ class DiscreteSystem(WithoutEntropy):
         if (m := self.multipliers) > n:
             raise ValueError(f"{self.name} has more constraints than coordinates: {m} and {n}.")
         if self.variational is not None:
-            A = self.variational
-            out = evaluate(
-                "variational",
-                lambda s, t, q: A(t, q, s.params),
-                self,
-                jnp.zeros(()),
-                self.space.identity(),
-                takes=self.takes("variational"),
-            )
-            check_returns("variational", out, (m, n), f"a matrix of shape ({m}, {n})")
+            words = f"a matrix of shape ({m}, {n})"
+            check_returns("variational", returned(self.variational), (m, n), words)
 
     def check_regular(self, K: Any) -> None:
         """Nothing is known of it before the first step, whose failure says so."""
@@ -249,11 +231,19 @@ class DiscreteThermalSystem(Entropic):
     def __post_init__(self) -> None:
         self.check_fields()
         self.name_entropies()
+        self.freeze()
 
     @property
     def signatures(self) -> dict[str, str]:
         fields = ("lagrangian", "kinematic", "friction", "external")
         return dict.fromkeys(fields, "t, h, q0, q1, S0, S1, params")
+
+    @property
+    def forced(self) -> bool:
+        return self.friction is not None or self.external is not None
+
+    def takes(self, field: str) -> str:
+        return f"({self.signatures[field]})"
 
     def evaluate(
         self, f: Function, t: Scalar, h: Scalar, z0: Configuration, z1: Configuration
@@ -264,22 +254,13 @@ class DiscreteThermalSystem(Entropic):
 
     def check_functions(self) -> None:
         n, m, scalar = self.frame.n, self.frame.m, self.entropies is None
-        z, takes = self.origin(), f"({self.signatures['lagrangian']})"
-
-        def read(field: str) -> Any:
-            def at_rest(system: Any) -> Any:
-                f = getattr(system, field)
-                return system.evaluate(f, jnp.zeros(()), jnp.ones(()), z, z)
-
-            return evaluate(field, at_rest, self, takes=takes)
-
-        check_returns("lagrangian", read("lagrangian"), (), "a scalar")
+        check_returns("lagrangian", returned(self.lagrangian), (), "a scalar")
         shape = () if scalar else (m,)
         words = f"a number for each entropy, shape {shape}"
-        check_returns("kinematic", read("kinematic"), shape, words)
+        check_returns("kinematic", returned(self.kinematic), shape, words)
         for field in ("friction", "external"):
             if getattr(self, field) is not None:
-                pair = read(field)
+                pair = returned(getattr(self, field))
                 if not isinstance(pair, tuple | list) or len(pair) != 2:
                     raise ValueError(
                         f"{field} must return the pair (Fd^-, Fd^+); it returned"

@@ -1,18 +1,20 @@
 """What systems with entropies share, in continuous and in discrete time."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from accion.spaces import Euclidean, Product, Space, check_vector
-from accion.systems.base import AbstractSystem, unit_of, word_of
+from accion.systems.base import AbstractSystem, structure, unit_of, word_of
 from accion.systems.start import Start, check_multipliers_given, check_one_start, is_traced
 from accion.types import Array, Configuration, Params, Scalar, Vector
 
 
+@jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class OfWhole:
     """A function of (t, q, v, S, params) as one of (t, z, w, params), where z = (q, S) and w = (v,
@@ -20,20 +22,21 @@ class OfWhole:
     """
 
     f: Callable[..., Any]
-    frame: "Frame"
+    frame: "Frame" = field(metadata={"static": True})
 
     def __call__(self, t: Scalar, z: Configuration, w: Vector, params: Params) -> Any:
         q, S = self.frame.parts(z)
         return self.f(t, q, w[: self.frame.n], self.frame.as_given(S), params)
 
 
+@jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class TotalForce:
     """Friction and external force as one force on (q, S), which has no component along S."""
 
     friction: Callable[..., Any] | None
     external: Callable[..., Any] | None
-    frame: "Frame"
+    frame: "Frame" = field(metadata={"static": True})
 
     def __call__(self, t: Scalar, z: Configuration, w: Vector, params: Params) -> Any:
         total = jnp.zeros(self.frame.n)
@@ -118,11 +121,16 @@ class Entropic(AbstractSystem):
 
     def with_entropies(self, S0: Any) -> Self:
         """The system with as many entropies as `S0` has, where it was not said how many there
-        are.
+        are: its functions are traced once more, at a vector S.
         """
         if self.entropies is not None or np.ndim(S0) != 1:
             return self
-        return replace(self, entropies=len(S0))  # pyright: ignore[reportArgumentType]
+        count = len(S0)
+        found = self.traced_again(
+            ("entropies", count, structure(self.params)),
+            lambda: replace(self, entropies=count),  # pyright: ignore[reportArgumentType]
+        )
+        return found.altered(params=self.params)
 
     constraint = None
     mechanical = None
@@ -130,6 +138,14 @@ class Entropic(AbstractSystem):
     enters_action = False
     holds_positions = False
     holds_velocities = False
+
+    @property
+    def entropy_shape(self) -> tuple[int, ...]:
+        return () if self.entropies is None else (self.frame.m,)
+
+    @property
+    def undecided(self) -> bool:
+        return self.entropies is None
 
     @property
     def frame(self) -> "Frame":
@@ -148,8 +164,7 @@ class Entropic(AbstractSystem):
 
     def origin(self) -> Configuration:
         """z at the origin, without entropy."""
-        shape = () if self.entropies is None else (self.frame.m,)
-        return self.point(self.space.identity(), jnp.zeros(shape))
+        return self.point(self.space.identity(), jnp.zeros(self.entropy_shape))
 
     def check_start_has_entropy(self, start: Start) -> None:
         """Raise ValueError unless q0, S0 and one of v0, p0, q1 are given."""

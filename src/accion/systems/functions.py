@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from accion.systems.indices import check_indices
+from accion.systems.traced import not_evaluable
 from accion.types import Configuration, Function
 
 TAKES = (
@@ -15,31 +16,21 @@ TAKES = (
 )
 
 
-def evaluate(
-    name: str, f: Function, *arguments: Configuration, takes: Any = TAKES, again: Any = False
-) -> Any:
+def evaluate(name: str, f: Function, *arguments: Configuration, takes: Any = TAKES) -> Any:
     """What `f` returns, in shape and type; an error in the user's function is raised as one that
-    says what to look for, and what it `takes`.
-
-    Constant indices are looked at too, unless it is known that they are not out of range, `again`:
-    JAX remembers the shapes alone.
+    says what to look for, and what it `takes`. Constant indices are looked at too.
     """
     try:
-        traced, out = (
-            (None, jax.eval_shape(f, *arguments))
-            if again
-            else jax.make_jaxpr(f, return_shape=True)(*arguments)
-        )
+        traced, out = jax.make_jaxpr(f, return_shape=True)(*arguments)
     except Exception as error:
-        first = (str(error).splitlines() or [""])[0]
-        raise ValueError(
-            f"{name} could not be evaluated ({type(error).__name__}: {first}). Its arguments are"
-            f" {takes}; it must use jax.numpy, not numpy or math, and jnp.where, not `if`, on them;"
-            " a number of params that counts or indexes must be kept out of params."
-        ) from error
-    if traced is not None:
-        check_indices(name, traced)
+        not_evaluable(name, error, takes)
+    check_indices(name, traced)
     return out
+
+
+def returned(f: Any) -> Any:
+    """What a function of a system returns, in shape and type: known since it was traced."""
+    return f.out
 
 
 def check_returns(name: str, out: Any, shape: Any, words: Any) -> Any:

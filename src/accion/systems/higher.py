@@ -13,7 +13,7 @@ from accion.numerics import newton
 from accion.spaces import Space
 from accion.systems.base import Mechanical
 from accion.systems.constraints import Constraint, Vakonomic
-from accion.systems.functions import check_returns, evaluate
+from accion.systems.functions import TAKES, check_returns, returned
 from accion.systems.rank import relative_rank
 from accion.systems.start import (
     Start,
@@ -59,6 +59,7 @@ class HigherOrderSystem(Mechanical):
     default_name: ClassVar[str] = "system"
     mechanical = None
     holds_velocities = False
+    forced = False
 
     def __post_init__(self) -> None:
         if (
@@ -72,6 +73,7 @@ class HigherOrderSystem(Mechanical):
             )
         object.__setattr__(self, "order", int(self.order))
         self.check_fields()
+        self.freeze()
 
     @property
     def signatures(self) -> dict[str, str]:
@@ -87,19 +89,15 @@ class HigherOrderSystem(Mechanical):
     def multipliers(self) -> int:
         if self.vakonomic is None:
             return 0
-        out = evaluate("vakonomic", HigherOrderSystem.Phi, self, *self.somewhere(), again=True)
+        out = returned(self.vakonomic)
         return check_returns("vakonomic", out, None, "m equations, shape (m,)").shape[0]
 
-    def somewhere(self) -> tuple[Array, Configuration, Array]:
-        """A point (t, q, jets) to look at functions."""
-        return jnp.zeros(()), self.space.identity(), jnp.zeros((self.order, self.space.dim))
+    def takes(self, field: str) -> str:
+        return TAKES
 
     def check_functions(self) -> None:
-        if self.vakonomic is not None:
-            evaluate("vakonomic", HigherOrderSystem.Phi, self, *self.somewhere())
-        out = evaluate("lagrangian", HigherOrderSystem.L, self, *self.somewhere())
-        arguments = self.signatures["lagrangian"]
-        check_returns("lagrangian", out, (), f"a scalar; its arguments are ({arguments})")
+        words = f"a scalar; its arguments are ({self.signatures['lagrangian']})"
+        check_returns("lagrangian", returned(self.lagrangian), (), words)
         if self.multipliers > self.space.dim:
             raise ValueError(
                 f"{self.name} has more constraints than coordinates: {self.multipliers} and"

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 from jax.core import Tracer
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+from jax.extend.core import ClosedJaxpr, Literal
 from jax.lax import GatherScatterMode
 
-from accion.systems.origin import place, user_frame
+from accion.systems.origin import functions_in, place, user_frame
 
 LARGEST = 65_536  # entries of an array of indices that is looked at
 LINES = 20  # of a statement
@@ -74,23 +74,13 @@ def results(name, eqn, values, call) -> list[Any]:
     """What an operation gives: known where NumPy gets it from known numbers, or where the function
     that it calls does.
     """
-    inner = [found for value in eqn.params.values() for found in jaxprs(value)]
+    inner = functions_in(eqn)
     if inner:
         return through(name, eqn, values, call, inner)
     known = FOLDED.get(eqn.primitive.name)
     if known is None or any(value is None for value in values):
         return [None] * len(eqn.outvars)
     return [np.asarray(known(eqn.params, *values)).astype(eqn.outvars[0].aval.dtype)]
-
-
-def jaxprs(value):
-    if isinstance(value, ClosedJaxpr | Jaxpr):
-        return [value]
-    return (
-        [found for part in value for found in jaxprs(part)]
-        if isinstance(value, tuple | list)
-        else []
-    )
 
 
 def through(name, eqn, values, call, inner) -> list[Any]:

@@ -1,12 +1,14 @@
 """Lagrangians of known shape: mass, potential, magnetic term."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from accion.systems.frozen import Examples, Untraced, freeze
+from accion.systems.traced import not_evaluable
 from accion.types import Configuration, Covector, Params, Scalar, Vector
 
 
@@ -36,6 +38,8 @@ class MechanicalLagrangian:
     potential: Callable[..., Any] | None
     weight: Callable[..., Any] | None
     magnetic: Callable[..., Any] | None
+    # what it returns, in shape and type, once its parts are traced
+    out: Any = field(default=None, metadata={"static": True})
 
     def inertia(self, params: Params) -> Any:
         M = jnp.asarray(self.mass(params) if callable(self.mass) else self.mass, dtype=float)
@@ -61,3 +65,30 @@ class MechanicalLagrangian:
         magnetic = 0.0 if self.magnetic is None else self.magnetic(q, params) @ v
         V = 0.0 if self.potential is None else self.potential(t, q, params)
         return self.w(t, params) * (kinetic + magnetic - V)
+
+
+# The functions that it may consist of, with their arguments.
+PARTS = {
+    "mass": "params",
+    "potential": "t, q, params",
+    "weight": "t, params",
+    "magnetic": "q, params",
+}
+
+
+@freeze.register
+def _(f: MechanicalLagrangian, name: str, arguments: str, examples: Examples, takes: str) -> Any:
+    """Part by part: explicit steps need them."""
+    given = {part: getattr(f, part) for part in PARTS if callable(getattr(f, part))}
+    parts = {
+        part: freeze(function, name, PARTS[part], examples, takes)
+        for part, function in given.items()
+    }
+    for part in parts.values():
+        if isinstance(part, Untraced):
+            return Untraced(f, part.error)
+    found = replace(f, **parts)
+    try:
+        return replace(found, out=jax.eval_shape(found, *examples(arguments)))
+    except Exception as error:
+        not_evaluable(name, error, takes)

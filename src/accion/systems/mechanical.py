@@ -10,12 +10,10 @@ from jax.core import Tracer
 
 from accion.spaces import Euclidean, Space
 from accion.systems.arity import check_function
-from accion.systems.lagrangians import MechanicalLagrangian
+from accion.systems.lagrangians import PARTS, MechanicalLagrangian
 from accion.systems.rank import relative_rank
 from accion.systems.system import System
 from accion.types import Params
-
-FUNCTIONS = {"potential": "t, q, params", "weight": "t, params", "magnetic": "q, params"}
 
 
 def mechanical(
@@ -52,8 +50,8 @@ def mechanical(
         check_function("mass", mass, "params")
     else:
         mass = check_mass(mass, space.dim, held)
-    for (label, arguments), f in zip(FUNCTIONS.items(), (potential, weight, magnetic), strict=True):
-        check_function(label, f, arguments, optional=True)
+    for label, f in (("potential", potential), ("weight", weight), ("magnetic", magnetic)):
+        check_function(label, f, PARTS[label], optional=True)
     lagrangian = MechanicalLagrangian(mass, potential, weight, magnetic)
     return System(lagrangian, space, params, **{"name": "mechanical system", **options})  # pyright: ignore[reportArgumentType]
 
@@ -63,7 +61,7 @@ def check_mass(mass: Any, n: Any, held: Any = False) -> Any:
     without mass to what is not.
     """
     try:
-        M = jnp.asarray(mass, dtype=float)
+        M = jnp.array(mass, dtype=float)  # a copy
     except (TypeError, ValueError) as error:
         raise ValueError(
             "mass must be a number, a vector or a matrix of numbers, or a function of params; got"

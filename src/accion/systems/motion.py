@@ -43,7 +43,7 @@ def check_numbers(name: str, value: Any, words: Any) -> Any:
     if callable(value):
         return value
     try:
-        numbers = jnp.asarray(value, dtype=float)
+        numbers = jnp.array(value, dtype=float)  # a copy
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{name} must be {words}, or a function of params; got {value!r}."

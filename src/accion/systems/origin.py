@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import jax
+from jax.extend.core import ClosedJaxpr, Jaxpr
 
 # Where a frame of a traceback is not the user's own.
 LIBRARIES = (str(Path(jax.__file__).parent), str(Path(__file__).parents[1]))
@@ -27,3 +28,32 @@ def place(eqn):
         if frame is None
         else f"line {frame.line_num} of {frame.file_name}, in {frame.function_name}"
     )
+
+
+def is_of_jax(closed):
+    """Whether a compiled function is one of JAX's own, and not the user's of the same name."""
+    info = getattr(closed.jaxpr if isinstance(closed, ClosedJaxpr) else closed, "debug_info", None)
+    return info is not None and info.func_src_info.split(" at ")[-1].startswith(LIBRARIES[0])
+
+
+def functions_in(eqn):
+    """The traced functions that an operation holds."""
+    return [found for value in eqn.params.values() for found in jaxprs(value)]
+
+
+def jaxprs(value):
+    if isinstance(value, ClosedJaxpr | Jaxpr):
+        return [value]
+    return (
+        [found for part in value for found in jaxprs(part)]
+        if isinstance(value, tuple | list)
+        else []
+    )
+
+
+def operations(jaxpr):
+    """All operations of a traced function, those of the functions inside it too."""
+    for eqn in getattr(jaxpr, "jaxpr", jaxpr).eqns:
+        yield eqn
+        for inner in functions_in(eqn):
+            yield from operations(inner)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from accion.spaces import Space, check_vector
 from accion.systems.base import Mechanical
 from accion.systems.constraints import Combined, Constraint, Holonomic, Nonholonomic, Vakonomic
-from accion.systems.functions import check_returns, evaluate
+from accion.systems.functions import TAKES, check_returns, returned
 from accion.systems.lagrangians import MechanicalLagrangian
 from accion.systems.legendre import velocity
 from accion.systems.rank import regular_or_raise
@@ -19,7 +19,7 @@ from accion.systems.start import (
     check_no_entropy,
     check_one_start,
 )
-from accion.types import Array, Configuration, Covector, Function, Params, Scalar, Vector
+from accion.types import Configuration, Covector, Function, Params, Scalar, Vector
 
 # The functions of a system, with their arguments.
 SIGNATURES = {
@@ -85,6 +85,7 @@ class System(Mechanical):
                 "`variational` goes with `nonholonomic`: it says which virtual displacements that"
                 " constraint allows."
             )
+        self.freeze()
 
     @property
     def signatures(self) -> dict[str, str]:
@@ -116,12 +117,16 @@ class System(Mechanical):
         return self.nonholonomic is not None
 
     @property
+    def forced(self) -> bool:
+        return self.force is not None
+
+    @property
     def multipliers(self) -> int:
         return sum(map(self.count, self.kinds_of_constraint))
 
     def count(self, constraint: Constraint) -> int:
         """How many equations a constraint of one kind has."""
-        out = evaluate(constraint.name, constraint.value, self, *self.somewhere())
+        out = returned(getattr(self, constraint.name))
         return check_returns(constraint.name, out, None, "m equations, shape (m,)").shape[0]
 
     # ------------------------------------------------------------ functions of (t, q, v)
@@ -169,27 +174,21 @@ class System(Mechanical):
 
     # ------------------------------------------------------------ checks
 
-    def somewhere(self) -> tuple[Array, Configuration, Vector]:
-        """A point (t, q, v) to look at functions."""
-        return jnp.zeros(()), self.space.identity(), jnp.zeros(self.space.dim)
+    def takes(self, field: str) -> str:
+        return TAKES
 
     def check_functions(self) -> None:
-        point, n = self.somewhere(), self.space.dim
-        out = evaluate("lagrangian", System.L, self, *point)
-        check_returns("lagrangian", out, (), "a scalar, such as jnp.sum(v**2) or v[0]**2")
+        n, words = self.space.dim, "a scalar, such as jnp.sum(v**2) or v[0]**2"
+        check_returns("lagrangian", returned(self.lagrangian), (), words)
         if self.force is not None:
-            out = evaluate("force", System.F, self, *point)
-            check_returns("force", out, (n,), f"a covector of shape ({n},)")
+            check_returns("force", returned(self.force), (n,), f"a covector of shape ({n},)")
         if (m := self.multipliers) > n:
             raise ValueError(f"{self.name} has more constraints than coordinates: {m} and {n}.")
         if self.variational is not None:
-            matrix, kappa = self.variational, self.nonholonomic
-            assert kappa is not None  # by the constructor
-            rows = self.count(Nonholonomic(kappa, None))
-            A = evaluate(
-                "variational", lambda system, t, q: matrix(t, q, system.params), self, *point[:2]
-            )
-            check_returns("variational", A, (rows, n), f"a matrix of shape ({rows}, {n})")
+            assert self.nonholonomic is not None  # by the constructor
+            rows = self.count(Nonholonomic(self.nonholonomic, None))
+            words = f"a matrix of shape ({rows}, {n})"
+            check_returns("variational", returned(self.variational), (rows, n), words)
 
     def check_regular(self, K: Any) -> None:
         regular_or_raise(self, K)

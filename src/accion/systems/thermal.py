@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from accion.spaces import Space
 from accion.systems.entropic import Entropic, OfWhole, TotalForce
-from accion.systems.functions import check_returns, evaluate
+from accion.systems.functions import TAKES, check_returns, returned
 from accion.systems.legendre import velocity
 from accion.systems.rank import regular_or_raise
 from accion.systems.start import Start
@@ -53,10 +53,15 @@ class ThermalSystem(Entropic):
     def __post_init__(self) -> None:
         self.check_fields()
         self.name_entropies()
+        self.freeze()
 
     @property
     def signatures(self) -> dict[str, str]:
         return dict.fromkeys(("lagrangian", "friction", "external", "heat"), "t, q, v, S, params")
+
+    @property
+    def forced(self) -> bool:
+        return any(f is not None for f in (self.friction, self.external, self.heat))
 
     @property
     def whole(self) -> Any:
@@ -70,10 +75,10 @@ class ThermalSystem(Entropic):
             else TotalForce(self.friction, self.external, frame)
         )
         names = (*(self.coordinates or ()), *frame.names)
-        return System(
-            OfWhole(self.lagrangian, frame),
-            frame.whole,
-            self.params,
+        return System.made_of(
+            lagrangian=OfWhole(self.lagrangian, frame),
+            space=frame.whole,
+            params=self.params,
             force=force,
             coordinates=names,
             name=self.name,
@@ -170,9 +175,11 @@ class ThermalSystem(Entropic):
             return power
         return power + jnp.sum(self.frame.as_rows(self.evaluate(self.external, t, z, v)) * v)
 
+    def takes(self, field: str) -> str:
+        return TAKES
+
     def check_functions(self) -> None:
         n, m, scalar = self.frame.n, self.frame.m, self.entropies is None
-        point = (jnp.zeros(()), self.origin(), jnp.zeros(n))
         expected: Any = {
             "lagrangian": ([()], "a scalar, such as jnp.sum(v**2) or v[0]**2"),
             "friction": (
@@ -191,7 +198,7 @@ class ThermalSystem(Entropic):
         }
         for field, (shapes, words) in expected.items():
             if getattr(self, field) is not None:
-                out = evaluate(field, Read(field), self, *point)
+                out = returned(getattr(self, field))
                 shape = next((s for s in shapes if getattr(out, "shape", None) == s), shapes[0])
                 hint = (
                     " (S is a scalar: for several bodies give S0 as a vector, or entropies=)"
@@ -208,13 +215,3 @@ class ThermalSystem(Entropic):
         inertia.
         """
         regular_or_raise(self, K)
-
-
-@dataclass(frozen=True)
-class Read:
-    """One of the functions of a system, at (t, z, v)."""
-
-    field: str
-
-    def __call__(self, system: Any, t: Scalar, z: Configuration, v: Vector) -> Any:
-        return system.evaluate(getattr(system, self.field), t, z, v)

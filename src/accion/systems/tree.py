@@ -10,11 +10,13 @@ def is_number(leaf):
     return not (isinstance(leaf, str | bytes | bool) or callable(leaf))
 
 
-def split(tree):
-    """The numbers of `tree` and a hashable frame that `join` puts them back into."""
+def split(tree, taken=is_number):
+    """The numbers of `tree`, or what is `taken` for them, and a frame that `join` puts them back
+    into.
+    """
     leaves, treedef = jax.tree.flatten(tree)
-    numbers = [leaf for leaf in leaves if is_number(leaf)]
-    return numbers, (treedef, tuple(None if is_number(leaf) else leaf for leaf in leaves))
+    numbers = [leaf for leaf in leaves if taken(leaf)]
+    return numbers, (treedef, tuple(None if taken(leaf) else leaf for leaf in leaves))
 
 
 def join(numbers, frame):

@@ -1,0 +1,121 @@
+"""The f of X^C(L) = df/dt in closed form: e^(k t) times polynomials of second degree in q."""
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion.analysis.affine import ClosedForm, Integrated, coefficients
+from accion.analysis.echelon import FITS, beside, fractions
+from accion.types import Array, Scalar, Vector
+
+
+class Points(NamedTuple):
+    """Random points (t, q, v, a), on the constraint where there is one."""
+
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+
+
+def polynomials(q: np.ndarray) -> np.ndarray:
+    """1, q and the products of second degree, a row for each configuration."""
+    i, j = np.triu_indices(q.shape[1])
+    return np.hstack([np.ones((len(q), 1)), q, q[:, i] * q[:, j]])
+
+
+def candidates(k: float, t: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """e^(k t) times them; with k = 0, t in place of 1."""
+    found = np.exp(k * t)[:, None] * polynomials(q)
+    if k == 0:
+        found[:, 0] = t
+    return found
+
+
+def candidate_rates(k: float, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """d/dt of the candidates along (q, v)."""
+    i, j = np.triu_indices(q.shape[1])
+    along = np.hstack(
+        [np.full((len(q), 1), float(k == 0)), v, q[:, i] * v[:, j] + v[:, i] * q[:, j]]
+    )
+    return np.exp(k * t)[:, None] * (k * polynomials(q) + along)
+
+
+class Growth:
+    """X^C(L) at the points, and the f in closed form whose rates it may be."""
+
+    def __init__(self, system: Any, points: Points) -> None:
+        self.system = system
+        lifted, later = jax.jit(jax.vmap(self.lifted))(*points[:3])
+        self.good = np.all(np.isfinite(lifted), axis=1) & np.all(np.isfinite(later), axis=1)
+        self.points = Points(*(x[self.good] for x in points))
+        self.lifted_rows, self.later = np.asarray(lifted)[self.good], np.asarray(later)[self.good]
+        self.size = np.linalg.norm(self.lifted_rows, axis=1)
+        self.size = np.where(self.size > 0, self.size, 1.0)
+
+    def lifted(self, t: Scalar, q: Vector, v: Vector) -> tuple[Array, Array]:
+        """The row of X^C(L) over (A, b), and its derivative by time."""
+
+        def row(t):
+            Lq, Lv = jax.grad(self.system.L, (1, 2))(t, q, v)
+            return jnp.concatenate([(jnp.outer(Lq, q) + jnp.outer(Lv, v)).ravel(), Lq])
+
+        return jax.jvp(row, (t,), (jnp.ones(()),))
+
+    @cached_property
+    def rates(self) -> tuple[float, ...]:
+        """The k that are tried under nonholonomic constraints: zero and, where dL/dt = k L, that
+        one.
+        """
+        L, dL = jax.jit(jax.vmap(jax.value_and_grad(self.system.L)))(*self.points[:3])
+        k = rate_of(np.asarray(L), np.asarray(dL))
+        return (0.0,) if not k else (0.0, k)
+
+    def rows(self) -> np.ndarray:
+        """Rows over (A, b) that are zero where X^C(L) = df/dt for a candidate f: what is left of
+        X^C(L) beside them.
+        """
+        columns = np.hstack([candidate_rates(k, *self.points[:3]) for k in self.rates])
+        return beside(self.lifted_rows / self.size[:, None], columns / self.size[:, None])
+
+    def closed(self, u: np.ndarray) -> ClosedForm | Integrated | None:
+        """The f of a field: in closed form, else by integration, None where a constraint forbids
+        that.
+        """
+        R, later = self.lifted_rows @ u, self.later @ u
+        scale = self.size * np.linalg.norm(u)
+        for k in dict.fromkeys((0.0, rate_of(R, later))):
+            f = self.fitted(R, scale, k)
+            if f is not None:
+                return f
+        if self.system.constraint is not None:
+            return None
+        return Integrated(self.system, *coefficients(u), self.points.q[0], self.points.v[0])
+
+    def fitted(self, R: np.ndarray, scale: np.ndarray, k: float) -> ClosedForm | None:
+        """The simplest `ClosedForm` with the rate k whose df/dt is R at the points, None where
+        there is none.
+        """
+        n, columns = self.points.q.shape[1], candidate_rates(k, *self.points[:3])
+        # Under a constraint several f are equal: without q, linear in q, then quadratic.
+        for used in (1, 1 + n, columns.shape[1]):
+            good = np.linalg.lstsq(columns[:, :used] / scale[:, None], R / scale, rcond=None)[0]
+            for w in (fractions(good), good):
+                if np.max(np.abs(columns[:, :used] @ w - R) / scale) < FITS:
+                    w = np.concatenate([w, np.zeros(columns.shape[1] - used)])
+                    S = np.zeros((n, n))
+                    S[np.triu_indices(n)] = w[1 + n :]
+                    return ClosedForm(float(w[0]), w[1 : 1 + n], S + S.T, k)
+        return None
+
+
+def rate_of(values: np.ndarray, slopes: np.ndarray) -> float:
+    """k with slopes = k values, 0 where there is none."""
+    square = values @ values
+    k = float(slopes @ values / square) if square > 0 else 0.0
+    if np.max(np.abs(slopes - k * values)) <= FITS * np.max(np.abs(values)):
+        return float(fractions(np.array([k]))[0])
+    return 0.0

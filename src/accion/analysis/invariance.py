@@ -1,0 +1,219 @@
+"""Fields that leave a Lagrangian as it is, X^C(L) = 0: of systems of every kind, on every space.
+
+The rate of p.X along a motion is linear in the field X. So rows over the coefficients of a family
+of fields are the rates of its members, at random points:
+
+    System                  dL/dq.X + dL/dv.(dX/dt + ad_v X) + F.X      (with L + lam.Phi for L)
+    of order r              sum_s dL/dq^(s).X_s                         X_s: how X changes q^(s)
+    given in discrete time  sum_j (D_j Ld + Fd_j).X(q_j)
+
+Under constraints that act by forces the points satisfy them, and A X = 0 is asked for, too.
+"""  # fmt: skip
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial, singledispatch
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion.analysis.echelon import different, in_units, null_space, simple, solves
+from accion.analysis.families import fields_on
+from accion.analysis.noether import Symmetry
+from accion.discretise import discretise
+from accion.discretise.window import nodes_of
+from accion.instant.constrained import matrix, nearest, project_at
+from accion.results.trajectory import Trajectory
+from accion.systems import AbstractSystem, HigherOrderSystem, System, ThermalSystem
+from accion.types import Array, Configuration, Vector
+
+STEP = 0.1  # of the discretised system that is looked at
+SAMPLES = 20  # points, besides two for each coefficient
+
+
+@dataclass(frozen=True)
+class FieldSymmetry:
+    """A field X of a family with X^C(L) = 0: p.X is conserved.
+
+    `survives` says whether the system discretised by `method` has it; None where no method was
+    given.
+    """
+
+    family: Any
+    u: np.ndarray
+    names: tuple[str, ...]
+    method: Any = None
+    survives: bool | None = None
+
+    def X(self, q: Configuration) -> Vector:
+        """The field, shape (dim,)."""
+        return self.family.X(jnp.asarray(self.u), q)
+
+    @property
+    def symmetry(self) -> Symmetry:
+        """As a `Symmetry`."""
+        return Symmetry(self.X)
+
+    def along(self, trajectory: Trajectory) -> Array:
+        """p.X at each saved time of a trajectory."""
+        return self.symmetry.along(trajectory)
+
+    def drift(self, trajectory: Trajectory) -> float:
+        """The largest change of p.X along a trajectory, relative to its size."""
+        return self.symmetry.drift(trajectory)
+
+    @property
+    def kind(self) -> str:
+        """In short: translation, rotation, ..., motion of space, motion of the body."""
+        words = self.family.text(self.u, self.names)
+        return " and ".join(word.split(" along ")[0].split(" in the ")[0] for word in words)
+
+    def text(self) -> str:
+        """The field in words."""
+        words = "; ".join(self.family.text(self.u, self.names))
+        if self.survives is None:
+            return words
+        return f"{words}\n    {'kept' if self.survives else 'lost'} by the discretisation"
+
+
+def search(system: AbstractSystem, method: Any, seed: int) -> list[FieldSymmetry]:
+    """All fields of the family of the space that leave the (discrete) Lagrangian as it is."""
+    family = fields_on(system.space)
+    points = random_points(system, 2 * family.count + SAMPLES, seed)
+    own = stepped if system.discrete_time else rates(system)
+    rows = rows_of(family, partial(own, system), points)
+    basis = [family.forward(u) for u in simple(null_space(rows), rows)]
+    places = jax.vmap(partial(place, system))(points)
+
+    def values(u):
+        return np.asarray(jax.vmap(partial(family.X, jnp.asarray(u)))(places))
+
+    basis = different(basis, values, np.count_nonzero)
+    kept: list[Any] = [None] * len(basis)
+    if method is not None and basis:
+        discrete = rows_of(family, partial(stepped, system, method=method), points)
+        kept = [solves(discrete, u) for u in basis]
+    return [
+        FieldSymmetry(family, u, system.names, method, k) for u, k in zip(basis, kept, strict=True)
+    ]
+
+
+def rows_of(family: Any, terms: Callable[..., Array], points: Any) -> np.ndarray:
+    """Rows over the coefficients: the terms of what has to be zero, added, in units of their
+    size.
+    """
+
+    def at(point):
+        return jax.jacfwd(lambda u: terms(partial(family.X, u), point))(jnp.zeros(family.count))
+
+    found = np.asarray(jax.jit(jax.vmap(at))(points))  # (points, equations, terms, coefficients)
+    size = np.sum(np.linalg.norm(found, axis=-1), axis=-1)
+    return in_units(np.sum(found, axis=-2).reshape(-1, family.count), size.ravel())
+
+
+# ---------------------------------------------------------------- random points
+
+
+def random_points(system: AbstractSystem, samples: int, seed: int) -> dict[str, np.ndarray]:
+    """Random numbers for each point: a time, a place, derivatives or increments, multipliers."""
+    rng, r = np.random.default_rng(seed), system.order
+    shapes = {
+        "x": (system.step_space.dim,),
+        "v": (r, system.step_space.dim),
+        "lam": (system.multipliers,),
+    }
+    numbers = {name: rng.normal(size=(samples, *shape)) for name, shape in shapes.items()}
+    return numbers | {"t": rng.uniform(0.1, 2, samples)}
+
+
+def place(system: Any, point: Any) -> Configuration:
+    """The configuration of a point, on the constraint."""
+    return system.parts(start_of(system, point))[0]
+
+
+def start_of(system: Any, point: Any) -> Configuration:
+    """z of a point, on the constraint."""
+    space = system.step_space
+    z = space.retract(space.identity(), point["x"])
+    if system.discrete_time or not system.holds_positions:
+        return z
+    return project_at(system, point["t"], z, point["v"][0])[0]
+
+
+# ---------------------------------------------------------------- in continuous time
+
+
+@singledispatch
+def rates(system: AbstractSystem) -> Callable[..., Array]:
+    """The function (system, X, point) -> what has to be zero, shape (equations, terms)."""
+    raise ValueError(f"symmetries does not support {system.kind}: nothing is known of them.")
+
+
+@rates.register
+def _(system: System) -> Callable[..., Array]:
+    return of_system
+
+
+@rates.register
+def _(system: ThermalSystem) -> Callable[..., Array]:
+    def whole(system, X, point):
+        def with_entropies(z):
+            return jnp.concatenate([X(system.parts(z)[0]), jnp.zeros(system.frame.m)])
+
+        return of_system(system.whole, with_entropies, point)
+
+    return whole
+
+
+@rates.register
+def _(system: HigherOrderSystem) -> Callable[..., Array]:
+    def of_order(system, X, point):
+        q, jets, lam = place(system, point), point["v"], point["lam"]
+        slopes = system.slopes(point["t"], q, jets, lam[None])
+        return jnp.sum(slopes * system.prolongation(X, q, jets), axis=1)[None]
+
+    return of_order
+
+
+def of_system(system: System, X: Any, point: Any) -> Array:
+    """The terms of d/dt (p.X); under constraints that act by forces, and those of A X."""
+    t, q, v, space = point["t"], start_of(system, point), point["v"][0], system.space
+    lam = point["lam"] if system.enters_action else None
+    forces = system.constraint is not None and not system.enters_action
+    v = project_at(system, t, q, v)[1] if forces else v
+    zero = jnp.zeros(space.dim)
+    here, rate = jax.jvp(lambda e: X(space.displace(q, e)), (zero,), (v,))
+    Lq, Lv = jax.grad(lambda e, v: system.L(t, space.displace(q, e), v, lam), (0, 1))(zero, v)
+    changes = jnp.stack([Lq * here, Lv * (rate + space.ad(v, here)), system.F(t, q, v) * here])
+    if not forces:
+        return jnp.sum(changes, axis=1)[None]
+    held = jnp.zeros((system.multipliers, 3)).at[:, 0].set(matrix(system, t, q, v) @ here)
+    return jnp.concatenate([jnp.sum(changes, axis=1)[None], held])
+
+
+# ---------------------------------------------------------------- in discrete time
+
+
+def stepped(system: Any, X: Any, point: Any, method: Any = None) -> Array:
+    """The terms of sum_j (D_j Ld + Fd_j).X(q_j) of a step or window, shape (1, terms); of a
+    discrete constraint that acts by forces also those of A X at its start.
+    """
+    form, t, h, r = discretise(system, method), point["t"], STEP, system.order
+    z, x = start_of(system, point), h * point["v"]
+    acts = system.constraint is not None and not system.enters_action
+    if acts:
+        found, ok = nearest(lambda x: form.closure(t, h, z, form.from_increments(x[None])), x[0])
+        x = jnp.where(ok, found, jnp.nan)[None]
+    lam = point["lam"] if system.enters_action else None
+    d = form.from_increments(x)
+    G = form.variation(t, h, z, d, lam)
+    nodes = nodes_of(system.step_space, z, jnp.reshape(d, (r, -1)))
+    pushes = [G.start, *jnp.reshape(G.end, (r, -1))]
+    pairs = zip(pushes, nodes, strict=True)
+    terms = jnp.stack([push @ X(system.parts(node)[0]) for push, node in pairs])[None]
+    if not (acts and system.discrete_time):
+        return terms
+    held = system.variational(t, z, system.params) @ X(z)
+    return jnp.concatenate([terms, jnp.zeros((len(held), r + 1)).at[:, 0].set(held)])

@@ -1,0 +1,253 @@
+"""Where a step is symplectic: its states, its tangent map there, and the form that it keeps.
+
+Of a system of order one the states are (q, p), with the canonical form dq ^ dp. Of one of order r
+they are 2r configurations (and the multipliers of their r windows), with the discrete
+Poincare-Cartan form. Under holonomic and nonholonomic constraints only those states count that
+satisfy them.
+"""
+
+from functools import lru_cache, singledispatch
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.linalg
+
+from accion.checks import check_start, refuse
+from accion.discretise import discretise
+from accion.discretise.window import nodes_of
+from accion.engines.auto import small_jit
+from accion.instant.constrained import first_velocity
+from accion.spaces import Space
+from accion.stepping import scheme_of
+from accion.stepping.views import discrete
+from accion.systems import AbstractSystem, DiscreteSystem, HigherOrderSystem, Start, System
+from accion.types import Array, Configuration, Covector, Scalar
+
+
+class FormOfStep(NamedTuple):
+    """What one step does to changes of a state, columns of numbers in local coordinates."""
+
+    tangent: np.ndarray  # of the step, shape (N, N)
+    before: np.ndarray  # the form where it starts, shape (N, N)
+    after: np.ndarray  # the form where it ends, shape (N, N)
+    allowed: np.ndarray | None  # changes that constraints allow, shape (N, k); None: all
+
+
+def defect(step: FormOfStep) -> float:
+    """max |T^T J1 T - J0| on the changes that are allowed, relative to max |T|^2."""
+    T, before, after, K = step
+    off = T.T @ after @ T - before
+    off = off if K is None else K.T @ off @ K
+    return float(np.max(np.abs(off)) / np.max(np.abs(T)) ** 2)
+
+
+def form_defect(space: Space, T: np.ndarray, p0: Any, p1: Any) -> float:
+    """`defect` of a map of all (q, p) with the canonical form."""
+    return defect(FormOfStep(T, canonical(space, p0), canonical(space, p1), None))
+
+
+def canonical(space: Space, p: Any) -> np.ndarray:
+    """The matrix J of the canonical form dq ^ dp at the momentum `p`, in displacements of the body
+    and momenta.
+
+    On a group it is J((e1, p1), (e2, p2)) = e1.p2 - e2.p1 + p.[e1, e2]; the last term is zero on a
+    flat space.
+    """
+    n = space.dim
+    brackets = np.zeros((n, n)) if space.flat else structure_constants(space) @ np.asarray(p)
+    return np.block([[brackets, np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
+
+
+@lru_cache(maxsize=64)
+def structure_constants(space: Space) -> np.ndarray:
+    """[e_i, e_j]_k, shape (n, n, n)."""
+    one = jnp.eye(space.dim)
+    return np.asarray(jax.vmap(lambda a: jax.vmap(lambda b: space.ad(a, b))(one))(one))
+
+
+# ---------------------------------------------------------------- states (q, p)
+
+
+@singledispatch
+def phase_point(
+    system: AbstractSystem, method: Any, t: Scalar, h: Scalar, start: Start, what: str
+) -> tuple[Configuration, Covector]:
+    """(q, p) of a start, for the operation `what`; each kind that has such states registers its
+    own.
+    """
+    if system.entropic:
+        refuse(what, system.kind, "friction and heat keep no symplectic form")
+    refuse(what, system.kind, "their states are not (q, p)")
+
+
+@phase_point.register
+def _(system: System, method: Any, t: Any, h: Any, start: Start, what: str) -> Any:
+    q, v = start.q0, start.v0
+    p = start.p0 if v is None else system.legendre(t, q, v, start.lam0)
+    return q, leading_to(system, method, t, h, start, None) if p is None else p
+
+
+@phase_point.register
+def _(system: DiscreteSystem, method: Any, t: Any, h: Any, start: Start, what: str) -> Any:
+    if system.order > 1:
+        whom = f"systems of order {system.order} given in discrete time"
+        refuse(what, whom, "their states are not (q, p)")
+    lam = start.lam0 if start.lam0 is None else start.lam0[0]
+    p = start.p0
+    return start.q0, leading_to(system, method, t, h, start, lam) if p is None else p
+
+
+def leading_to(system: Any, method: Any, t: Any, h: Any, start: Start, lam: Any) -> Covector:
+    """The momentum with which the first step leads to q1."""
+    form = discretise(system, method)
+    return -jnp.reshape(form.variation(t, h, *form.between([start.q0, start.q1]), lam).start, -1)
+
+
+def tangent_map(system: AbstractSystem, method: Any) -> Any:
+    """A compiled function (t, h, q, p) -> (p1, T): the momentum after one step and its tangent map
+    in local coordinates, shape (2 dim, 2 dim).
+    """
+    space, n = system.space, system.space.dim
+    step = discrete(system, method).hamiltonian_flow
+
+    @small_jit
+    def tangent(t, h, q, p):
+        q1, p1 = step(t, h, q, p)
+
+        def local_step(z):
+            end, momentum = step(t, h, space.retract(q, z[:n]), p + z[n:])
+            return jnp.concatenate([space.displacement(q1, end), momentum])
+
+        return p1, jax.jacfwd(local_step)(jnp.zeros(2 * n))
+
+    return tangent
+
+
+@small_jit
+def slopes_at(system, t, q, v):
+    """The derivatives by changes of (q, v) of what constraints say, and of (q, p)."""
+    n, space = system.space.dim, system.space
+    held = [part for part in system.kinds_of_constraint if part.holds_positions]
+
+    def equations(z):
+        place, velocity = space.displace(q, z[:n]), v + z[n:]
+        found = [part.value(system, t, place, None) for part in held]
+        return jnp.concatenate(
+            [*found, system.constraint.on_velocities(system, t, place, velocity)]
+        )
+
+    def state(z):
+        return jnp.concatenate([z[:n], system.legendre(t, space.displace(q, z[:n]), v + z[n:])])
+
+    return jax.jacfwd(equations)(jnp.zeros(2 * n)), jax.jacfwd(state)(jnp.zeros(2 * n))
+
+
+def acts_by_forces(system: Any) -> bool:
+    """Whether a constraint acts by its forces, in continuous time."""
+    forces = system.constraint is not None and not system.enters_action
+    return forces and not system.discrete_time
+
+
+def allowed_changes(system: Any, t: Any, q: Any, p: Any, v: Any = None) -> np.ndarray | None:
+    """The changes of (q, p) that keep the constraints, as columns, shape (2 dim, k); None where no
+    constraint acts by a force in continuous time.
+
+    With phi = 0 on configurations and c = 0 on velocities they are the (dq, dp = d(dL/dv)) of the
+    (dq, dv) with dphi = 0 and dc = 0.
+    """
+    if not acts_by_forces(system):
+        return None
+    v = first_velocity(system, t, q, p)[0] if v is None else v
+    C, state = map(np.asarray, slopes_at(system, t, q, v))
+    return state @ scipy.linalg.null_space(C)
+
+
+def on_phase_space(system: Any, method: Any, t: Any, h: Any, start: Start) -> FormOfStep:
+    """The step of a system of order one."""
+    q, p = phase_point(system, method, t, h, start, "symplecticity")
+    p1, T = tangent_map(system, method)(t, h, q, p)
+    J0, J1 = canonical(system.space, p), canonical(system.space, p1)
+    return FormOfStep(np.asarray(T), J0, J1, allowed_changes(system, t, q, p, start.v0))
+
+
+# ---------------------------------------------------------------- states of 2r configurations
+
+
+def on_windows(system: Any, method: Any, t: Any, h: Any, start: Start) -> FormOfStep:
+    """The step of a system of order r, on 2r configurations and the multipliers of r windows."""
+    d, space, r = discrete(system, method), system.space, system.order
+    n, m, form = space.dim, system.multipliers, discretise(system, method)
+    nodes, lam = first_windows(system, method, t, h, start)
+
+    def moved(z):
+        places = z[: 2 * r * n].reshape(2 * r, n)
+        there = [space.retract(q, e) for q, e in zip(nodes, places, strict=True)]
+        return there, lam + z[2 * r * n :].reshape(r, m)
+
+    def flow(nodes, lam):
+        found = d.flow(t, h, *nodes, lam=lam if m else None)
+        return found if m else (found, lam)
+
+    end, after = small_jit(flow)(nodes, lam)
+
+    def step(z):
+        there, own = flow(*moved(z))
+        shifts = [space.displacement(a, b) for a, b in zip(end, there, strict=True)]
+        return jnp.concatenate([*shifts, jnp.ravel(own)])
+
+    def constraints(z):
+        places = moved(z)[0]
+        windows = [form.between(places[i : i + r + 1]) for i in range(r)]
+        return jnp.concatenate([form.closure(t + i * h, h, *w) for i, w in enumerate(windows)])
+
+    zero = jnp.zeros(2 * r * n + r * m)
+    T = np.asarray(small_jit(jax.jacfwd(step))(zero))
+    omega = small_jit(lambda t, nodes, lam: d.omega(t, h, *nodes, lam=lam if m else None))
+    before, behind = omega(t, nodes, lam), omega(t + h, list(end), after)
+    K = scipy.linalg.null_space(np.asarray(jax.jacfwd(constraints)(zero))) if m else None
+    return FormOfStep(T, np.asarray(before), np.asarray(behind), K)
+
+
+def first_windows(
+    system: Any, method: Any, t: Scalar, h: Scalar, start: Start
+) -> tuple[list[Configuration], Array]:
+    """(2r configurations, multipliers of their r windows) of a run from `start`."""
+    scheme, r = scheme_of(system, method), system.order
+    state, _ = scheme.begin(t, h, start)
+    step, nodes, lams = small_jit(lambda state, t: scheme.step(state, t, h)[0]), [], []
+    for k in range(r):
+        nodes.append(state.q)
+        state = step(state, t + k * h)
+        lams.append(state.memory[-1])
+    ahead = state.memory[0]
+    nodes += nodes_of(system.space, state.q, ahead) if r > 1 else [state.q]
+    return nodes, jnp.stack(lams)
+
+
+# ---------------------------------------------------------------- which of them
+
+
+@singledispatch
+def form_of_step(system: AbstractSystem, method: Any, t: Any, h: Any, start: Start) -> FormOfStep:
+    """The tangent map of one step and the form that it may keep, by the kind of the system."""
+    return on_phase_space(system, method, t, h, start)
+
+
+@form_of_step.register
+def _(system: HigherOrderSystem, method: Any, t: Any, h: Any, start: Start) -> FormOfStep:
+    return on_windows(system, method, t, h, start)
+
+
+@form_of_step.register
+def _(system: DiscreteSystem, method: Any, t: Any, h: Any, start: Start) -> FormOfStep:
+    own = on_windows if system.order > 1 else on_phase_space
+    return own(system, method, t, h, start)
+
+
+def checked_start(system: AbstractSystem, what: str, **given: Any) -> Start:
+    """A start, as float64 arrays."""
+    if system.entropic:
+        refuse(what, system.kind, "friction and heat keep no symplectic form")
+    return check_start(system, Start(**given))

@@ -1,0 +1,161 @@
+"""The constraint algorithm: chains that are known, in numbers and in symbols."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import sympy as sp
+
+import accion as ac
+from accion.gallery import skate
+
+t = sp.Symbol("t")
+
+
+def system(lagrangian, n, vakonomic=None, name="test", **options):
+    return ac.System(lagrangian, ac.Euclidean(n), vakonomic=vakonomic, name=name, **options)
+
+
+def test_the_skate_is_symplectic_at_w1():
+    """004 Prop 4.2.3: the determinant is that of the kinetic energy on the directions that the
+    constraint allows.
+    """
+    vakonomic = ac.System(
+        skate.system.lagrangian,
+        skate.system.space,
+        skate.system.params,
+        vakonomic=skate.system.nonholonomic,
+        coordinates=skate.system.coordinates,
+    )
+    found = ac.analysis.constraint_algorithm(vakonomic)
+    assert found.dimensions == (8, 6)
+    assert found.stabilises_at == 1
+    assert found.symplectic
+    assert found.determinant == -sp.Symbol("J") * sp.Symbol("m")
+    assert "stabilises at W1, which is symplectic" in found.text()
+    x, phi, lam = (sp.Function(name)(t) for name in ("x", "phi", "lambda"))
+    assert (
+        sp.expand(
+            found.levels[1].equations[0].rhs - (sp.Symbol("m") * x.diff(t) + lam * sp.sin(phi))
+        )
+        == 0
+    )
+
+
+def test_the_determinant_is_that_of_4_11():
+    """v2 = Psi(q, v1): the bordered determinant is, up to its sign, d2(L~ + lam Psi)/dv1^2 of the
+    reduced Lagrangian, p2 = L_v2 - lam.
+    """
+
+    def L(t, q, v, p):
+        return 0.5 * v[0] ** 2 + 0.25 * v[1] ** 4 + q[0] * v[1]
+
+    found = ac.analysis.constraint_algorithm(
+        system(L, 2, lambda t, q, v, p: jnp.array([v[1] - v[0] ** 3 - q[1]]))
+    )
+    v1, v2, q1, q2, lam = sp.symbols("v1 v2 q1 q2 lam")
+    psi = v1**3 + q2
+    reduced = v1**2 / 2 + psi**4 / 4 + q1 * psi
+    p2 = psi**3 + q1 + lam  # dL/dv2 + lam dPhi/dv2, the multiplier of 004
+    expected = sp.diff(reduced, v1, 2) - p2 * sp.diff(psi, v1, 2)
+    q = [sp.Function(f"q{i}")(t) for i in (1, 2)]
+    at = {q[0].diff(t): v1, q[1].diff(t): v2, q[0]: q1, q[1]: q2, sp.Function("lambda")(t): lam}
+    ours = found.determinant.subs({q[0].diff(t): v1, q[1].diff(t): v2}).subs(at).subs(v2, psi)
+    assert sp.expand(ours + expected) == 0
+
+
+def test_a_chain_of_three():
+    """L = q1^2/2 with q2' = q1: lam = q1 from p1' = 0, then v1 = 0."""
+    found = ac.analysis.constraint_algorithm(
+        system(lambda t, q, v, p: 0.5 * q[0] ** 2, 2, lambda t, q, v, p: v[1:] - q[:1])
+    )
+    assert found.dimensions == (5, 4, 3, 2)
+    assert found.stabilises_at == 3
+    assert found.symplectic
+    assert found.determinant == 0
+    q1, lam = sp.Function("q1")(t), sp.Function("lambda")(t)
+    assert sp.expand(found.levels[2].equations[0].lhs) in (q1 - lam, lam - q1)
+    assert found.levels[3].equations[0].lhs in (q1.diff(t), -q1.diff(t))
+    assert "only initial data in W3" in found.text()
+
+
+def test_a_chain_that_depends_on_time():
+    """L = (q1 - t)^2/2 with q2' = q1: lam = q1 - t, then v1 = 1."""
+    found = ac.analysis.constraint_algorithm(
+        system(lambda t, q, v, p: 0.5 * (q[0] - t) ** 2, 2, lambda t, q, v, p: v[1:] - q[:1])
+    )
+    assert found.dimensions == (5, 4, 3, 2)
+    assert sp.expand(found.levels[3].equations[0].lhs) in (
+        sp.Function("q1")(t).diff(t) - 1,
+        1 - sp.Function("q1")(t).diff(t),
+    )
+
+
+def test_an_equation_that_holds_at_one_time_only():
+    """L = t q: p = 0 and p' = t leave t = 0, which time leaves."""
+    assert (
+        ac.analysis.constraint_algorithm(system(lambda t, q, v, p: t * q[0], 1)).stabilises_at
+        is None
+    )
+
+
+def test_gauge_freedom_of_a_singular_lagrangian():
+    found = ac.analysis.constraint_algorithm(
+        system(lambda t, q, v, p: 0.5 * (v[0] - q[1]) ** 2, 2, name="gauge")
+    )
+    assert found.dimensions == (6, 4, 3)
+    assert found.stabilises_at == 2
+    assert not found.symplectic
+    assert "is not unique" in found.text()
+
+
+def test_contradiction():
+    found = ac.analysis.constraint_algorithm(system(lambda t, q, v, p: q[0], 1))
+    assert found.stabilises_at is None
+    assert not found.symplectic
+    assert "there is no motion" in found.text()
+
+
+def test_a_regular_lagrangian_has_nothing_to_find():
+    found = ac.analysis.constraint_algorithm(
+        system(lambda t, q, v, p: 0.5 * v @ v - jnp.cos(q[0]) * t, 2)
+    )
+    assert found.dimensions == (6, 4)
+    assert found.symplectic
+    assert found.determinant == 1
+
+
+def test_numbers_alone_where_sympy_cannot_follow():
+    found = ac.analysis.constraint_algorithm(
+        system(
+            lambda t, q, v, p: jnp.sum(jnp.sort(v) ** 2) / 2,
+            2,
+            lambda t, q, v, p: v[:1] - t * v[1:],
+        )
+    )
+    assert found.dimensions == (5, 4)
+    assert found.symplectic
+    assert found.determinant is None
+    assert found.levels[1].equations is None
+    assert "`sort`" in found.text()
+
+
+def test_the_symplectic_verdict_is_the_rank_of_the_marching_step():
+    """Where W1 is not symplectic, the step of the integrator is singular and says so."""
+    singular = system(lambda t, q, v, p: 0.5 * q[0] ** 2, 2, lambda t, q, v, p: v[1:] - q[:1])
+    with pytest.raises((ValueError, ac.StepFailed)):
+        ac.simulate(
+            singular,
+            ac.Midpoint(),
+            q0=np.array([0.5, 0.1]),
+            v0=np.array([0.0, 0.5]),
+            lam0=np.array([0.5]),
+            h=0.1,
+            steps=3,
+        )
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match="does not support nonholonomic systems: "):
+        ac.analysis.constraint_algorithm(skate.system)
+    with pytest.raises(ValueError, match="must be a System"):
+        ac.analysis.constraint_algorithm(3)

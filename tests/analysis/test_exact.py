@@ -1,0 +1,50 @@
+"""Exact discrete Lagrangians, against closed forms and the true motion."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import accion as ac
+from accion.gallery import damped_spring
+from tests.analysis.systems import DECAYING, METHODS
+
+A = ac.analysis
+
+
+def test_exact_discrete_lagrangian_of_the_oscillator():
+    m, w, h, q0, q1 = 2.0, 1.3, 0.8, 0.7, -0.2
+    exact = A.exact_discrete_lagrangian(
+        ac.mechanical(m, lambda t, q, p: 0.5 * m * w**2 * q[0] ** 2, 1)
+    )
+    closed = m * w / (2 * np.sin(w * h)) * ((q0**2 + q1**2) * np.cos(w * h) - 2 * q0 * q1)
+    assert float(exact(0.0, h, [q0], [q1])) == pytest.approx(closed, rel=1e-12)
+    assert float(exact.D2(0.0, h, [q0], [q1])[0]) == pytest.approx(
+        m * w / np.sin(w * h) * (q1 * np.cos(w * h) - q0), rel=1e-12
+    )
+
+
+def test_exact_momenta_are_those_of_the_motion():
+    """-D1 and D2 are the momenta of the true motion, of a time-dependent nonlinear system."""
+    q, v = ac.reference(DECAYING, q0=[1.2], v0=[0.4], ts=[0.1, 0.6], rtol=1e-13, atol=1e-13)
+    exact = A.exact_discrete_lagrangian(DECAYING)
+    np.testing.assert_allclose(
+        exact.D1(0.1, 0.5, q[0], q[1]), -DECAYING.legendre(0.1, q[0], v[0]), rtol=1e-11
+    )
+    np.testing.assert_allclose(
+        exact.D2(0.1, 0.5, q[0], q[1]), DECAYING.legendre(0.6, q[1], v[1]), rtol=1e-11
+    )
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_variational_order_is_the_order_of_the_method(method):
+    found = A.variational_order(DECAYING, method, q0=[1.2], v0=[0.4], t0=0.1, h=[0.1, 0.05, 0.025])
+    assert float(found) == pytest.approx(method.order, abs=0.1)
+
+
+def test_exact_discrete_lagrangian_says_when_it_cannot():
+    with pytest.raises(ValueError, match="force or a constraint"):
+        A.exact_discrete_lagrangian(damped_spring.system)
+    with pytest.raises(ValueError, match="was not found"):
+        A.exact_discrete_lagrangian(ac.mechanical(1.0, lambda t, q, p: -1 / jnp.abs(q[0]), 1))(
+            0.0, 30.0, [1.0], [0.9]
+        )

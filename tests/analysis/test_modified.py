@@ -1,0 +1,167 @@
+"""Backward error analysis: modified Hamiltonians in numbers and in symbols."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import sympy as sp
+
+import accion as ac
+from accion.analysis.neighbours import weights
+from accion.gallery import damped_spring
+from tests.analysis.systems import DECAYING, PENDULUM, SIMPSON
+
+A = ac.analysis
+
+
+def test_weights():
+    np.testing.assert_allclose(weights(1), [-0.5, 0, 0.5], rtol=1e-9, atol=1e-15)
+    j = np.arange(-15, 16)
+    np.testing.assert_allclose(
+        [weights(15) @ j**k for k in range(4)], [0, 1, 0, 0], rtol=0, atol=1e-10
+    )
+    np.testing.assert_allclose(
+        weights(2), [1 / 12, -2 / 3, 0, 2 / 3, -1 / 12], rtol=1e-9, atol=1e-15
+    )
+
+
+def test_h2_term_of_the_midpoint_rule_on_the_pendulum():
+    """H_2 = -(p^2 cos q + sin^2 q)/24, in closed form, in symbols and in numbers."""
+    q, p = sp.Function("q")(sp.Symbol("t")), sp.Function("p_q")(sp.Symbol("t"))
+    closed = -(p**2 * sp.cos(q) + sp.sin(q) ** 2) / 24
+    terms = ac.symbolic(PENDULUM).modified(ac.Midpoint(), 2).hamiltonian_terms
+    assert sp.simplify(terms[2] - closed) == 0
+    assert terms[1] == 0
+    H = jax.jit(A.modified_hamiltonian(PENDULUM, ac.Midpoint(), 10).__call__)
+    at = {q: sp.Float(0.7), p: sp.Float(0.9)}
+    energy = 0.5 * 0.9**2 - np.cos(0.7)
+    for h, tolerance in ((0.1, 1e-4), (0.05, 3e-5)):
+        found = (float(H(0.0, h, jnp.array([0.7]), jnp.array([0.9]))) - energy) / h**2
+        assert found == pytest.approx(float(closed.xreplace(at)), abs=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("method", "order"), [(ac.Trapezoid(), 2), (ac.LeftRectangle(), 2)], ids=str
+)
+def test_series_and_numbers_agree(method, order):
+    """The difference of the series and of the interpolated Hamiltonian falls like the first term
+    left out; time-dependent.
+    """
+    t = sp.Symbol("t")
+    terms = ac.symbolic(DECAYING, seconds=30).modified(method, order).hamiltonian_terms
+    H = jax.jit(A.modified_hamiltonian(DECAYING, method, 10).__call__)
+    at = {sp.Function("q")(t): sp.Float(0.7), sp.Function("p_q")(t): sp.Float(0.9)}
+    numbers = [float(e.xreplace(at).xreplace({t: sp.Float(0.4)})) for e in terms]
+    errors = [
+        abs(
+            float(H(0.4, h, jnp.array([0.7]), jnp.array([0.9])))
+            - sum(c * h**k for k, c in enumerate(numbers))
+        )
+        for h in (0.1, 0.05)
+    ]
+    expected = 4 if method.symmetric else 3
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(expected, abs=0.15)
+
+
+def test_ladder():
+    """Drifts of H, H2, H4, H6, H8 with slopes 2, 2, 4, 6, 8; the energy error is O(h^p)."""
+    found = A.ladder(
+        PENDULUM, ac.Midpoint(), q0=[1.2], v0=[0.0], duration=10.0, h=[0.1, 0.05, 0.025]
+    )
+    np.testing.assert_allclose(found.slopes, [2, 2, 4, 6, 8], rtol=1e-9, atol=0.2)
+    first = A.ladder(
+        PENDULUM, ac.LeftRectangle(), q0=[1.2], v0=[0.0], duration=10.0, h=[0.1, 0.05], orders=(4,)
+    )
+    np.testing.assert_allclose(first.slopes, [1, 4], rtol=1e-9, atol=0.2)
+    assert "order" in str(found)
+
+
+def test_the_best_truncation_is_exponentially_good():
+    """At fixed h the drift falls with the order down to a least value, which falls faster than any
+    power of h (002 Thm 5.2).
+    """
+    least = []
+    for h in (0.6, 0.3):
+        traj = ac.simulate(PENDULUM, ac.Midpoint(), q0=[1.2], v0=[0.0], h=h, steps=round(40 / h))
+        drifts = [
+            A.modified_hamiltonian(PENDULUM, ac.Midpoint(), order).drift(traj)
+            for order in range(2, 26, 2)
+        ]
+        assert drifts[0] > 50 * min(drifts)
+        least.append(min(drifts))
+    assert np.log2(least[0] / least[1]) > 8
+
+
+def test_extended_hamiltonian_of_a_time_dependent_system():
+    drifts = []
+    for h in (0.1, 0.05):
+        traj = ac.simulate(DECAYING, ac.Midpoint(), q0=[1.0], v0=[0.3], h=h, steps=round(5 / h))
+        drifts.append(
+            [
+                A.modified_hamiltonian(DECAYING, ac.Midpoint(), order).extended_drift(traj)
+                for order in (2, 4)
+            ]
+        )
+        modified = A.modified_hamiltonian(DECAYING, ac.Midpoint(), 4)
+        assert np.ptp(modified.along(traj)) > 0.1  # energy goes away
+        assert modified.drift(traj) == drifts[-1][1]
+    np.testing.assert_allclose(np.log2(np.divide(*drifts)), [2, 4], rtol=1e-9, atol=0.25)
+    found = A.ladder(
+        DECAYING, ac.Midpoint(), q0=[1.0], v0=[0.3], duration=5.0, h=[0.1, 0.05], orders=(2, 4)
+    )
+    np.testing.assert_allclose(found.drifts[1:], np.transpose(drifts), rtol=1e-12)
+    np.testing.assert_allclose(found.slopes, [2, 2, 4], rtol=1e-9, atol=0.25)
+    assert "momentum of time" in str(found)
+
+
+@pytest.mark.parametrize("steps", [3, 4])
+def test_a_trajectory_too_short_for_a_modified_hamiltonian(steps):
+    """Of order 4 it has one value over 4 steps, which cannot drift, and none over 3."""
+    traj = ac.simulate(PENDULUM, ac.Midpoint(), q0=[1.0], v0=[0.3], h=0.1, steps=steps)
+    modified = A.modified_hamiltonian(PENDULUM, ac.Midpoint(), 4)
+    with pytest.raises(
+        ValueError, match=rf"order 4 is seen over \d steps or more.*this trajectory has {steps}"
+    ):
+        modified.drift(traj)
+    if steps == 4:
+        assert modified.along(traj).shape == (1,)
+    brief = ac.simulate(DECAYING, ac.Midpoint(), q0=[1.0], v0=[0.3], h=0.1, steps=steps)
+    with pytest.raises(ValueError, match=r"seen over \d steps or more"):
+        A.modified_hamiltonian(DECAYING, ac.Midpoint(), 4).drift(brief)
+
+
+def test_modified_field_and_distance_to_its_flow():
+    """The step is the time-h flow of the modified field, up to its truncation: one RK4 step of it
+    is far nearer than one of the true field.
+    """
+    M = A.modified_hamiltonian(PENDULUM, ac.Midpoint(), 8)
+    q, p, h = jnp.array([0.7]), jnp.array([0.9]), 0.2
+    field = jax.jit(lambda z: jnp.concatenate(M.field(0.0, h, z[:1], z[1:])))
+    step = jnp.concatenate(ac.discrete(PENDULUM, ac.Midpoint()).hamiltonian_flow(0.0, h, q, p))
+
+    def flow(f, z, parts=20):
+        for _ in range(parts):
+            e = h / parts
+            k1 = f(z)
+            k2 = f(z + e / 2 * k1)
+            k3 = f(z + e / 2 * k2)
+            z = z + e / 6 * (k1 + 2 * k2 + 2 * k3 + f(z + e * k3))
+        return z
+
+    z = jnp.concatenate([q, p])
+    true = flow(lambda z: jnp.stack([z[1], -jnp.sin(z[0])]), z)
+    assert float(jnp.max(jnp.abs(true - step))) > 1e-4
+    assert float(jnp.max(jnp.abs(flow(field, z) - step))) < 2e-7
+
+
+def test_backward_error_says_when_it_cannot():
+    with pytest.raises(ValueError, match="force or a constraint"):
+        A.modified_hamiltonian(damped_spring.system, ac.Midpoint(), 4)
+    with pytest.raises(ValueError, match="even number"):
+        A.modified_hamiltonian(PENDULUM, ac.Midpoint(), 3)
+    with pytest.raises(ValueError, match="no fixed formula"):
+        ac.symbolic(PENDULUM).modified(SIMPSON)
+    with pytest.raises(ValueError, match="save_every=1"):
+        A.modified_hamiltonian(PENDULUM, ac.Midpoint(), 4).along(
+            ac.simulate(PENDULUM, ac.Midpoint(), q0=[1.0], v0=[0.0], h=0.1, steps=20, save_every=2)
+        )

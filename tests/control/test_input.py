@@ -1,0 +1,342 @@
+"""Optimal control: bad input is named."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import accion as ac
+from accion.control import load, refine
+from accion.methods import GeneralizedAlpha
+from tests.textbook import control as book
+
+MIDPOINT = ac.Midpoint()
+REST = ([0, 0], [0, 0])
+
+
+def not_scalar(t, q, v, u, p):
+    return u
+
+
+def flat_actuation(t, q, p):
+    return jnp.ones(2)
+
+
+def doubled(t, q, p):
+    return jnp.array([[1.0, 2.0], [0.0, 0.0]])
+
+
+def nowhere(t, q, p):
+    return jnp.sin(q[:, None]) * jnp.ones((2, 1)) * 0.0
+
+
+def heat_lagrangian(t, q, v, S, p):
+    return 0.5 * v @ v - jnp.exp(S)
+
+
+def rolling(t, q, v, p):
+    return jnp.array([v[0] - v[1]])
+
+
+def half(t, q, v, u, p):
+    return q[0] - 0.5
+
+
+def always_pushed(t, q, v, u, p):
+    return 0.01 - u[0] ** 2
+
+
+def short_cost(t, q, v, u):
+    return u @ u
+
+
+def short_actuation(q):
+    return jnp.eye(2)
+
+
+def listed_actuation(t, q, p):
+    return [[1.0], [0.0]]
+
+
+def short_path(t, q, v, p):
+    return q[0]
+
+
+hot = ac.ThermalSystem(heat_lagrangian, ac.Euclidean(2), name="hot block")
+vakonomic = ac.System(book.block_lagrangian, ac.Euclidean(2), {"m": 1.0}, vakonomic=rolling)
+
+# What is wrong in a problem of a cart-pole, and what is said.
+WRONG = {
+    "no control": ({"actuated": None}, "actuated="),
+    "empty control": ({"actuated": []}, "there is no control"),
+    "both": ({"actuation": doubled}, "one of the two"),
+    "unknown coordinate": (
+        {"actuated": ["y"]},
+        "'y' is no coordinate of cart-pole. Try one of: x, theta",
+    ),
+    "number of a coordinate": ({"actuated": [2]}, "2 is no coordinate"),
+    "switch for a coordinate": ({"actuated": [True]}, "True is no coordinate"),
+    "actuation that is no function": (
+        {"actuated": None, "actuation": np.eye(2)},
+        "actuation must be a function",
+    ),
+    "actuation that is a vector": (
+        {"actuated": None, "actuation": flat_actuation},
+        r"shape \(2, controls\), a row for .* shape \(2,\)",
+    ),
+    "actuation with other arguments": (
+        {"actuated": None, "actuation": short_actuation},
+        r"actuation .* Its arguments are \(t, q, params\);",
+    ),
+    "actuation that is a list": (
+        {"actuated": None, "actuation": listed_actuation},
+        r"shape \(2, controls\), a row for each .* returned a list",
+    ),
+    "actuation as actuated": ({"actuated": doubled}, "given as actuation=B"),
+    "a number that is no coordinate": ({"actuated": 1.5}, "1.5 is no coordinate"),
+    "singular actuation": (
+        {"actuated": None, "actuation": doubled},
+        "the actuation is singular at the start",
+    ),
+    "actuation that vanishes": (
+        {"actuated": None, "actuation": nowhere},
+        "the actuation is singular",
+    ),
+    "the same coordinate twice": ({"actuated": ["x", "x"]}, "the actuation is singular"),
+    "start out of bounds": (
+        {"state_bounds": {"x": (1, 2)}},
+        "the start is out of bounds: x = 0 is not within 1 .. 2",
+    ),
+    "end out of bounds": (
+        {"end": ([3, 0], [0, 0]), "state_bounds": {"x": (-2, 2)}},
+        "the end is out of bounds: x = 3",
+    ),
+    "velocity out of bounds": (
+        {"end": ([0, 0], [5, 0]), "velocity_bounds": {"x": (-2, 2)}},
+        "velocity of x = 5",
+    ),
+    "bounds the wrong way round": ({"control_bounds": (1, -1)}, "lower must not be above upper"),
+    "bounds that are NaN": ({"control_bounds": (np.nan, 1)}, "lower must not be above upper"),
+    "one bound": ({"control_bounds": 3.0}, r"must be \(lower, upper\)"),
+    "too many bounds": ({"control_bounds": ([-1, -1], [1, 1])}, "control_bounds must be"),
+    "state bounds the wrong way round": (
+        {"state_bounds": {"x": (2, -2)}},
+        r"state_bounds\['x'\]: lower",
+    ),
+    "bounds of an unknown coordinate": (
+        {"velocity_bounds": {"z": (-1, 1)}},
+        "velocity_bounds: 'z' is no coordinate",
+    ),
+    "bounds without names": ({"state_bounds": (-1, 1)}, "must be a dictionary"),
+    "start of the wrong length": (
+        {"start": ([0, 0, 0], [0, 0])},
+        r"start\[0\] must have 2 components",
+    ),
+    "velocity of the wrong length": ({"end": ([0, 0], [0])}, r"end\[1\] must have 2 components"),
+    "start without a velocity": ({"start": [0, np.pi, 0, 0]}, r"start must be \(q, v\)"),
+    "no end": ({"end": None}, r"end must be \(q, v\)"),
+    "NaN in the end": ({"end": ([0, np.nan], [0, 0])}, r"end\[0\] must be finite"),
+    "words in the end": ({"end": (["a", 0], [0, 0])}, r"end\[0\] must be numbers"),
+    "no duration": ({"duration": None}, "duration must be"),
+    "negative duration": ({"duration": -1.0}, "duration must be a positive number"),
+    "durations the wrong way round": ({"duration": (3, 1)}, "duration must be a positive number"),
+    "infinite duration": ({"duration": np.inf}, "duration must be a positive number"),
+    "boundary": ({"boundary": "momenta"}, "boundary must be"),
+    "free configurations": (
+        {"boundary": "configurations", "start": ([0, None], [0, 0])},
+        "given whole",
+    ),
+    "cost that is no function": ({"cost": 1.0}, "cost must be a function"),
+    "cost that is a vector": ({"cost": not_scalar}, "cost must return a scalar"),
+    "cost with other arguments": (
+        {"cost": short_cost},
+        r"cost could not be evaluated .* Its arguments are \(t, q, v, u, params\);",
+    ),
+    "list of paths": (
+        {"path": [half]},
+        r'path must be \{"name": g\} with functions g\(t, q, v, u, params\) <= 0',
+    ),
+    "path that is no function": ({"path": {"half": 0.5}}, "got 0.5 for 'half'"),
+    "path with other arguments": (
+        {"path": {"short": short_path}},
+        r"path\['short'\] .* Its arguments are \(t, q, v, u, params\);",
+    ),
+    "terminal that is no function": ({"terminal": 1.0}, "terminal must be a function"),
+    "terminal with other arguments": (
+        {"terminal": book.half_square},
+        r"terminal .* Its arguments are \(t, q, v, params\);",
+    ),
+    "names of controls": ({"controls": ("a", "b")}, "controls must be 1 names"),
+    "numbers for names": ({"controls": 3}, "controls must be 1 names"),
+    "t0": ({"t0": None}, "t0 must be a number"),
+    "a thermal system": ({"system": hot}, "without entropies"),
+    "a vakonomic system": ({"system": vakonomic}, "no forces to control it by"),
+    "no system": ({"system": 3}, "ControlProblem is for a System"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_problem_is_named(name):
+    changes, words = WRONG[name]
+    given = {
+        "system": book.cart_pole,
+        "cost": book.half_square,
+        "actuated": ["x"],
+        "start": ([0, np.pi], [0, 0]),
+        "end": REST,
+        "duration": 2.0,
+    }
+    with pytest.raises(ValueError, match=words):
+        ac.ControlProblem(**(given | changes))
+
+
+# What is wrong in a call for a block, and what is said.
+CALLS = {
+    "steps": ({"steps": 3}, "steps must be a whole number >= 4"),
+    "steps that are no number": ({"steps": 10.0}, "steps must be a whole number"),
+    "starts": ({"starts": 0}, "starts must be a whole number >= 1"),
+    "formulation": (
+        {"formulation": "indirect"},
+        "formulation must be one of 'direct', 'vakonomic'",
+    ),
+    "solver": ({"solver": "snopt"}, "solver must be one of 'sqp', 'ipopt', None"),
+    "a class": ({"method": ac.Midpoint}, r"write Midpoint\(\)"),
+    "GeneralizedAlpha": (
+        {"method": GeneralizedAlpha(0.8)},
+        "GeneralizedAlpha is not variational; try Midpoint",
+    ),
+    "EnergyConsistent": (
+        {"method": ac.EnergyConsistent(MIDPOINT)},
+        "EnergyConsistent is for a ThermalSystem",
+    ),
+    "short guess": (
+        {"guess": (np.zeros((5, 1)), np.zeros((8, 1)))},
+        "guess must have 9 configurations",
+    ),
+    "guess of other controls": (
+        {"guess": (np.zeros((9, 1)), np.zeros((8, 2)))},
+        r"controls of shape \(8, 1\)",
+    ),
+    "guess of other coordinates": ({"guess": (np.zeros((9, 2)), np.zeros((8, 1)))}, "guess"),
+    "guess that is NaN": (
+        {"guess": (np.full((9, 1), np.nan), np.zeros((8, 1)))},
+        "guess must be finite",
+    ),
+    "guess of three": ({"guess": (1, 2, 3)}, "guess must be"),
+    "guess of another kind": ({"guess": 3.0}, "guess must be"),
+    "guess of nothing": ({"guess": (None, None)}, "guess must have 9 configurations"),
+    "guess of numbers": ({"guess": (1.0, 2.0)}, "guess must have 9 configurations"),
+    "guess of words": (
+        {"guess": ("a", "b")},
+        r"guess must be \(q, u\), arrays of numbers; got q = 'a'",
+    ),
+    "seed": ({"seed": "a"}, "seed must be a whole number >= 0"),
+    "list of formulations": ({"formulation": ["direct"]}, "formulation must be one of"),
+    "switch for iterations": ({"max_iterations": True}, "max_iterations must be a whole number"),
+    "options that are no dictionary": ({"options": [1]}, "options must be a dictionary"),
+    "options of another solver": (
+        {"options": {"mu_init": 1e-3}},
+        'this problem is solved by "sqp"',
+    ),
+    "tolerance": ({"tolerance": -1.0}, "tolerance"),
+    "iterations": ({"max_iterations": 0}, "max_iterations"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_wrong_call_is_named(name):
+    changes, words = CALLS[name]
+    with pytest.raises(ValueError, match=words):
+        ac.optimize(**({"problem": book.block(), "method": MIDPOINT, "steps": 8} | changes))
+
+
+def test_a_path_may_be_one_function():
+    assert book.block(path=always_pushed).path == {"always_pushed": always_pushed}
+    assert list(book.block(path=lambda t, q, v, u, p: q[0] - 2.0).path) == ["path"]
+
+
+def test_none_is_no_bound():
+    problem = book.block(control_bounds=(None, 9), state_bounds={"x": (-1, None)})
+    assert (problem.u_bounds[0], problem.u_bounds[1], *problem.q_bounds) == (-np.inf, 9, -1, np.inf)
+
+
+def test_what_is_not_a_problem():
+    with pytest.raises(ValueError, match="refine needs a Solution"):
+        refine(book.block())
+    with pytest.raises(ValueError, match="needs the ControlProblem that was solved"):
+        load("nowhere.zarr", book.block_system)
+    with pytest.raises(ValueError, match="needs a ControlProblem"):
+        ac.optimize(book.block_system, MIDPOINT, 8)  # pyright: ignore
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"duration": (0.5, 1.0)}, "free duration"),
+        ({"velocity_bounds": {"x": (-2, 2)}}, "velocity bounds"),
+        ({"path": {"wall": book.wall}, "end": ([0.1], [0.0])}, "path constraints"),
+        ({"actuated": None, "actuation": lambda t, q, p: jnp.ones((1, 1))}, "needs actuated"),
+    ],
+)
+def test_what_the_vakonomic_formulation_does_not_do(changes, words):
+    with pytest.raises(ValueError, match=f"{words}.*try formulation=.direct"):
+        ac.optimize(book.block(**changes), MIDPOINT, 8, formulation="vakonomic")
+
+
+def test_vakonomic_and_constraints():
+    problem = ac.ControlProblem(
+        book.bob_system,
+        book.half_square,
+        actuated=[0],
+        start=([0, -1], [0, 0]),
+        end=([1, 0], None),
+        duration=1.0,
+    )
+    with pytest.raises(ValueError, match="does not support constrained systems"):
+        ac.optimize(problem, MIDPOINT, 8, formulation="vakonomic")
+
+
+def test_sqp_is_for_equations():
+    with pytest.raises(ValueError, match='use "ipopt"'):
+        ac.optimize(book.block(control_bounds=(-9, 9)), MIDPOINT, 8, solver="sqp")
+
+
+@pytest.mark.parametrize(
+    ("start", "words"),
+    [
+        (([0, -1.1], [0, 0]), "off the constraint of bob on a rope by 0.21"),
+        (([0, -1], [0, 1]), "by 2"),
+    ],
+)
+def test_a_start_off_the_constraint(start, words):
+    with pytest.raises(ValueError, match=words):
+        ac.ControlProblem(
+            book.bob_system,
+            book.half_square,
+            actuation=book.tangent,
+            start=start,
+            end=([1, 0], None),
+            duration=1.0,
+        )
+
+
+def test_bounds_of_coordinates_on_a_group():
+    with pytest.raises(ValueError, match="on a group say what is allowed by path"):
+        ac.ControlProblem(
+            book.satellite(),
+            book.half_square,
+            actuated=[0],
+            start=(np.eye(3), np.zeros(3)),
+            end=(np.eye(3), None),
+            duration=1.0,
+            state_bounds={0: (-1, 1)},
+        )
+
+
+def test_an_end_beyond_a_path_constraint():
+    """No control helps there: q = 1 at the end, and q <= 1/2 is asked for."""
+    with pytest.raises(ValueError, match="the end is out of bounds: wall"):
+        book.block(path={"wall": half})
+    book.block(path={"pushed": always_pushed})  # the controls can see to that
+
+
+# ---------------------------------------------------------------- failure

@@ -17,7 +17,6 @@ from itertools import chain, count
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import sympy as sp
 
@@ -188,7 +187,7 @@ class Variables:
         for part, (space, first, end) in zip(self.parts, self.factors, strict=True):
             for j in range(first, end):
                 if isinstance(space, Group):
-                    E = np.asarray(space.hat(jnp.eye(space.dim)[j - first]))
+                    E = np.asarray(space.hat(np.eye(space.dim)[j - first]))
                     moved = part @ np.vectorize(exact, otypes=[object])(E)
                     for x, dx in zip(part.flat, moved.flat, strict=True):
                         if x.is_Symbol:
@@ -212,7 +211,7 @@ class Variables:
         out: list[Any] = [sp.Integer(0)] * len(v)
         for space, first, end in self.factors:
             if isinstance(space, Group):
-                one = jnp.eye(space.dim)
+                one = jax.numpy.eye(space.dim)
                 for i in range(first, end):
                     brackets = [np.asarray(space.ad(e, one[i - first])) for e in one]
                     out[i] = sp.Add(

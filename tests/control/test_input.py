@@ -168,7 +168,7 @@ WRONG = {
     "names of controls": ({"controls": ("a", "b")}, "controls must be 1 names"),
     "numbers for names": ({"controls": 3}, "controls must be 1 names"),
     "t0": ({"t0": None}, "t0 must be a number"),
-    "a thermal system": ({"system": hot}, "without entropies"),
+    "a thermal system": ({"system": hot}, "does not support thermal systems"),
     "a vakonomic system": ({"system": vakonomic}, "no forces to be controlled by"),
     "no system": ({"system": 3}, "must be a System"),
 }

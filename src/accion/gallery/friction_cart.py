@@ -1,5 +1,4 @@
-"""A cart that friction heats: 001 chapter 4.1 in continuous time and in its two discretisations,
-corrected.
+"""A cart that friction heats: 001 chapter 4.1, continuous and in two discretisations, corrected.
 
 m x'' = -mu x'        T(S) S' = mu x'^2
 """

@@ -72,7 +72,7 @@ def test_a_loaded_run_of_several_bodies_knows_how_many(tmp_path):
     with pytest.raises(ValueError, match="loaded without its system"):
         alone.heat()
     with pytest.raises(ValueError, match="other entropies"):
-        ac.load(tmp_path / "run.zarr", system=dataclasses.replace(system, entropies=3))
+        ac.load(tmp_path / "run.zarr", system=dataclasses.replace(system, entropies=("S_a", "S_b")))
     with pytest.raises(ValueError, match="which must be the number of a body"):
         ac.thermo.states(traj, ac.thermo.Solid(3.0, 1.0), which=2)
 

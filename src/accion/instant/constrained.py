@@ -82,8 +82,10 @@ class ConstrainedLegendre(newton.Equations):
         system, t, q, p, near = args
         n, constraint = system.space.dim, system.constraint
         v, lam = unknowns[:n], unknowns[n:]
-        balance = system.legendre(t, q, v, lam) - p - constraint.reaction(system, t, q, near, lam)
-        return jnp.concatenate([balance, constraint.on_velocities(system, t, q, v)])
+        held, _ = system.parts(q)  # the configuration, without entropies
+        force = constraint.reaction(system, t, held, near, lam)
+        balance = system.legendre(t, q, v, lam) - p - force
+        return jnp.concatenate([balance, constraint.on_velocities(system, t, held, v)])
 
     def sizes(self, unknowns: Any, J: Any, args: Any) -> Any:
         system, t, q, p, near = args

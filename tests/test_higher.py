@@ -828,7 +828,7 @@ FLAT = ac.HigherOrderSystem(
             r"lagrangian takes 5 arguments, lagrangian\(t, q, v, a, params\)",
         ),
         (
-            run(ac.HigherOrderSystem(lambda t, q, v, a, params: a, ac.Euclidean(2))),
+            bad(lambda t, q, v, a, params: a, ac.Euclidean(2)),
             "must return a scalar",
         ),
         (run(v0=START[1]), r"shape \(3, 2\)"),

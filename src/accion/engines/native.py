@@ -24,6 +24,7 @@ from accion.engines.interpreter import Interpreter
 from accion.engines.kinds import INTEGER, kind_of
 from accion.engines.primitives import RULES
 from accion.engines.values import Value
+from accion.engines.xla import of_leaves
 
 # lines of LLVM's language; beyond, its time grows faster than the program (half a second for 4000)
 MOST = 20_000
@@ -99,7 +100,8 @@ def entries_of(jaxpr: Jaxpr) -> int:
 def traced(f: Callable[..., Any], *examples: Any) -> tuple[ClosedJaxpr, Any]:
     """The jaxpr of `f` and the shapes of its results."""
     # A new function each time: JAX would keep what was traced for as long as the old one lives.
-    closed, shape = jax.make_jaxpr(lambda *args: f(*args), return_shape=True)(*examples)
+    leaves, tree = jax.tree.flatten(examples)
+    closed, shape = jax.make_jaxpr(of_leaves(f, tree), return_shape=True)(*leaves)
     if any(isinstance(c, Tracer) for c in closed.consts):
         raise Traced
     if entries_of(closed.jaxpr) > 4 * MOST:
@@ -127,15 +129,13 @@ def compiled(f: Callable[..., Any], *examples: Any) -> Callable[..., Any]:
     )
     for i, value in enumerate(entries(results)):
         graph.store("outputs", i, value)
-    code, avals, tree = (
-        machine(graph, ("inputs", "outputs"), ()),
-        closed.out_avals,
-        jax.tree.structure(shape),
-    )
+    code, tree = machine(graph, ("inputs", "outputs"), ()), jax.tree.structure(shape)
+    # What is kept with the program knows the shapes, and not all operations.
+    given, avals = closed.in_avals, closed.out_avals
     size = sum(slots(avals))
 
     def call(*args: Any) -> Any:
-        inputs, outputs = packed(jax.tree.leaves(args), closed.in_avals), np.empty(size)
+        inputs, outputs = packed(jax.tree.leaves(args), given), np.empty(size)
         code.run(inputs.ctypes.data, outputs.ctypes.data)
         return jax.tree.unflatten(tree, unpacked(outputs, avals))
 

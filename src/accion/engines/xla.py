@@ -7,7 +7,7 @@ longest ago are dropped, with all that JAX holds of them.
 
 from collections import OrderedDict
 from collections.abc import Callable
-from functools import lru_cache, wraps
+from functools import lru_cache
 from threading import Lock
 from typing import Any
 
@@ -16,41 +16,55 @@ import jax
 PROGRAMS = 64  # of each function
 
 
+def of_leaves(f: Callable[..., Any], tree: Any) -> Callable[..., Any]:
+    """`f` as a function of the leaves of its arguments, whose structure is `tree`.
+
+    JAX keeps structures that it has seen, and a system with them, for longer than what it compiled:
+    so it is shown none.
+    """
+    return lambda *leaves: f(*jax.tree.unflatten(tree, leaves))
+
+
 class KeptJit:
     """`jax.jit(f)`, which keeps the programs of the last structures of its arguments only.
 
-    Arguments that are static by number, or by name and given so, are part of the structure.
+    Arguments that are static, by their number or by a name that they are given by, are compared by
+    value.
     """
 
     def __init__(self, f: Callable[..., Any], static_argnums: Any, static_argnames: Any) -> None:
-        self.f, self.numbers, self.names = f, static_argnums, static_argnames
+        self.f, self.numbers, self.names = f, frozenset(static_argnums), frozenset(static_argnames)
         self.programs: OrderedDict[Any, Any] = OrderedDict()
         self.lock = Lock()
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        return self.program(args, named)(*args, **named)
+        places = (*enumerate(args), *named.items())
+        fixed = {at: value for at, value in places if at in self.numbers or at in self.names}
+        given = {at: value for at, value in places if at not in fixed}
+        leaves, tree = jax.tree.flatten(list(given.values()))
+        key = (tree, tuple(given), tuple(fixed.items()))
+        return self.program(key, fixed)(*leaves)
 
-    def program(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    def program(self, key: Any, fixed: dict[Any, Any]) -> Any:
         """The function that JAX compiled, or will, for such arguments."""
-        static = [args[i] for i in self.numbers], [named[n] for n in self.names if n in named]
-        key = (jax.tree.structure((args, named)), *map(tuple, static))
         with self.lock:
             found = self.programs.get(key)
             if found is None:
-                found = self.programs[key] = self.new()
+                found = self.programs[key] = self.new(key[0], key[1], fixed)
             self.programs.move_to_end(key)
             while len(self.programs) > PROGRAMS:
                 self.programs.popitem(last=False)
         return found
 
-    def new(self) -> Any:
-        """The function, new to JAX."""
+    def new(self, tree: Any, places: tuple[Any, ...], fixed: dict[Any, Any]) -> Any:
+        """A program that is not there yet."""
 
-        @wraps(self.f)
-        def own(*args: Any, **named: Any) -> Any:
-            return self.f(*args, **named)
+        def called(*given: Any) -> Any:
+            values = dict(zip(places, given, strict=True)) | fixed
+            named = {at: value for at, value in values.items() if isinstance(at, str)}
+            return self.f(*(values[i] for i in range(len(values) - len(named))), **named)
 
-        return jax.jit(own, static_argnums=self.numbers, static_argnames=self.names)
+        return jax.jit(of_leaves(called, tree))
 
     def count(self) -> int:
         """How many programs there are."""

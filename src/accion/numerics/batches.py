@@ -110,20 +110,21 @@ def of_batch(
     f: Callable[..., Any], ensemble: bool, count: Array, system: Any, t: Array, *arrays: Any
 ) -> Any:
     """`f` at the first `count` times of a batch, zero at the others."""
-    # With a jit of its own `f` is traced once, for the shapes of its results and for the loop.
-    one = jax.jit(lambda system, here: f(system, *here))
 
     def over_time(system: Any, arrays: Any) -> Any:
+        # With a jit of its own `f` is traced once, for the shapes of its results and for the loop.
+        one = jax.jit(lambda here: f(system, *here))
+
         def pick(j: Any) -> Any:
             return jax.tree.map(
                 lambda a: jax.lax.dynamic_index_in_dim(a, j, keepdims=False), (t, *arrays)
             )
 
-        found = jax.eval_shape(one, system, pick(0))
+        found = jax.eval_shape(one, pick(0))
         empty = jax.tree.map(lambda a: jnp.zeros((len(t), *a.shape), a.dtype), found)
 
         def write(j: Array, out: Any) -> Any:
-            return jax.tree.map(lambda a, b: a.at[j].set(b), out, one(system, pick(j)))
+            return jax.tree.map(lambda a, b: a.at[j].set(b), out, one(pick(j)))
 
         return jax.lax.fori_loop(0, count, write, empty)
 

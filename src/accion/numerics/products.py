@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
+from accion.engines.xla import of_leaves
 from accion.numerics.newton import Equations
 from accion.types import Array
 
@@ -31,8 +32,9 @@ def written_out(f: Callable[..., Any]) -> Callable[..., Any]:
     """`f` with its small products as multiplications and sums; for use inside jax.jit."""
 
     def g(*arguments: Any) -> Any:
-        closed, shape = jax.make_jaxpr(f, return_shape=True)(*arguments)
-        outs = evaluate(closed.jaxpr, closed.consts, jax.tree.leaves(arguments))
+        leaves, tree = jax.tree.flatten(arguments)
+        closed, shape = jax.make_jaxpr(of_leaves(f, tree), return_shape=True)(*leaves)
+        outs = evaluate(closed.jaxpr, closed.consts, leaves)
         return jax.tree.unflatten(jax.tree.structure(shape), outs)
 
     return g

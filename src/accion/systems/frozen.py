@@ -105,7 +105,7 @@ def frozen_params(params: Params, name: str) -> Params:
 
 
 def frozen_number(leaf: Any, name: str) -> Any:
-    if (isinstance(leaf, int | float) and abs(leaf) <= WHOLE) or isinstance(leaf, float):
+    if isinstance(leaf, float) or (isinstance(leaf, int) and abs(leaf) <= WHOLE):
         return float(leaf)
     if isinstance(leaf, jax.ShapeDtypeStruct):
         return number(leaf.shape)

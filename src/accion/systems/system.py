@@ -42,8 +42,10 @@ class System(Mechanical):
 
     `lagrangian(t, q, v, params)` returns a scalar, `force(t, q, v, params)` a covector of shape
     (space.dim,). `params` is any pytree; its numbers are arguments of compiled code, so changing
-    them compiles nothing and derivatives with respect to them exist. `coordinates` names the
-    degrees of freedom for printing and plotting, with their units: ("alpha [rad]", "x [m]").
+    them compiles nothing and derivatives with respect to them exist. A system is what it was when
+    it was built: its functions are traced once, in its constructor, and what they close over is
+    copied. `coordinates` names the degrees of freedom for printing and plotting, with their units:
+    ("alpha [rad]", "x [m]").
 
     Constraints, each m equations: `holonomic(t, q, params)`, A = dphi/dq; `nonholonomic(t, q, v,
     params)`, A = dkappa/dv, or what `variational(t, q, params)` returns, shape (m, dim), where

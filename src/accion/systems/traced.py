@@ -2,8 +2,7 @@
 
 From then on nobody calls the function: what is evaluated, differentiated, compiled and printed are
 its operations. Numbers that it closed over are copied and compiled in; those that JAX was tracing
-at the time, as under `grad` and `vmap`, are leaves of a pytree, so that derivatives go through
-them.
+at the time, as under `grad` and `vmap`, are leaves of a pytree: derivatives go through them.
 """
 
 from collections.abc import Callable
@@ -31,7 +30,7 @@ ANEW = nullcontext if make_context is None else make_context(None)
 occasions = count(1)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trace:
     """What a function does at arguments of one structure. Two are equal if they do the same."""
 

@@ -86,7 +86,8 @@ def check_mechanical(system: Any, what: str) -> None:
     """Raise ValueError unless `system` is a System, which is all that `what` knows of."""
     check_kind(system)
     if not isinstance(system, System):
-        refuse(what, system.kind, "it is for a System, with velocities and without entropies")
+        why = "no velocities" if system.discrete_time else "derivatives higher than the first"
+        refuse(what, system.kind, f"they have {'entropies' if system.entropic else why}")
 
 
 def is_vector_space(space: Any) -> bool:

@@ -242,16 +242,6 @@ def test_a_symmetry_that_a_method_loses():
 
 
 def test_bad_input():
-    with pytest.raises(ValueError, match="vakonomic"):
-        symmetries(
-            ac.System(
-                lambda t, q, v, p: 0.5 * v @ v, ac.Euclidean(2), vakonomic=lambda t, q, v, p: v[:1]
-            )
-        )
-    with pytest.raises(ValueError, match="Euclidean or Torus"):
-        symmetries(
-            ac.System(lambda t, q, v, p: 0.5 * v @ v, ac.Product(ac.Euclidean(1), ac.Torus(1)))
-        )
     fall = ac.simulate(GRAVITY, ac.Midpoint(), q0=[0.0, 1.0], v0=[1.0, 0.0], h=0.05, steps=100)
     with pytest.raises(
         ValueError, match=r"X must be a vector field.*\(2,\); it returned shape \(\)"

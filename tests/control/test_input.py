@@ -169,8 +169,8 @@ WRONG = {
     "numbers for names": ({"controls": 3}, "controls must be 1 names"),
     "t0": ({"t0": None}, "t0 must be a number"),
     "a thermal system": ({"system": hot}, "without entropies"),
-    "a vakonomic system": ({"system": vakonomic}, "no forces to control it by"),
-    "no system": ({"system": 3}, "ControlProblem is for a System"),
+    "a vakonomic system": ({"system": vakonomic}, "no forces to be controlled by"),
+    "no system": ({"system": 3}, "must be a System"),
 }
 
 

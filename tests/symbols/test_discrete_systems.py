@@ -315,7 +315,7 @@ def test_what_cannot_be_written():
     with pytest.raises(ValueError, match=r"symbolic needs a System, .* got Other"):
         ac.symbolic(Other())
     top = ac.System(lambda t, q, v, p: 0.5 * v @ v, ac.SO3())
-    with pytest.raises(ValueError, match="discrete is written on flat spaces only"):
+    with pytest.raises(ValueError, match="it is written on flat spaces only"):
         ac.symbolic(top).discrete(ac.Midpoint())
     with pytest.raises(ValueError, match="must be a method, such as"):
         ac.symbolic(ac.mechanical(1.0, lambda t, q, p: q[0] ** 2, 1)).discrete(ac.Midpoint)

@@ -23,7 +23,7 @@ from accion.spaces import Space
 from accion.stepping import scheme_of
 from accion.stepping.views import discrete
 from accion.systems import AbstractSystem, DiscreteSystem, HigherOrderSystem, Start, System
-from accion.types import Array, Configuration, Covector, Scalar
+from accion.types import Array, Configuration, Covector, Scalar, Vector
 
 
 class FormOfStep(NamedTuple):
@@ -106,23 +106,34 @@ def leading_to(system: Any, method: Any, t: Any, h: Any, start: Start, lam: Any)
 
 
 def tangent_map(system: AbstractSystem, method: Any) -> Any:
-    """A compiled function (t, h, q, p) -> (p1, T): the momentum after one step and its tangent map
-    in local coordinates, shape (2 dim, 2 dim).
+    """A compiled function (t, h, q, p, guess) -> (p1, T): the momentum after one step and its
+    tangent map in local coordinates, shape (2 dim, 2 dim); `guess` is one of the increment.
     """
     space, n = system.space, system.space.dim
     step = discrete(system, method).hamiltonian_flow
 
     @small_jit
-    def tangent(t, h, q, p):
-        q1, p1 = step(t, h, q, p)
+    def tangent(t, h, q, p, guess):
+        q1, p1 = step(t, h, q, p, guess)
 
         def local_step(z):
-            end, momentum = step(t, h, space.retract(q, z[:n]), p + z[n:])
+            end, momentum = step(t, h, space.retract(q, z[:n]), p + z[n:], guess)
             return jnp.concatenate([space.displacement(q1, end), momentum])
 
         return p1, jax.jacfwd(local_step)(jnp.zeros(2 * n))
 
     return tangent
+
+
+def first_increment(system: Any, t: Scalar, h: Scalar, start: Start) -> Vector:
+    """A guess of the increment of the first step."""
+    if start.q1 is not None:
+        return system.space.local(start.q0, start.q1)
+    if start.v0 is not None:
+        return h * start.v0
+    if system.discrete_time:
+        return jnp.zeros(system.space.dim)
+    return h * first_velocity(system, t, start.q0, start.p0)[0]
 
 
 @small_jit
@@ -167,7 +178,7 @@ def allowed_changes(system: Any, t: Any, q: Any, p: Any, v: Any = None) -> np.nd
 def on_phase_space(system: Any, method: Any, t: Any, h: Any, start: Start) -> FormOfStep:
     """The step of a system of order one."""
     q, p = phase_point(system, method, t, h, start, "symplecticity")
-    p1, T = tangent_map(system, method)(t, h, q, p)
+    p1, T = tangent_map(system, method)(t, h, q, p, first_increment(system, t, h, start))
     J0, J1 = canonical(system.space, p), canonical(system.space, p1)
     return FormOfStep(np.asarray(T), J0, J1, allowed_changes(system, t, q, p, start.v0))
 
@@ -215,7 +226,7 @@ def first_windows(
 ) -> tuple[list[Configuration], Array]:
     """(2r configurations, multipliers of their r windows) of a run from `start`."""
     scheme, r = scheme_of(system, method), system.order
-    state, _ = scheme.begin(t, h, start)
+    state = small_jit(lambda start: scheme.begin(t, h, start)[0])(start)
     step, nodes, lams = small_jit(lambda state, t: scheme.step(state, t, h)[0]), [], []
     for k in range(r):
         nodes.append(state.q)

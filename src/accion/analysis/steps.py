@@ -90,7 +90,7 @@ def step_bound(
     t0, _ = check_times(t0, 1.0, 1, 1)
     start = checked_start(system, "step_bound", q0=q0, v0=v0, p0=p0)
     q0, p0 = phase_point(system, None, t0, 1.0, start, "step_bound")
-    n, z0 = system.space.dim, jnp.concatenate([q0, p0])
+    n, z0 = system.space.dim, jnp.concatenate([jnp.asarray(q0), jnp.asarray(p0)])
 
     def field(z: Any) -> Any:
         q, p = z[:n], z[n:]

@@ -94,8 +94,13 @@ def symplecticity_along(trajectory: Trajectory) -> Along:
         refuse("symplecticity_along", system.kind, "their states are not (q, p)")
     tangent = tangent_map(system, trajectory.method)
     starts = jax.tree.map(lambda a: a[:-1], (t, q, p))
-    maps = small_map(lambda h, z: tangent(z[0], h, z[1], z[2])[1])(trajectory.h, starts)
-    maps = np.asarray(maps)
+    ends = jax.tree.map(lambda a: a[1:], q)
+
+    def one(h, step):
+        (t, q, p), end = step
+        return tangent(t, h, q, p, system.space.local(q, end))[1]
+
+    maps = np.asarray(small_map(one)(trajectory.h, (starts, ends)))
     forms = [canonical(system.space, each) for each in p]
     total, steps, accumulated = np.eye(maps.shape[1]), [], []
     for i, T in enumerate(maps):

@@ -117,10 +117,8 @@ def check_mechanics(problem: ControlProblem) -> None:
     """Raise ValueError unless system, time and cost are what they should be."""
     checks.check_mechanical(problem.system, "ControlProblem")
     if problem.system.enters_action:
-        raise ValueError(
-            "a vakonomic system has no forces to control it by: give its constraint as holonomic or"
-            " nonholonomic."
-        )
+        why = "they have no forces to be controlled by"
+        checks.refuse("ControlProblem", "vakonomic systems", why)
     problem.system.check()
     if not checks.is_finite_number(problem.t0):
         raise ValueError(f"t0 must be a number, the time of the start; got {problem.t0!r}.")

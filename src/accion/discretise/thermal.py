@@ -31,7 +31,8 @@ class ThermalDiscretisation(Discretisation):
 
     @property
     def blocks(self) -> Blocks:
-        return Blocks(x=self.system.space.dim, S=self.system.frame.m)
+        system = self.system
+        return Blocks(x=system.space.dim, S=system.frame.m, lam=system.multipliers)
 
     @abstractmethod
     def whole_variation(

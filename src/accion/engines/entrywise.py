@@ -134,7 +134,7 @@ def logistic(run: Interpreter, equation: Equation, x: list[Array]) -> list[Array
 def sign(run: Interpreter, equation: Equation, x: list[Array]) -> list[Array]:
     g = run.graph
 
-    def of(a):
+    def of(a: Value) -> Value:
         zero, one = g.constant(0, a.kind), g.constant(1, a.kind)
         # zero and NaN are themselves
         below = g.select(g.compare("lt", a, zero), g.unary("neg", one), a)

@@ -1,5 +1,6 @@
 """Primitives that sum, multiply or search along axes of arrays."""
 
+from collections.abc import Sequence
 from functools import reduce
 
 import numpy as np
@@ -8,6 +9,7 @@ from accion.engines.arrays import Equation, ValueArray as Array, of_shape
 from accion.engines.errors import Unsupported
 from accion.engines.interpreter import Interpreter, Rule
 from accion.engines.kinds import BOOLEAN, FLOAT, INTEGER, kind_of
+from accion.engines.values import Value
 
 REDUCE = {
     "reduce_sum": "add",
@@ -64,7 +66,7 @@ def product(run: Interpreter, equation: Equation, x: list[Array]) -> list[Array]
     free_a = [i for i in range(A.ndim) if i not in (*sum_a, *batch_a)]
     free_b = [i for i in range(B.ndim) if i not in (*sum_b, *batch_b)]
 
-    def size(a, axes):
+    def size(a: Array, axes: Sequence[int]) -> int:
         return int(np.prod([a.shape[i] for i in axes], dtype=int))
 
     terms = size(A, sum_a)
@@ -80,7 +82,7 @@ def product(run: Interpreter, equation: Equation, x: list[Array]) -> list[Array]
     )
     zero = g.constant(0, kind_of(equation.outvars[0].aval.dtype))
 
-    def dot(row, column):
+    def dot(row: list[Value], column: list[Value]) -> Value:
         return reduce(
             lambda sum, pair: g.binary("add", sum, g.binary("mul", *pair)),
             zip(row, column, strict=True),
@@ -102,7 +104,7 @@ def extremum(run: Interpreter, equation: Equation, x: list[Array]) -> list[Array
     a = np.moveaxis(x[0], axis, -1)
     least = equation.primitive.name == "argmin"
 
-    def first(values):
+    def first(values: list[Value]) -> Value:
         values = [g.convert(v, INTEGER) if v.kind == BOOLEAN else v for v in values]
         best, at = values[0], g.constant(0, INTEGER)
         for i, v in enumerate(values[1:], start=1):

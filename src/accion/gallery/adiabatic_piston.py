@@ -282,7 +282,7 @@ def column(axes, args, params, dashed):
             pair, ("gas 1", "gas 2"), ("#d1495b", "#1b6ca8"), strict=True
         ):
             ax.plot(t, scale * values, lw=1, label=label, color=color)
-    axes[-1].plot(t, np.sum(traj.S, axis=1), color="#2e933c", lw=1.4, label="total")
+    axes[-1].plot(t, np.sum(np.asarray(traj.S), axis=1), color="#2e933c", lw=1.4, label="total")
     for ax, values in zip(axes, dashed, strict=True):
         for value in values:
             ax.axhline(value, color="k", ls="--", lw=0.9)

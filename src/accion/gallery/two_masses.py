@@ -72,7 +72,7 @@ def checks():
     rows += compare(
         "largest |q1 - q2 - l|", np.max(np.abs(traj.q[:, 0] - traj.q[:, 1] - 1.0)), 0.0, 1e-15
     )
-    rows += compare("largest multiplier", np.max(np.abs(traj.lam)), 0.0, 1e-10)
+    rows += compare("largest multiplier", np.max(np.abs(np.asarray(traj.lam))), 0.0, 1e-10)
     swung = simulate(system, Midpoint(), q0=Q0, v0=V0, h=H, steps=100, params=PARAMS)
     rows += compare(
         "2m falls like m: mean height",

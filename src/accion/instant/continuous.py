@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from accion.checks import check_kind, check_numbers, check_start
+from accion.checks import check_kind, check_numbers, check_start, refuse
 from accion.engines.auto import callable_of
 from accion.engines.xla import kept_jit
 from accion.instant.constrained import project_at
@@ -60,10 +60,7 @@ class ContinuousEquations(ABC):
 @singledispatch
 def continuous(system: AbstractSystem) -> ContinuousEquations:
     """The continuous equations of a system; each kind registers its own."""
-    raise ValueError(
-        f"{system.name} is given in discrete time: it has no accelerations and no continuous"
-        " motion."
-    )
+    refuse("accelerations and reference", system.kind, "they have no continuous motion")
 
 
 def accelerations(system: Any) -> Callable[..., Any]:

@@ -1,10 +1,17 @@
 """Figures of a trajectory."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from accion.plot.motion import Motion
+
+if TYPE_CHECKING:  # matplotlib is imported where it is wanted
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 COLORS = ("#1b6ca8", "#d1495b", "#2e933c", "#edae49", "#6a4c93", "#3d405b", "#00798c", "#8d6a9f")
 WORDS = {"S": "entropies", "T": "temperatures"}
@@ -24,8 +31,11 @@ STYLE = {
 
 def new_figure(
     rows: int = 1, columns: int = 1, size: tuple[float, float] | None = None
-) -> tuple[Any, Any]:
-    """A figure in the house style, without a window: (figure, axes)."""
+) -> tuple["Figure", np.ndarray]:
+    """A figure in the house style, without a window.
+
+    Arguments: `size` in inches. Returns: the figure, and its axes, shape (rows, columns).
+    """
     import matplotlib
     from cycler import cycler
     from matplotlib.figure import Figure
@@ -41,15 +51,15 @@ def new_figure(
     return figure, axes
 
 
-def step_axis(ax: Any, hs: Any) -> None:
-    """A logarithmic axis of step sizes, labelled at the ones that were run."""
+def step_axis(ax: "Axes", hs: Sequence[float] | np.ndarray) -> None:
+    """A logarithmic axis of step sizes, labelled at the ones that were run, `hs`."""
     ax.set_xscale("log")
     ax.set_xticks(hs, [f"{h:.4g}" for h in hs])
     ax.set_xticks([], minor=True)
     ax.set_xlabel("h [s]")
 
 
-def save_figure(figure: Any, path: str | Path) -> None:
+def save_figure(figure: "Figure", path: str | Path) -> None:
     """Write `figure` to `path`, by its ending (png, svg, pdf)."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -57,11 +67,12 @@ def save_figure(figure: Any, path: str | Path) -> None:
     figure.savefig(Path(path))
 
 
-def trajectory(traj: Any, axes: Any = None) -> Any:
+def trajectory(traj: Motion, axes: Any = None) -> Any:
     """Each coordinate over time and, below, how the energy departs from its first value; of a
     thermal system also entropies and temperatures.
 
-    Returns the figure. `axes` are one for each of them: two, of a thermal system four.
+    Arguments: `axes` of matplotlib to draw in, one for each of them: two, of a thermal system four.
+    Returns: the figure. Raises: ValueError where `axes` are others.
     """
     labels = traj.labels
     below = [name for name in ("S", "T", "energy") if name in labels]
@@ -77,12 +88,13 @@ def trajectory(traj: Any, axes: Any = None) -> Any:
     return axes[0].figure
 
 
-def draw_coordinates(ax: Any, traj: Any) -> None:
+def draw_coordinates(ax: "Axes", traj: Motion) -> None:
+    """The coordinates of all runs over time."""
     values, names = coordinates(traj)
     # Many components or runs are drawn thin, and named only while the names can be read.
     for i, name in enumerate(names):
         ax.plot(traj.t, values[:, :, i].T, color=COLORS[i % len(COLORS)], lw=width(values, 1.4))
-        ax.lines[-1].set_label(name if len(names) <= 8 else None)
+        ax.lines[-1].set_label(name if len(names) <= 8 else "")
     ax.set_ylabel("coordinates" if len(names) > 1 else str(*names))
     if len(names) > 1 and len(names) <= 8:
         ax.legend(loc="upper right", ncols=math.ceil(len(names) / 4))
@@ -92,19 +104,19 @@ def draw_coordinates(ax: Any, traj: Any) -> None:
         )
 
 
-def draw_bodies(ax: Any, traj: Any, name: str) -> None:
+def draw_bodies(ax: "Axes", traj: Motion, name: str) -> None:
     """The entropies ("S") or the temperatures ("T") of all bodies over time."""
     values, names = by_run(traj, traj.value(name)), traj.labels[name].components
     for i, component in enumerate(names):
         color = COLORS[(i + 1) % len(COLORS)]
         ax.plot(traj.t, values[:, :, i].T, color=color, lw=width(values, 1.4))
         ax.lines[-1].set_label(component)
-    ax.set_ylabel(WORDS[name] if len(names) > 1 else names[0])
+    ax.set_ylabel(names[0] if len(names) == 1 else WORDS[name])
     if 1 < len(names) <= 8:
         ax.legend(loc="upper right")
 
 
-def draw_energy(ax: Any, traj: Any, name: str) -> None:
+def draw_energy(ax: "Axes", traj: Motion, name: str) -> None:
     """How the energy, less what came from outside, departs from its first value."""
     E = by_run(traj, traj.value(name))[:, :, 0]
     supplied = np.zeros_like(E) if traj.supplied is None else by_run(traj, traj.supplied)[:, :, 0]
@@ -121,7 +133,10 @@ def width(values: np.ndarray, alone: float) -> float:
 
 
 def check_axes(axes: Any, count: int) -> list[Any]:
-    """`axes` as `count` axes of matplotlib."""
+    """`axes` as `count` axes of matplotlib.
+
+    Raises: ValueError where they are something else.
+    """
     from matplotlib.axes import Axes
 
     given = list(np.ravel(np.asarray(axes, dtype=object)))
@@ -134,7 +149,7 @@ def check_axes(axes: Any, count: int) -> list[Any]:
     return given
 
 
-def coordinates(traj: Any) -> tuple[np.ndarray, tuple[str, ...]]:
+def coordinates(traj: Motion) -> tuple[np.ndarray, tuple[str, ...]]:
     """(values, names): coordinates, shape (runs, times, components); in place of the matrix of a
     group the velocity of the body.
     """
@@ -156,7 +171,7 @@ def coordinates(traj: Any) -> tuple[np.ndarray, tuple[str, ...]]:
     return np.concatenate(values, axis=-1), tuple(names)
 
 
-def by_run(traj: Any, values: Any) -> np.ndarray:
+def by_run(traj: Motion, values: Any) -> np.ndarray:
     """The numbers of a channel, or of configurations, shape (runs, times, components)."""
     runs = len(traj.success) if traj.is_ensemble else 1
     parts = values if isinstance(values, tuple) else (values,)

@@ -2,25 +2,32 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from accion.plot.figures import COLORS, coordinates, new_figure
+from accion.plot.motion import Motion
 from accion.types import Configuration
+
+if TYPE_CHECKING:  # matplotlib is imported where it is wanted
+    from matplotlib.animation import FuncAnimation
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 def animation(
-    traj: Any,
+    traj: Motion,
     positions: Callable[[Configuration], Any] | None = None,
     path: str | Path | None = None,
     fps: int = 30,
     seconds: float | None = None,
-) -> Any:
+) -> "FuncAnimation":
     """A matplotlib animation of one run, written as a GIF where `path` is given.
 
-    It lasts as long as the motion, or `seconds`. `positions(q)` gives the points to draw, shape (k,
-    2).
+    Arguments: `positions(q)` gives the points to draw, shape (k, 2); `fps`, pictures for each
+    second; it lasts as long as the motion, or `seconds`.
+    Raises: ValueError for an ensemble, a single time, or another kind of file; FileExistsError.
     """
     import jax
     from matplotlib.animation import FuncAnimation, PillowWriter
@@ -72,19 +79,19 @@ def animation(
     return movie
 
 
-def canvas(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, Any]:
+def canvas(size: tuple[float, float]) -> tuple["Figure", "Axes"]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    figure, axes = new_figure(rows, columns, size)
+    figure, axes = new_figure(1, 1, size)
     FigureCanvasAgg(figure)
     return figure, axes[0, 0]
 
 
-def linkage(t: np.ndarray, points: np.ndarray) -> tuple[Any, Callable[[int], Any]]:
+def linkage(t: np.ndarray, points: np.ndarray) -> tuple["Figure", Callable[[int], Any]]:
     """Points joined by a line, with the trail of the last one; a point that is NaN is a gap in the
     line.
     """
-    figure, ax = canvas(1, 1, (4.6, 4.6))
+    figure, ax = canvas((4.6, 4.6))
     center = np.nanmean(points, axis=(0, 1))
     reach = 1.1 * np.nanmax(np.abs(points - center)) or 1.0
     thin = points.shape[1] > 50
@@ -111,9 +118,9 @@ def linkage(t: np.ndarray, points: np.ndarray) -> tuple[Any, Callable[[int], Any
 
 def series(
     names: tuple[str, ...], t: np.ndarray, q: np.ndarray
-) -> tuple[Any, Callable[[int], Any]]:
+) -> tuple["Figure", Callable[[int], Any]]:
     """Coordinates over time, with a marker that moves."""
-    figure, ax = canvas(1, 1, (6.4, 3.6))
+    figure, ax = canvas((6.4, 3.6))
     for i, name in enumerate(names):
         ax.plot(
             t, q[:, i], color=COLORS[i % len(COLORS)], lw=1, label=name if len(names) <= 8 else None

@@ -77,15 +77,11 @@ def connect(
     system.check()
     check_variational(method)
     if system.entropic:
-        raise ValueError(
-            "connect does not support thermal systems: heat has a direction of time, and entropy no"
-            " second end. Use simulate."
-        )
+        why = "heat has a direction of time, and entropy no second end"
+        checks.refuse("connect", system.kind, why)
     if system.holds_velocities:
-        raise ValueError(
-            "a nonholonomic system has no two-point problem: its velocities have fewer degrees of"
-            " freedom than qb, so two given ends are too many conditions. Simulate it from one end."
-        )
+        why = "their velocities have fewer degrees of freedom than qb, so two ends are too many"
+        checks.refuse("connect", "nonholonomic systems", why)
     steps = checks.whole(steps, "steps", 2 * system.order)
     start, length = map(float, checks.check_times(t0, duration, steps, 1))
     h = length / steps

@@ -186,11 +186,11 @@ class Thermal(ContinuousThermal):
     keeps_energy: ClassVar[bool] = False
 
     def first_guess(self, x: Vector, v: Vector) -> Any:
-        return x
+        return jnp.concatenate([x, jnp.zeros(self.system.multipliers)])
 
     def equations(self, state: Any, t: Scalar, h: Scalar) -> Any:
         args = (self.system, t, h, state.q, state.p, state.x)
-        return StepEquations(self.method, 0), args
+        return StepEquations(self.method, self.system.multipliers), args
 
 
 @steps(DiscreteThermalSystem)
@@ -204,11 +204,11 @@ class GivenThermal(ThermalScheme):
     keeps_energy: ClassVar[bool] = False
 
     def first_guess(self, x: Vector, v: Vector) -> Any:
-        return x
+        return jnp.concatenate([x, jnp.zeros(self.system.multipliers)])
 
     def equations(self, state: Any, t: Scalar, h: Scalar) -> Any:
         args = (self.system, t, h, state.q, state.p, state.x)
-        return StepEquations(self.method, 0), args
+        return StepEquations(self.method, self.system.multipliers), args
 
     def inertia(self, t: Scalar, z: Configuration, v: Vector) -> Any:
         return None

@@ -180,6 +180,11 @@ class DiscreteEquations(Readable):
     step: DiscreteStep
     simplifier: Simplifier
 
+    @property
+    def system(self) -> Any:
+        """Whose equations they are."""
+        return self.step.system
+
     # ------------------------------------------------------------ inside: real symbols
 
     def simplify(self, expr: Any, variables: tuple[Any, ...] = ()) -> Any:

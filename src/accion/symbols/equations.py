@@ -16,7 +16,14 @@ from accion.symbols.forms import Form
 from accion.symbols.jax_to_sympy import translate
 from accion.symbols.modified import ModifiedEquations, modified
 from accion.symbols.registry import derive
-from accion.symbols.render import Readable, Sheet, equation, equations_of, sheet_of
+from accion.symbols.render import (
+    Readable,
+    Sheet,
+    equation,
+    equations_of,
+    modified_equations,
+    sheet_of,
+)
 from accion.symbols.sampled import check_flat, under_method
 from accion.symbols.simplification import Simplifier
 from accion.symbols.solved_motion import accelerations_and_multipliers
@@ -347,13 +354,6 @@ class Equations(Readable):
         """The discrete equations of a method, in q_k-1, q_k, q_k+1."""
         return under_method(self.system, method, self.simplify)
 
-    def modified(self, method: Method, order: int = 2) -> ModifiedEquations:
-        """The modified Lagrangian and Hamiltonian of a method as power series in h up to `order`
-        (Colombo-Gamonal, section 5), for small systems.
-        """
-        check_flat(self.system, "modified")
-        return modified(self, method, order)
-
     # ------------------------------------------------------------ reading
 
     @property
@@ -374,6 +374,12 @@ class Equations(Readable):
             ),
         )
         return sheet_of(self.system.name, groups, self.complete)
+
+
+@modified_equations.register
+def _(equations: Equations, method: Any, order: int) -> ModifiedEquations:
+    check_flat(equations.system, "symbolic(system).modified")
+    return modified(equations, method, order)
 
 
 @derive.register

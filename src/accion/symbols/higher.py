@@ -8,6 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import sympy as sp
 
+from accion.checks import refuse
 from accion.methods import Method
 from accion.spaces import Product
 from accion.symbols.derivatives import derivative
@@ -278,9 +279,7 @@ class HigherOrderEquations(Readable):
 @derive.register
 def _(system: HigherOrderSystem, seconds: float) -> HigherOrderEquations:
     if not system.space.flat or isinstance(system.space, Product):
-        raise ValueError(
-            "equations of higher order are written on Euclidean(n) and Torus(n) only;"
-            f" {system.name} lives on {system.space}."
-        )
+        why = "they are written on Euclidean(n) and Torus(n) only"
+        refuse("symbolic", f"systems of higher order on {system.space}", why)
     system.check()
     return HigherOrderEquations(system, Simplifier(seconds))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import sympy as sp
 
+from accion.checks import refuse
 from accion.methods import Method
 from accion.symbols.linear_algebra import solve
 
@@ -206,11 +207,11 @@ def modified(equations: "Equations", method: Method, order: int) -> ModifiedEqua
             f"{method} has no fixed formula to expand; analysis.modified_hamiltonian gives numbers"
             " for it."
         )
-    if equations.system.force is not None or equations.system.constraint is not None:
-        raise ValueError(
-            f"{equations.system.name} has a force or a constraint: its discrete flow is not that of"
-            " a Hamiltonian."
-        )
+    what, why = "symbolic(system).modified", "their discrete flow is not that of a Hamiltonian"
+    if equations.system.forced:
+        refuse(what, "systems with a force", why)
+    if equations.system.constraint is not None:
+        refuse(what, "systems under constraints", why)
     if isinstance(order, bool) or not isinstance(order, int) or order < 0:
         raise ValueError(f"order must be a whole number; got {order!r}.")
     return ModifiedEquations(equations, method, order)

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
 import sympy as sp
@@ -10,6 +11,8 @@ from sympy.physics.vector.printing import VectorPrettyPrinter, vlatex
 from sympy.printing.conventions import split_super_sub
 from sympy.printing.latex import tex_greek_dictionary, translate
 from sympy.printing.pretty.pretty_symbology import greek_unicode
+
+from accion.checks import refuse
 
 WIDTH = 150
 
@@ -115,10 +118,18 @@ def sheet_of(
 class Readable(ABC):
     """What has a sheet to be read: as LaTeX (in a notebook by itself) or as text."""
 
+    system: Any  # whose equations they are
+
     @property
     @abstractmethod
     def sheet(self) -> Sheet:
         """What is printed."""
+
+    def modified(self, method: Any = None, order: int = 2) -> Any:
+        """The modified Lagrangian and Hamiltonian of a method as power series in h up to `order`
+        (Colombo-Gamonal, section 5), for small systems.
+        """
+        return modified_equations(self, method, order)
 
     def latex(self) -> str:
         """All of it as LaTeX."""
@@ -133,6 +144,13 @@ class Readable(ABC):
 
     def __str__(self) -> str:
         return self.text()
+
+
+@singledispatch
+def modified_equations(equations: Readable, method: Any, order: int) -> Any:
+    """What `modified` returns; equations that have it register their own."""
+    why = "the series is that of a System under a method"
+    refuse("symbolic(system).modified", equations.system.kind, why)
 
 
 def drawable(equation: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from accion.checks import check_method
+from accion.checks import check_method, refuse
 from accion.discretise import Discretisation, discretise
 from accion.methods import Method
 from accion.symbols.discrete_equations import DiscreteEquations, DiscreteStep
@@ -94,10 +94,7 @@ def no_lagrangian(*_: Any) -> float:
 def check_flat(system: AbstractSystem, what: str) -> None:
     """Raise ValueError where `what` cannot be written, as the space is not flat."""
     if not system.space.flat:
-        raise ValueError(
-            f"{what} is written on flat spaces only (Euclidean, Torus or a Product of them); got"
-            f" {system.space}."
-        )
+        refuse(what, f"systems on {system.space}", "it is written on flat spaces only")
 
 
 def under_method(system: AbstractSystem, method: Method, simplify: Simplifier) -> DiscreteEquations:
@@ -106,6 +103,6 @@ def under_method(system: AbstractSystem, method: Method, simplify: Simplifier) -
     Raises:
         ValueError: where the space is not flat, or where the method cannot step the system.
     """
-    check_flat(system, "discrete")
+    check_flat(system, "symbolic(system).discrete")
     check_method(system, method)
     return DiscreteEquations(SampledStep(system, method), simplify)

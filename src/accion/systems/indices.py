@@ -56,14 +56,11 @@ def walk(name, jaxpr, consts, arguments, call):
 
 def is_index(a):
     """Whether it is known, and consists of whole numbers or switches."""
-    if (
-        a is None
-        or isinstance(a, Tracer)
-        or (not hasattr(a, "dtype") and not isinstance(a, bool | int))
-    ):
+    dtype = getattr(a, "dtype", None)
+    if isinstance(a, Tracer) or (dtype is None and not isinstance(a, bool | int)):
         return False
     # Keys of random numbers have a type of their own, which NumPy does not know.
-    kind = getattr(getattr(a, "dtype", None), "kind", "i")
+    kind = getattr(dtype, "kind", "i")
     return kind in "iub" and np.size(a) <= LARGEST
 
 

@@ -1,0 +1,4 @@
+"""The table of pairs: every kind of system with every operation.
+
+python -m tests.pairs       tries all of them and writes docs/matrix.md
+"""

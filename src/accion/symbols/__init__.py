@@ -66,6 +66,7 @@ def from_sympy(
 
     Raises:
         ValueError: where something else than SymPy expressions is given, or a symbol has no number.
+        Untranslatable: where a function of SymPy has no counterpart in jax.numpy.
     """
     from accion.symbols.expression_systems import build
 

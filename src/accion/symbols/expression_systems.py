@@ -7,7 +7,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from accion.spaces import Euclidean, Space
-from accion.symbols.sympy_to_jax import Expression
+from accion.symbols.sympy_to_jax import Expression, check_counterparts
 from accion.systems import System
 
 FIELDS = ("force", "holonomic", "nonholonomic", "variational", "vakonomic")
@@ -36,6 +36,8 @@ def build(
     free = set().union(*(symbols_in(value) for value in expressions.values())) - {t, *q, *v}
     names = tuple(sorted(((symbol, symbol.name) for symbol in free), key=lambda pair: pair[1]))
     numbers = numbers_of(params, free)
+    for value in expressions.values():
+        check_counterparts(value)
     made: dict[str, Any] = {
         field: Expression(value, t, q, v, names) for field, value in expressions.items()
     }

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import sympy as sp
+from sympy.functions.elementary.piecewise import ExprCondPair
 
 from accion.errors import Untranslatable
 from accion.types import Array, Configuration, Scalar
@@ -64,6 +65,10 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
 }
 
 
+# What `compute` has rules of its own for, and the pairs of a Piecewise.
+OWN_RULES = (sp.Pow, sp.Piecewise, ExprCondPair)
+
+
 def fold(f: Callable[[Any, Any], Any], xs: Sequence[Any]) -> Any:
     """f(... f(f(x_1, x_2), x_3) ..., x_n)."""
     total = xs[0]
@@ -93,9 +98,22 @@ def compute(expr: Any, known: dict[Any, Any]) -> Any:
     elif expr.func in FUNCTIONS:
         value = FUNCTIONS[expr.func](*(compute(part, known) for part in expr.args))
     else:
-        raise Untranslatable(f"{expr.func.__name__} in {expr} has no counterpart in jax.numpy.")
+        raise without_counterpart(expr)
     known[expr] = value
     return value
+
+
+def without_counterpart(expr: sp.Basic) -> Untranslatable:
+    """The error of a function of SymPy that jax.numpy does not have."""
+    return Untranslatable(f"{expr.func.__name__} in {expr} has no counterpart in jax.numpy.")
+
+
+def check_counterparts(expr: Any) -> None:
+    """Raise Untranslatable unless jax.numpy has every function in an expression, or in several."""
+    for part in expr if isinstance(expr, tuple) else expr.args:
+        check_counterparts(part)
+    if isinstance(expr, sp.Basic) and expr.args and expr.func not in (*FUNCTIONS, *OWN_RULES):
+        raise without_counterpart(expr)
 
 
 def power(expr: sp.Pow, known: dict[Any, Any]) -> Any:

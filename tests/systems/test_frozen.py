@@ -264,7 +264,7 @@ def test_nothing_is_left_of_systems_whose_programs_were_dropped(engine, monkeypa
     gc.collect()
     assert [trace() for trace in left[:-4]] == [None] * 3
     assert len(auto.programs) <= 4
-    assert MARCH.count() <= 2
+    assert engine == "native" or MARCH.count() <= 2
 
 
 # ---------------------------------------------------------------- derivatives

@@ -40,7 +40,7 @@ class Body(Protocol):
 @dataclass(frozen=True)
 class IdealGas:
     """N moles of an ideal gas with U = c N R T and P V = N R T, and its entropy S_ref at U_ref and
-    V_ref (001 eq C.5-C.9, corrected):
+    V_ref (Bonich, eq C.5-C.9, corrected):
 
         U(S, V) = U_ref exp((S - S_ref) / (c N R)) (V / V_ref)^(-1/c)
 
@@ -79,7 +79,7 @@ class IdealGas:
         return self.U(S, V, N) / (self.c * V)
 
     def S(self, U: Scalar, V: Scalar) -> Array:
-        """The entropy of a gas with energy U (001 eq C.8)."""
+        """The entropy of a gas with energy U (Bonich, eq C.8)."""
         return self.S_ref + self.NR * (self.c * jnp.log(U / self.U_ref) + jnp.log(V / self.V_ref))
 
     def S_of_T(self, T: Scalar, V: Scalar) -> Array:
@@ -91,8 +91,8 @@ class IdealGas:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Solid:
-    """A body with constant heat capacity C, whose entropy is S_ref at the temperature T_ref (001 eq
-    4.1): U = C T, S = S_ref + C log(T / T_ref).
+    """A body with constant heat capacity C, whose entropy is S_ref at the temperature T_ref
+    (Bonich, eq 4.1): U = C T, S = S_ref + C log(T / T_ref).
     """
 
     C: Scalar

@@ -16,8 +16,8 @@ def system(lagrangian, n, vakonomic=None, name="test", **options):
 
 
 def test_the_skate_is_symplectic_at_w1():
-    """004 Prop 4.2.3: the determinant is that of the kinetic energy on the directions that the
-    constraint allows.
+    """Vakonomic thesis, Prop 4.2.3: the determinant is that of the kinetic energy on the directions
+    that the constraint allows.
     """
     vakonomic = ac.System(
         skate.system.lagrangian,
@@ -55,7 +55,7 @@ def test_the_determinant_is_that_of_4_11():
     v1, v2, q1, q2, lam = sp.symbols("v1 v2 q1 q2 lam")
     psi = v1**3 + q2
     reduced = v1**2 / 2 + psi**4 / 4 + q1 * psi
-    p2 = psi**3 + q1 + lam  # dL/dv2 + lam dPhi/dv2, the multiplier of 004
+    p2 = psi**3 + q1 + lam  # dL/dv2 + lam dPhi/dv2, the multiplier of the Vakonomic thesis
     expected = sp.diff(reduced, v1, 2) - p2 * sp.diff(psi, v1, 2)
     q = [sp.Function(f"q{i}")(t) for i in (1, 2)]
     at = {q[0].diff(t): v1, q[1].diff(t): v2, q[0]: q1, q[1]: q2, sp.Function("lambda")(t): lam}

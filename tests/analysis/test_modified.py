@@ -78,7 +78,7 @@ def test_ladder():
 
 def test_the_best_truncation_is_exponentially_good():
     """At fixed h the drift falls with the order down to a least value, which falls faster than any
-    power of h (002 Thm 5.2).
+    power of h (Colombo-Gamonal, Thm 5.2).
     """
     least = []
     for h in (0.6, 0.3):

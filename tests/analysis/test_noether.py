@@ -15,7 +15,7 @@ GRAVITY = ac.mechanical(
 
 
 def test_the_sign_of_f():
-    """002 Thm 3.3 prints the other sign, with which nothing is conserved."""
+    """Thm 3.3 of Colombo-Gamonal prints the other sign, with which nothing is conserved."""
     traj = ac.simulate(GRAVITY, ac.Midpoint(), q0=[0.0, 1.0], v0=[1.0, 0.0], h=0.05, steps=100)
 
     def up(q):
@@ -160,7 +160,9 @@ def test_the_defect_on_rotations(rng):
 
 
 def test_decay_law():
-    """002 (9): the momenta of L0 grow like e^{+kappa t}; printed with the other sign."""
+    """Colombo-Gamonal, eq (9): the momenta of L0 grow like e^{+kappa t}; printed with the other
+    sign.
+    """
     system = caldirola_particle.system
     kappa = system.params["kappa"]
     assert ac.analysis.decay_rate(system) == pytest.approx(kappa, rel=1e-12)

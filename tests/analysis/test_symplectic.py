@@ -87,7 +87,7 @@ def test_poincare_invariant():
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_the_diagram_commutes(name):
     """F^+ is F^- after the Lagrangian flow, F^+ after (F^-)^-1 the Hamiltonian flow, and both carry
-    one flow into the other (002 Prop 1).
+    one flow into the other (Colombo-Gamonal, Prop 1).
     """
     system, method, h, t = SYSTEMS[name], ac.Trapezoid(), 0.1, 0.2
     d = ac.discrete(system, method)

@@ -92,7 +92,9 @@ def V(x, y=0):
 
 @cache
 def exponential():
-    """L = e^{-kappa t} (1/2 |q'|^2 - V(q)) in the plane: 000 Ex 1, 002 Ex 1 and 2."""
+    """L = e^{-kappa t} (1/2 |q'|^2 - V(q)) in the plane: Colombo-Eyrea, Ex 1; Colombo-Gamonal, Ex 1
+    and 2.
+    """
     L = sp.exp(-kappa * t) * ((x.diff(t) ** 2 + y.diff(t) ** 2) / 2 - V(x, y))
     return ac.from_sympy(L, (x, y), {"kappa": -0.3, "a": 1.0, "b": 0.5}, name="exponential")
 

@@ -1,4 +1,4 @@
-"""Document 000, time-dependent Lagrangian systems on Lie groups."""
+"""Colombo-Eyrea, time-dependent Lagrangian systems on Lie groups."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Document 001, thermomechanical Lagrangian systems: chapter 2, without entropies;
+"""Bonich, thermomechanical Lagrangian systems: chapter 2, without entropies;
 `test_001_thermal.py` has the others.
 """
 

@@ -1,4 +1,4 @@
-"""Document 001, thermomechanical Lagrangian systems: chapters 3 and 4, appendix C."""
+"""Bonich, thermomechanical Lagrangian systems: chapters 3 and 4, appendix C."""
 
 from functools import cache
 

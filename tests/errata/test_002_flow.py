@@ -1,5 +1,5 @@
-"""Document 002, variational integrators for non-autonomous systems: section 4 on, the Hamiltonian
-flow and the formations.
+"""Colombo-Gamonal, variational integrators for non-autonomous systems: section 4 on, the
+Hamiltonian flow and the formations.
 """
 
 from functools import cache

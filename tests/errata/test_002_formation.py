@@ -1,4 +1,4 @@
-"""Document 002, section 6: formations of agents."""
+"""Colombo-Gamonal, section 6: formations of agents."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -1,4 +1,6 @@
-"""Document 002, variational integrators for non-autonomous systems: sections 2 and 3, to (21)."""
+"""Colombo-Gamonal, variational integrators for non-autonomous systems: sections 2 and 3, to
+(21).
+"""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Document 003, analytical mechanics."""
+"""Romero, analytical mechanics."""
 
 import numpy as np
 import sympy as sp

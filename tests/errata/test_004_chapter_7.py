@@ -1,4 +1,4 @@
-"""Document 004, chapters 7, 8.5 and 8.6: optimal control of underactuated systems, the inverted
+"""Vakonomic thesis, chapters 7, 8.5 and 8.6: optimal control of underactuated systems, the inverted
 pendulum on a cart."""
 
 from functools import cache

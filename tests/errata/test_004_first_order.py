@@ -1,4 +1,4 @@
-"""Document 004, chapters 2 to 4 and 6: forms, constraints, vakonomic mechanics, the maximum
+"""Vakonomic thesis, chapters 2 to 4 and 6: forms, constraints, vakonomic mechanics, the maximum
 principle.
 """
 

@@ -1,5 +1,5 @@
-"""Document 004, vakonomic mechanics: chapter 5, sections 8.3 and 8.4 and Thm 8.1.1, Lagrangians of
-higher order.
+"""Vakonomic thesis, vakonomic mechanics: chapter 5, sections 8.3 and 8.4 and Thm 8.1.1, Lagrangians
+of higher order.
 """
 
 from functools import cache

@@ -1,4 +1,6 @@
-"""Regions of attraction (002 section 6.4): outcomes that are known, refinement, the map."""
+"""Regions of attraction (Colombo-Gamonal, section 6.4): outcomes that are known, refinement, the
+map.
+"""
 
 import numpy as np
 import pytest

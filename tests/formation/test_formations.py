@@ -1,5 +1,6 @@
-"""Formations (002 section 6): graphs, rigidity, the system and its scheme, energies, momenta, the
-bound of a step."""
+"""Formations (Colombo-Gamonal, section 6): graphs, rigidity, the system and its scheme, energies,
+momenta, the bound of a step.
+"""
 
 import json
 from itertools import combinations
@@ -44,7 +45,9 @@ def gradient(edges, d, q):
 
 
 def scheme_42(edges, d, kappa, h, q0, q1, steps):
-    """002 (41) and (42) with Gamma_ij = |q_i - q_j|^2 - d_ij^2 at the middle node."""
+    """Colombo-Gamonal, eq (41) and (42) with Gamma_ij = |q_i - q_j|^2 - d_ij^2 at the middle
+    node.
+    """
     e = np.exp(kappa * h)
     hat, low, bar = (2 + e + 1 / e) / (1 + e), (1 + 1 / e) / (1 + e), 2 * h**2 / (1 + e)
     q = [q0, q1]
@@ -95,8 +98,8 @@ def test_continuous_motion():
 
 
 def test_stated_points_stay_in_their_plane():
-    """The four points of 002 section 6.3 lie in a plane, and so does all that follows; pushed out
-    of it they span a volume.
+    """The four points of Colombo-Gamonal section 6.3 lie in a plane, and so does all that follows;
+    pushed out of it they span a volume.
     """
 
     def volume(q):
@@ -227,14 +230,14 @@ def test_momentum_laws():
 
 
 def field_squared(f, q, p):
-    """|f(q, p)|^2 of 002 (38), from the gradient typed from paper."""
+    """|f(q, p)|^2 of Colombo-Gamonal eq (38), from the gradient typed from paper."""
     g = gradient(f.graph.edges.tolist(), f.distances, q)
     return np.sum(p**2) + np.sum((f.gains[:, None] * p + g) ** 2)
 
 
 def test_bound_is_attained_on_k33():
-    """|q_ij| = 2R, d -> 0, |p| = c: 5154.5 (errata), above what 002 prints, 2605; then alpha =
-    0.0139, the 0.014 that 002 uses.
+    """|q_ij| = 2R, d -> 0, |p| = c: 5154.5 (errata), above what Colombo-Gamonal prints, 2605; then
+    alpha = 0.0139, the 0.014 that Colombo-Gamonal uses.
     """
     f = Formation(K33, 1e-6, 2, KAPPA)
     q = np.repeat([[1.0, 0.0], [-1.0, 0.0]], 3, axis=0)

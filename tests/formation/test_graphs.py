@@ -1,5 +1,6 @@
-"""Formations (002 section 6): graphs, rigidity, the system and its scheme, energies, momenta, the
-bound of a step."""
+"""Formations (Colombo-Gamonal, section 6): graphs, rigidity, the system and its scheme, energies,
+momenta, the bound of a step.
+"""
 
 from itertools import combinations
 

@@ -1,4 +1,4 @@
-"""The examples of document 003: the equations as they are displayed hold, those printed with a
+"""The examples of Romero: the equations as they are displayed hold, those printed with a
 wrong sign do not; both ways of building agree.
 """
 
@@ -121,7 +121,7 @@ def test_displayed_equations(name, built):
 
 @pytest.mark.parametrize("name", ["slotted_disk", "double_pendulum", "atwood", "two_masses"])
 def test_printed_signs_of_gravity_fail(name):
-    """003 (27), (31), (33) and, with q upwards, (52)."""
+    """Romero, eq (27), (31), (33) and, with q upwards, (52)."""
     residuals = EQUATIONS[name](MODULES[name].system.params, *samples(name, "by hand"), sign=-1)
     assert min(np.max(np.abs(r)) for r in residuals[:2]) > 1
 

@@ -56,8 +56,8 @@ def test_printed_numbers_and_verdict_agree(difference, tolerance, shown):
 
 
 def test_printed_formulas_of_the_damped_spring_fail():
-    """001 Ex 2.16, Ex 2.22 and (2.6) as printed do not give the trajectory; corrected they do (in
-    the checks).
+    """Bonich, Ex 2.16, Ex 2.22 and (2.6) as printed do not give the trajectory; corrected they do
+    (in the checks).
     """
     p = damped_spring.system.params
     m, eta, lam, h = p["m"], p["eta"], p["lam"], damped_spring.H
@@ -76,8 +76,8 @@ def test_printed_formulas_of_the_damped_spring_fail():
 
 
 def test_printed_momenta_of_the_caldirola_particle_fail():
-    """002 after (21): the printed p carries a factor 2; and p x q_{k+1} is not conserved, q_k x p_k
-    is.
+    """Colombo-Gamonal, after (21): the printed p carries a factor 2; and p x q_{k+1} is not
+    conserved, q_k x p_k is.
     """
     traj = caldirola_particle.printed_run()
     q, p = np.asarray(traj.q), np.asarray(traj.p)

@@ -72,7 +72,7 @@ def test_order(system, start, method):
 
 
 def test_affine_constraint_that_depends_on_time():
-    """003 eq 48: v1 = sin t drives the first coordinate, a spring pulls the second after it."""
+    """Romero, eq 48: v1 = sin t drives the first coordinate, a spring pulls the second after it."""
 
     def L(t, q, v, params):
         return 0.5 * v @ v - 0.5 * (q[0] - q[1]) ** 2
@@ -120,8 +120,8 @@ def test_nonlinear_constraint():
 
 
 def test_virtual_displacements_of_the_users_own():
-    """001 Def 2.23: velocities satisfy v1 = 1 (kinematic), the force acts along another covector,
-    (1, 1).
+    """Bonich, Def 2.23: velocities satisfy v1 = 1 (kinematic), the force acts along another
+    covector, (1, 1).
     """
     system = ac.System(
         lambda t, q, v, params: 0.5 * v @ v - 0.5 * q @ q,

@@ -39,7 +39,7 @@ def body(space=None):
 
 
 def test_accelerations_are_those_of_euler():
-    """I xi' = I xi x xi + torque + 0.1 I xi (000 eq 2 and Ex 3, corrected)."""
+    """I xi' = I xi x xi + torque + 0.1 I xi (Colombo-Eyrea, eq 2 and Ex 3, corrected)."""
     R, t = start(3), 0.7
     system = top()
     force = np.zeros(3)
@@ -48,7 +48,7 @@ def test_accelerations_are_those_of_euler():
         force[i] = -(dR @ TOP["weight"])[2] - 0.4 * R[0, 1] * dR[0, 1]
     expected = (np.cross(INERTIA * XI, XI) + force) / INERTIA + 0.1 * XI
     np.testing.assert_allclose(ac.accelerations(system)(t, R, XI), expected, rtol=0, atol=1e-14)
-    # As it is printed in 000 Ex 3, with the other sign of xi x I xi, it is not.
+    # As it is printed in Colombo-Eyrea Ex 3, with the other sign of xi x I xi, it is not.
     printed = (np.cross(XI, INERTIA * XI) + force) / INERTIA + 0.1 * XI
     assert np.max(np.abs(ac.accelerations(system)(t, R, XI) - printed)) > 0.1
 

@@ -13,7 +13,7 @@ from tests.stepping.thermal_cases import PARAMS, START, by_hand, driven, isolate
 
 
 def field(t, y):
-    """The continuous equations of the coupled system, typed from paper (001 Thm 3.9)."""
+    """The continuous equations of the coupled system, typed from paper (Bonich, Thm 3.9)."""
     q, v, S = y[:2], y[2:4], y[4]
     _, dq, T, F, Fe, P = by_hand(t, q, v, S)
     dS = (P - F @ v) / T
@@ -114,7 +114,7 @@ def test_order_with_the_printed_start():
 
 
 def test_a_map_of_the_users_own_acts_on_configuration_and_entropy():
-    """psi is a finite-difference map of Q x R (001 eq 3.16): q and v hold the entropy last."""
+    """psi is a finite-difference map of Q x R (Bonich, eq 3.16): q and v hold the entropy last."""
 
     def psi(h, z0, z1):
         return [
@@ -144,8 +144,8 @@ def step(traj, k):
 
 
 def test_discrete_objects(short):
-    """D1 to D4 are derivatives of Ld; forces, rho and Legendre transforms satisfy 001 eq 3.10-3.14
-    along a trajectory.
+    """D1 to D4 are derivatives of Ld; forces, rho and Legendre transforms satisfy Bonich, eq
+    3.10-3.14 along a trajectory.
     """
     d = ac.discrete(driven, ac.Midpoint())
     t, h, q0, q1, S0, S1 = (np.asarray(a) for a in step(short, 1))

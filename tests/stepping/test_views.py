@@ -128,8 +128,8 @@ def test_legendre_transforms_operator_and_flows_belong_together(method):
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_the_lagrangian_of_second_order(method):
-    """000 section 3: the Euler-Lagrange operator is the derivative of Ld_hat by the middle
-    configuration, where no force acts.
+    """Colombo-Eyrea, section 3: the Euler-Lagrange operator is the derivative of Ld_hat by the
+    middle configuration, where no force acts.
     """
     system = ac.System(lagrangian, ac.Euclidean(2))
     d = ac.discrete(system, method)
@@ -279,8 +279,8 @@ def test_on_a_product_space_with_a_force():
 
 
 def test_printed_forms_of_the_documents_fail():
-    """002 (20), (18): with the printed factors the discrete Euler-Lagrange equations do not hold,
-    with the corrected ones they do.
+    """Colombo-Gamonal, eq (20), (18): with the printed factors the discrete Euler-Lagrange
+    equations do not hold, with the corrected ones they do.
     """
     kappa, h, k = -0.5, 0.05, 3
 

@@ -85,7 +85,7 @@ def without_trajectory(alpha):
         {"alpha": alpha},
         kinematic=lambda t, h, q0, q1, S0, S1, p: S0 + S1,
         friction=lambda t, h, q0, q1, S0, S1, p: (jnp.exp(S0)[None], jnp.exp(S1)[None]),
-        name="001 Ex 3.29",
+        name="Bonich, Ex 3.29",
     )
 
 

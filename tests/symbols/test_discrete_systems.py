@@ -150,7 +150,7 @@ def bent(t, h, q0, q1, q2, p):
 
 
 def test_five_points_of_order_two():
-    """004 section 8.6: q_k+2 - 4 q_k+1 + 6 q_k - 4 q_k-1 + q_k-2 = 0."""
+    """Vakonomic thesis, section 8.6: q_k+2 - 4 q_k+1 + 6 q_k - 4 q_k-1 + q_k-2 = 0."""
     system = ac.DiscreteSystem(
         lambda t, h, q0, q1, q2, p: 0.5 * h * ((q2 - 2 * q1 + q0)[0] / h**2) ** 2,
         ac.Euclidean(1),

@@ -34,7 +34,7 @@ def test_higher_order_of_order_one_is_euler_lagrange(rng):
 
 def test_ostrogradsky_momenta_and_equations():
     """L = 1/2 c(t) x''^2 + x x' x'' - V(x): against derivatives taken by SymPy on functions of
-    time, and the signs of 004 section 5.1 corrected.
+    time, and the signs of the Vakonomic thesis, section 5.1 corrected.
     """
 
     def lagrangian(t, q, v, a, p):

@@ -12,7 +12,7 @@ from tests.systems.particles_cases import PARAMS, accelerations, points, positio
 
 
 def test_velocities_are_the_rates_of_positions(rng):
-    """dr/dt + dr/dq v, against a central difference along the motion (003 eq 2), and L is their
+    """dr/dt + dr/dq v, against a central difference along the motion (Romero, eq 2), and L is their
     kinetic energy (eq 10).
     """
     for t, q, v in points(rng):
@@ -39,8 +39,8 @@ def test_masses_in_every_form(masses, rng):
 
 
 def test_potentials_are_subtracted(rng):
-    """L = T - V(t, q) - U(t, q, v), and U makes the generalised force d/dt dU/dv - dU/dq (003 eq
-    16, 20).
+    """L = T - V(t, q) - U(t, q, v), and U makes the generalised force d/dt dU/dv - dU/dq (Romero,
+    eq 16, 20).
     """
 
     def V(t, q, params):
@@ -82,8 +82,8 @@ def test_newton_in_cartesian_coordinates(rng):
 
 
 def test_time_dependent_positions():
-    """A bead on a wire that turns at the rate W, 003 Ex 1.1 with the angle given: l'' = W^2 l, and
-    L holds the energy of transport.
+    """A bead on a wire that turns at the rate W, Romero, Ex 1.1 with the angle given: l'' = W^2 l,
+    and L holds the energy of transport.
     """
     bead = ac.particles(
         lambda t, q, W: q[0] * jnp.array([[jnp.cos(W * t), jnp.sin(W * t)]]),
@@ -109,7 +109,7 @@ def follower(t, r, u, params):
 
 
 def test_generalised_forces(rng):
-    """Q_j = sum_i F_i . dr_i/dq_j (003 eq 7), the derivatives by central differences."""
+    """Q_j = sum_i F_i . dr_i/dq_j (Romero, eq 7), the derivatives by central differences."""
     loaded = system(forces=follower)
     for t, q, v in points(rng):
         J = central_difference(lambda q, t=t: positions(t, q, PARAMS), np.asarray(q))
@@ -120,8 +120,8 @@ def test_generalised_forces(rng):
 
 
 def test_moment_as_a_couple_as_a_potential_and_as_a_force(rng):
-    """A moment m(t) on a rod is a couple of forces at its ends, V = -m(t) theta (003 eq 19), and Q
-    = m(t): the same motion.
+    """A moment m(t) on a rod is a couple of forces at its ends, V = -m(t) theta (Romero, eq 19),
+    and Q = m(t): the same motion.
     """
 
     def moment(t):
@@ -156,7 +156,7 @@ def test_moment_as_a_couple_as_a_potential_and_as_a_force(rng):
 
 
 def test_a_load_is_a_force_or_a_potential(rng):
-    """f(t) on a particle: V = -f(t).r(t, q) (003 eq 17, 18) and `forces` give the same
+    """f(t) on a particle: V = -f(t).r(t, q) (Romero, eq 17, 18) and `forces` give the same
     accelerations.
     """
 
@@ -177,8 +177,8 @@ def test_a_load_is_a_force_or_a_potential(rng):
 
 
 def test_rayleigh_is_friction_on_the_particles(rng):
-    """Phi = sum mu/2 |u_i|^2 is the friction -mu u_i on each particle (003 eq 22-25); `force` and
-    `forces` add.
+    """Phi = sum mu/2 |u_i|^2 is the friction -mu u_i on each particle (Romero, eq 22-25); `force`
+    and `forces` add.
     """
 
     def dissipation(t, q, v, params):

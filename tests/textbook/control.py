@@ -1,5 +1,5 @@
-"""Problems of optimal control with answers from elsewhere: the swing-up of 004 sections 7.2 and
-8.6, Kelly's cart-pole, blocks, a satellite.
+"""Problems of optimal control with answers from elsewhere: the swing-up of the Vakonomic thesis,
+sections 7.2 and 8.6, Kelly's cart-pole, blocks, a satellite.
 """
 
 import json
@@ -10,8 +10,8 @@ import numpy as np
 
 import accion as ac
 
-# Of the continuous problem by indirect shooting to 1e-12, and of the discrete one of 004 section
-# 8.6 by another program.
+# Of the continuous problem by indirect shooting to 1e-12, and of the discrete one of the Vakonomic
+# thesis, section 8.6 by another program.
 SWING = json.loads((Path(__file__).parents[1] / "data" / "swing_up.json").read_text())
 
 
@@ -50,7 +50,7 @@ cart_pole = ac.System(
 
 
 def swing_up(**changes):
-    """004 section 7.2: from hanging to upright at the same place, at rest."""
+    """Vakonomic thesis, section 7.2: from hanging to upright at the same place, at rest."""
     given = {
         "cost": half_square,
         "actuated": ["x"],
@@ -62,7 +62,7 @@ def swing_up(**changes):
 
 
 def swing_up_between_configurations():
-    """004 section 8.6: two configurations are given at each end."""
+    """Vakonomic thesis, section 8.6: two configurations are given at each end."""
     return swing_up(start=([0, np.pi], [0, np.pi]), end=([0, 0], [0, 0]), boundary="configurations")
 
 

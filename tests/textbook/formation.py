@@ -1,4 +1,4 @@
-"""Formations of the gallery, typed from paper (002 eq 36 and 38).
+"""Formations of the gallery, typed from paper (Colombo-Gamonal, eq 36 and 38).
 
 e^{kappa t} (q_i'' + kappa q_i' + sum over neighbours of (|q_i - q_j|^2 - d_ij^2) (q_i - q_j)) = 0.
 """

@@ -17,15 +17,15 @@ def entropies(*names):
 
 
 def gas(U0, S, NR, V, V0):
-    """(T, P) of a gas with U = U0 e^(2 S / (3 N R)) (V / V0)^(-2/3) (001 C.9, corrected), U = 3/2 N
-    R T and P V = N R T.
+    """(T, P) of a gas with U = U0 e^(2 S / (3 N R)) (V / V0)^(-2/3) (Bonich, C.9, corrected), U =
+    3/2 N R T and P V = N R T.
     """
     U = U0 * sp.exp(2 * S / (3 * NR)) * (V / V0) ** sp.Rational(-2, 3)
     return 2 * U / (3 * NR), 2 * U / (3 * V)
 
 
 def piston_spring():
-    """001 (4.10) and (4.11), with a constant entropy."""
+    """Bonich, eq (4.10) and (4.11), with a constant entropy."""
     m, k, A, x0, NR, U0, V0, S0 = sp.symbols("m k A x0 NR U_0 V0 S_0")
     ((S, dS),) = entropies("S")
     T, P = gas(U0, S - S0, NR, A * (x0 - x), V0)

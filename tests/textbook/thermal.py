@@ -1,5 +1,5 @@
-"""The thermomechanical systems of the gallery as 001 prints them, corrected: typed from paper with
-SymPy, apart from the functions that are run.
+"""The thermomechanical systems of the gallery as Bonich prints them, corrected: typed from paper
+with SymPy, apart from the functions that are run.
 """
 
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ class ThermalTextbook:
     external: tuple[Any, ...] | None = None
 
     def equations(self):
-        """[d/dt dL/dv_i - dL/dq_i - F_i, ..., T_a S_a' - (P_a - F_a.v), ...], zero on a motion (001
-        Thm 3.9).
+        """[d/dt dL/dv_i - dL/dq_i - F_i, ..., T_a S_a' - (P_a - F_a.v), ...], zero on a motion
+        (Bonich, Thm 3.9).
         """
         v = [q.diff(self.t) for q in self.q]
         rows = []
@@ -42,7 +42,7 @@ class ThermalTextbook:
 
 
 def friction_cart():
-    """001 chapter 4.1, with T_0 and S_0 on the curve of (4.1)."""
+    """Bonich, chapter 4.1, with T_0 and S_0 on the curve of (4.1)."""
     t = sp.Symbol("t")
     m, mu, nu, T0, S0 = sp.symbols("m mu nu T_0 S_0", positive=True)
     x, S = sp.Function("x")(t), sp.Function("S")(t)
@@ -56,7 +56,7 @@ def friction_cart():
 
 
 def spring_in_gas():
-    """001 Ex 3.11."""
+    """Bonich, Ex 3.11."""
     t = sp.Symbol("t")
     m, eta, lam, U0, alpha, S0 = sp.symbols("m eta lambda U_0 alpha S_ref", positive=True)
     x, S = sp.Function("x")(t), sp.Function("S")(t)

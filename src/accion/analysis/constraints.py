@@ -1,5 +1,5 @@
-"""The constraint algorithm of Gotay, Nester and Hinds for vakonomic systems and singular
-Lagrangians (004 section 4.2).
+"""The constraint algorithm of Gotay, Nester and Hinds (1978) for vakonomic systems and singular
+Lagrangians (Vakonomic thesis, section 4.2).
 """
 
 from collections.abc import Callable
@@ -280,7 +280,7 @@ def constraint_algorithm(
         seconds: for the simplification of the equations, which are printed where SymPy can follow
             the functions of the system.
 
-    Reference: 004 section 4.2, eq 4.5-4.11; Gotay, Nester & Hinds 1978.
+    Reference: Vakonomic thesis, section 4.2, eq 4.5-4.11; Gotay, Nester & Hinds 1978.
     """
     what = "constraint_algorithm"
     check_mechanical(system, what)

@@ -1,5 +1,5 @@
-"""The exact discrete Lagrangian: the action of the true motion between two configurations (000
-section 4, 002).
+"""The exact discrete Lagrangian: the action of the true motion between two configurations (Marsden
+and West 2001, part 1; Colombo-Eyrea, section 4; Colombo-Gamonal).
 """
 
 from collections.abc import Sequence
@@ -173,7 +173,7 @@ def exact_discrete_lagrangian(system: System) -> ExactLagrangian:
     Returns:
         A function of (t, h, q0, q1) with its derivatives D1 and D2 and, in one call, `evaluate`.
 
-    Reference: 000 section 4; Marsden & West 2001, section 1.6.
+    Reference: Colombo-Eyrea, section 4; Marsden & West 2001, section 1.6.
     """
     check_mechanical(system, "exact_discrete_lagrangian")
     check_free(system, "exact_discrete_lagrangian", "it is the action of a free motion")

@@ -155,7 +155,7 @@ def window_matrix(system: Any, method: Any, t: Any, h: Any, q: Any, d: Any, lam:
 
 
 def thermal_matrix(system: Any, method: Any, t: Any, h: Any, z: Any, x: Any) -> Any:
-    """The derivatives of (momentum balance, entropy balances) by the end of a step (001 Def
+    """The derivatives of (momentum balance, entropy balances) by the end of a step (Bonich, Def
     3.25).
     """
     space = system.step_space

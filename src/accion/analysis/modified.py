@@ -1,5 +1,5 @@
-"""Backward error analysis: the modified equations that a method solves exactly (002 section 5;
-Hairer, Lubich and Wanner, chapter IX).
+"""Backward error analysis: the modified equations that a method solves exactly (Colombo-Gamonal,
+section 5; Hairer, Lubich and Wanner, chapter IX).
 
 The points q_k of a variational method lie, but for terms that are exponentially small in 1/h, on a
 smooth curve q(t), the motion of a modified Lagrangian whose action over a step is Ld. So along it
@@ -91,7 +91,8 @@ class ModifiedHamiltonian:
         """The largest change of the extended Hamiltonian, H - (integral of dH/dt at fixed q, p),
         along a trajectory of a time-dependent system.
 
-        This is what Thm 5.2 of 002 says is kept; without dependence on time it is `drift`.
+        This is what Thm 5.2 of Colombo-Gamonal says is kept; without dependence on time it is
+        `drift`.
         """
         m, H = self.order // 2, self.along(trajectory)
         if len(H) < self.order:
@@ -229,7 +230,7 @@ def modified_hamiltonian(
         method: None for a system that is given in discrete time.
         order: of the error, an even number.
 
-    Reference: 002 Thm 5.2; Hairer, Lubich & Wanner, chapter IX.
+    Reference: Colombo-Gamonal, Thm 5.2; Hairer, Lubich & Wanner, chapter IX.
     """
     check(system, method, order)
     return ModifiedHamiltonian(system, method, order)
@@ -296,7 +297,7 @@ def ladder(
         h: one step or more.
         orders: even numbers.
 
-    Reference: 002 Thm 5.2.
+    Reference: Colombo-Gamonal, Thm 5.2.
     """
     if system.discrete_time:
         refuse("ladder", system.kind, "they have no energy to begin with")

@@ -1,4 +1,4 @@
-"""Symmetries and what they conserve (002 sections 2 and 3)."""
+"""Symmetries and what they conserve (Colombo-Gamonal, sections 2 and 3)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Symmetry:
 
     X is a (Noether) symmetry of a system where X^C(L) = df/dt, of its discretisation where D1
     Ld.X(q0) + D2 Ld.X(q1) = f(t + h, q1) - f(t, q0). Then p.X - f is conserved, on discrete
-    trajectories to roundoff (002 Thm 3.3, where f has the other sign).
+    trajectories to roundoff (Colombo-Gamonal, Thm 3.3, where f has the other sign).
     """
 
     X: Field
@@ -76,7 +76,7 @@ class Symmetry:
 
     def defect(self, system: System, t: Scalar, q: Configuration, v: Vector) -> Scalar:
         """X^C(L) - df/dt, and the power F.X of the force where there is one: the rate at which p.X
-        - f changes (002 Def 2.2).
+        - f changes (Colombo-Gamonal, Def 2.2).
 
         X^C(L) = dL/dq.X + dL/dv.(dX/dt + ad_v X), where ad, the bracket of velocities in the body,
         is zero on flat spaces.
@@ -106,7 +106,7 @@ class Symmetry:
         q1: Configuration,
     ) -> Scalar:
         """What one step adds to p.X - f: D1 Ld.X(q0) + D2 Ld.X(q1) - f(t + h, q1) + f(t, q0), with
-        the discrete forces (002 Def 3.2).
+        the discrete forces (Colombo-Gamonal, Def 3.2).
         """
         d = discrete(system, method)
         start = (d.D1(t, h, q0, q1) + d.force_minus(t, h, q0, q1)) @ self.X(q0)
@@ -239,7 +239,7 @@ def decay(trajectory: Trajectory, X: Field) -> Decay:
         trajectory: one run of a `System` with such a Lagrangian.
         X: a field `X(q) -> (dim,)`.
 
-    Reference: 002 eq 9, with the right sign.
+    Reference: Colombo-Gamonal, eq 9, with the right sign.
     """
     system = trajectory.system
     kappa = decay_rate(system)

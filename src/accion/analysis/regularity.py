@@ -131,7 +131,8 @@ def regularity(
             discrete time needs h; with a start its steps are looked at.
         samples, seed: how many random points, and which.
 
-    Reference: 002 section 3; 004 eq 4.11, sections 5.1 and 8.4; 001 Def 3.25.
+    Reference: Colombo-Gamonal, section 3; Vakonomic thesis, eq 4.11, sections 5.1 and 8.4; Bonich,
+    Def 3.25.
     """
     check_kind(system)
     system = system.with_entropies(S0)

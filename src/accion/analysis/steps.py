@@ -19,8 +19,8 @@ ASCENTS = 60
 
 @dataclass(frozen=True)
 class StepBound:
-    """alpha = R/(c M) with |f| <= M on the ball |z - z0| < 2R (002 section 6.4), and the largest
-    frequency at z0 with its limit 2/omega.
+    """alpha = R/(c M) with |f| <= M on the ball |z - z0| < 2R (Colombo-Gamonal, section 6.4), and
+    the largest frequency at z0 with its limit 2/omega.
     """
 
     alpha: float
@@ -79,7 +79,7 @@ def step_bound(
         R, c: half the radius of the ball, and the constant of the method.
         samples, seed: how many random points, and which.
 
-    Reference: 002 section 6.4.
+    Reference: Colombo-Gamonal, section 6.4.
     """
     check_mechanical(system, "step_bound")
     check_vectors(system, "step_bound", "it looks at a ball of configurations")

@@ -100,7 +100,7 @@ def symmetries(
             f_k.
         seed: of the random points at which equations for the fields are taken.
 
-    Reference: 002 sections 2 and 3, Thm 3.3 with the sign of f put right.
+    Reference: Colombo-Gamonal, sections 2 and 3, Thm 3.3 with the sign of f put right.
     """
     check_kind(system)
     if method is not None or system.discrete_time:

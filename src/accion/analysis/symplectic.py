@@ -57,7 +57,8 @@ def symplecticity(
         q0, v0, p0, q1, lam0: a start, as those of `simulate`.
         t0, h: the time and the length of the step.
 
-    Reference: 002 Cor 1, corrected; 004 section 8.4; Marsden & West 2001, section 1.3.
+    Reference: Colombo-Gamonal, Cor 1, corrected; Vakonomic thesis, section 8.4; Marsden & West
+    2001, section 1.3.
     """
     check_kind(system)
     check_method(system, method)
@@ -152,7 +153,7 @@ def cosymplecticity(
         method: None for a system that is given in discrete time.
         q0, v0, p0, q1, t0, h: as those of `symplecticity`.
 
-    Reference: 002 section 4.
+    Reference: Colombo-Gamonal, section 4.
     """
     check_kind(system)
     check_method(system, method)

@@ -14,12 +14,12 @@ from accion.stepping.views import discrete
 
 @dataclass(frozen=True)
 class ThermalRegularity:
-    """The two matrices of 001 Def 3.25 at each step of a trajectory, shape (steps, dim + m, dim +
-    m), and how well they can be inverted.
+    """The two matrices of Bonich Def 3.25 at each step of a trajectory, shape (steps, dim + m, dim
+    + m), and how well they can be inverted.
 
     `forward` are derivatives by the end of a step, `backward` by its start. A discrete system is
-    regular where both are; near a trajectory it then has one continuation in each direction (001
-    Thm 3.26). That there is a trajectory does not follow (001 Ex 3.29).
+    regular where both are; near a trajectory it then has one continuation in each direction
+    (Bonich, Thm 3.26). That there is a trajectory does not follow (Bonich, Ex 3.29).
     """
 
     forward: np.ndarray
@@ -46,12 +46,12 @@ class ThermalRegularity:
 
 
 def thermal_regularity(trajectory: Trajectory) -> ThermalRegularity:
-    """The two matrices of 001 Def 3.25 along a trajectory of a thermal system.
+    """The two matrices of Bonich Def 3.25 along a trajectory of a thermal system.
 
     Arguments:
         trajectory: one run, every step of which was saved, with its system.
 
-    Reference: 001 Def 3.25 and Thm 3.26.
+    Reference: Bonich, Def 3.25 and Thm 3.26.
     """
     if trajectory.S is None or trajectory.is_ensemble:
         raise ValueError("thermal_regularity needs a trajectory of one run of a thermal system.")
@@ -68,7 +68,7 @@ def thermal_regularity(trajectory: Trajectory) -> ThermalRegularity:
 
 @partial(jax.jit, static_argnums=1)
 def both_ways(system: Any, method: Any, h: Any, t: Any, first: Any, second: Any) -> Any:
-    """The two matrices of 001 Def 3.25 of each step."""
+    """The two matrices of Bonich Def 3.25 of each step."""
     d = discrete(system, method)
     return jax.vmap(lambda t, z0, z1: d.matrices(t, h, z0[0], z1[0], z0[1], z1[1]))(
         t, first, second

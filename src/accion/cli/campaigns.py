@@ -63,7 +63,7 @@ def attraction(
     ] = 0,
 ) -> None:
     """Place one agent of a planar shape over a grid and see where the formation goes: a map of the
-    region of attraction (002 section 6.4).
+    region of attraction (Colombo-Gamonal, section 6.4).
     """
     from accion import formation
     from accion.plot import save_figure

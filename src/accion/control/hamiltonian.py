@@ -1,11 +1,12 @@
-"""The Hamiltonian of a control problem, and the fields that follow from it (004 chapters 6 and 7).
+"""The Hamiltonian of a control problem, and the fields that follow from it (Vakonomic thesis,
+chapters 6 and 7).
 
     H = p0.v + p1.a(t, q, v, u) - C(t, q, v, u)
     q' = v,   v' = a,   p0' = ad*_v p0 - dH/dq,   p1' = -dH/dv,   0 = dH/du
 
 (p0, p1) are the costates of (q, v), minus the derivatives of the least cost that is left. The last
 equation is the primary constraint that defines W1; (W1, Omega) is symplectic where det d2H/du2 is
-not zero (004 Prop 7.1.2, an r x r matrix for r controls).
+not zero (Vakonomic thesis, Prop 7.1.2, an r x r matrix for r controls).
 """
 
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ class Hamiltonian:
         )
 
     def primary(self, u: Array, args: Any) -> Array:
-        """dH/du, which is zero on W1 (004 section 7.1)."""
+        """dH/du, which is zero on W1 (Vakonomic thesis, section 7.1)."""
         system, t, q, v, p0, p1 = args
         return jax.grad(lambda u: self.H(system, t, q, v, u, p0, p1))(u)
 

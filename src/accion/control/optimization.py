@@ -70,7 +70,8 @@ def optimize(
             without it the line between the ends.
         formulation: "direct": configurations and controls are unknown, the forced discrete
             Euler-Lagrange equations are constraints; or "vakonomic": the controls are eliminated,
-            which leaves a second-order Lagrangian with second-order constraints (004 section 8.5).
+            which leaves a second-order Lagrangian with second-order constraints (Vakonomic thesis,
+            section 8.5).
         solver: "sqp", a method of our own on the banded system, for problems with equations only;
             "ipopt" for all others, whose own `options` may be given; None chooses.
         starts: how many times to start, the first time from the guess and then from random waves

@@ -1,5 +1,5 @@
-"""The necessary conditions of Pontryagin in Hamiltonian form (004 chapters 6 and 7), solved near a
-discrete solution, which they refine and certify.
+"""The necessary conditions of Pontryagin in Hamiltonian form (Vakonomic thesis, chapters 6 and 7),
+solved near a discrete solution, which they refine and certify.
 """
 
 from typing import NamedTuple
@@ -52,8 +52,8 @@ class Extremal(NamedTuple):
 
     @property
     def symplectic(self) -> bool:
-        """Whether W1 is symplectic along the solution (004 Prop 7.1.2): det d2H/du2 is nowhere
-        zero.
+        """Whether W1 is symplectic along the solution (Vakonomic thesis, Prop 7.1.2): det d2H/du2
+        is nowhere zero.
         """
         return bool(np.all(is_regular(self.regularity)))
 
@@ -106,8 +106,8 @@ def check_controls_follow(problem: ControlProblem, nodes: Nodes) -> None:
     if not np.all(good):
         raise OptimizeFailed(
             f"d2H/du2 is singular at t = {t[np.argmin(good)]:.4g}: dH/du = 0 does not determine the"
-            " controls, and W1 is not symplectic (004 Prop 7.1.2). Add a term to the cost that"
-            " grows with all controls, such as 1e-3 * u @ u."
+            " controls, and W1 is not symplectic (Vakonomic thesis, Prop 7.1.2). Add a term to the"
+            " cost that grows with all controls, such as 1e-3 * u @ u."
         )
 
 

@@ -23,7 +23,7 @@ class ControlProblem:
     """Lead `system` from `start` to `end` in the time `duration` with controls u that make
 
         terminal(T, q, v) + int cost(t, q, v, u) dt    least,
-        d/dt dL/dv - dL/dq = F + B(t, q) u        (004 eq 7.1)
+        d/dt dL/dv - dL/dq = F + B(t, q) u        (Vakonomic thesis, eq 7.1)
 
     Arguments:
         system: without a vakonomic constraint.
@@ -32,7 +32,7 @@ class ControlProblem:
         actuation: B(t, q, params) -> (dim, controls).
         start, end: (q, v). A component that is None is free; so is a whole q or v that is None.
             With boundary="configurations", the first and the last two configurations, (q_0, q_1)
-            and (q_{N-1}, q_N), as in 004 section 8.5.
+            and (q_{N-1}, q_N), as in the Vakonomic thesis, section 8.5.
         duration: a number; or (least, most), and the best in between is found.
         terminal: terminal(t, q, v, params) -> scalar, the cost of the end.
         control_bounds: (lower, upper), numbers or one for each control.

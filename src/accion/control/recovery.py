@@ -248,9 +248,9 @@ def discrete_momenta(s: Solution, found: Found) -> np.ndarray:
     """Costates of the vakonomic formulation: minus the momenta of the discrete Lagrangian Ld_k = h
     C_k + mu_k.Phi_k on windows of three nodes.
 
-    They are the components of its Poincare-Cartan forms (004 eqs 8.5 and 8.6): with V the least
-    cost of the windows around k + 1, k + 2, ..., what it says to displacements of q_k and q_{k+1}
-    is
+    They are the components of its Poincare-Cartan forms (Vakonomic thesis, eqs 8.5 and 8.6): with V
+    the least cost of the windows around k + 1, k + 2, ..., what it says to displacements of q_k and
+    q_{k+1} is
 
         (D1 Ld_{k+1}, D2 Ld_{k+1} + D1 Ld_{k+2}) = -(D2 Ld_k + D3 Ld_{k-1}, D3 Ld_k)
 

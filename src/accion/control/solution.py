@@ -55,7 +55,7 @@ class Solution:
                    control is constant; the nodes, with formulation="vakonomic"
     cost:          of the discrete problem; `richardson` gives a better value and its error
     costates:      (times, 2, dim): (p0, p1) of (q, v), minus the derivatives of the least cost that
-                   is left (004 chapter 7)
+                   is left (Vakonomic thesis, chapter 7)
     multipliers:   of the momentum balances, (times, dim); `lam` the constraint forces
     iterations, success, message:
                    of the solver, in words; `violation` and `stationarity` say how far off the

@@ -1,5 +1,5 @@
-"""The second-order vakonomic formulation: the controls are eliminated (004 sections 7.1 and 8.5,
-signs and cross terms corrected).
+"""The second-order vakonomic formulation: the controls are eliminated (Vakonomic thesis, sections
+7.1 and 8.5, signs and cross terms corrected).
 
 With R_k = D2 Ld(q_{k-1}, q_k) + Fd^+ + D1 Ld(q_k, q_{k+1}) + Fd^-, which is -h (d/dt dL/dv - dL/dq
 - F) to second order, the control at node k is what the actuated components lack and the others are
@@ -65,7 +65,8 @@ def elimination(problem: ControlProblem) -> Eliminated:
         )
     if not isinstance(problem.B, Selected):
         raise ValueError(
-            "the vakonomic formulation needs actuated=[...], controls that act on coordinates (004"
+            "the vakonomic formulation needs actuated=[...], controls that act on coordinates"
+            " (Vakonomic thesis,"
             ' section 7.1); try formulation="direct".'
         )
     B = np.asarray(problem.B(0.0, None, None))

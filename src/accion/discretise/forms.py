@@ -28,7 +28,7 @@ def theta_minus(
     form: Discretisation, t: Scalar, h: Scalar, nodes: Sequence[Configuration], lams: Any
 ) -> Array:
     """sum over the windows that contain it of D_j Ld, at each of the first r of 2r nodes: minus the
-    components of Theta^- (004 eq 8.5).
+    components of Theta^- (Vakonomic thesis, eq 8.5).
     """
     r, G = form.system.order, window_derivatives(form, t, h, nodes, lams)
     return jnp.stack([sum(G[i, k - i] for i in range(k + 1)) for k in range(r)])
@@ -37,6 +37,6 @@ def theta_minus(
 def theta_plus(
     form: Discretisation, t: Scalar, h: Scalar, nodes: Sequence[Configuration], lams: Any
 ) -> Array:
-    """The same at each of the last r: the components of Theta^+ (004 eq 8.6)."""
+    """The same at each of the last r: the components of Theta^+ (Vakonomic thesis, eq 8.6)."""
     r, G = form.system.order, window_derivatives(form, t, h, nodes, lams)
     return jnp.stack([sum(G[i, k - i] for i in range(k - r, r)) for k in range(r, 2 * r)])

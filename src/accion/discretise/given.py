@@ -15,7 +15,8 @@ from accion.types import Array, Configuration, Function, Scalar, Vector
 
 @dataclass(frozen=True)
 class Given(Discretisation):
-    """A window of a `DiscreteSystem` of order r: r + 1 configurations (001 Def 2.17 and 2.29).
+    """A window of a `DiscreteSystem` of order r: r + 1 configurations (Marsden and West 2001, parts
+    1 and 3; Bonich, Def 2.17 and 2.29).
 
     The `x` of its functions are the forward differences of the r increments, shape (r, dim).
     """
@@ -71,7 +72,7 @@ class Given(Discretisation):
 
 @dataclass(frozen=True)
 class GivenThermal(ThermalDiscretisation):
-    """A step of a `DiscreteThermalSystem` (001 Def 3.12)."""
+    """A step of a `DiscreteThermalSystem` (Bonich, Def 3.12)."""
 
     system: DiscreteThermalSystem
     method: None = None

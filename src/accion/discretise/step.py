@@ -113,7 +113,8 @@ def variation(
     inner: Any = None,
 ) -> Any:
     """(D1 Ld + Fd^-, D2 Ld + Fd^+): what the step contributes to the momentum balance at its start
-    and at its end (001 eq 2.4); and what it says of inner points, where there are some.
+    and at its end (Marsden and West 2001, part 3; Bonich, eq 2.4); and what it says of inner
+    points, where there are some.
     """
 
     def both(*step: Configuration) -> Any:

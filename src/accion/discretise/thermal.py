@@ -1,4 +1,6 @@
-"""A step of a thermomechanical system: its two ends are z = (q, S) on Q x R^m (001 Def 3.12)."""
+"""A step of a thermomechanical system: its two ends are z = (q, S) on Q x R^m (Bonich, Def
+3.12).
+"""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -88,7 +90,7 @@ class ThermalDiscretisation(Discretisation):
 
 @dataclass(frozen=True)
 class ThermalStep(ThermalDiscretisation):
-    """What a method makes of a continuous thermal system (001 eq 3.16-3.19)."""
+    """What a method makes of a continuous thermal system (Bonich, eq 3.16-3.19)."""
 
     system: ThermalSystem
     method: Any

@@ -1,5 +1,5 @@
 """The pullback for Lagrangians of any order: a window of r + 1 configurations instead of the two
-ends of a step (004 section 8.3).
+ends of a step (Vakonomic thesis, section 8.3).
 
 A window is given by its first configuration and by the forward differences (x_1, x_2 - x_1, x_3 - 2
 x_2 + x_1, ...) of its r increments: derivatives up to the highest keep all their digits that way.

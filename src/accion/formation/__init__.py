@@ -1,5 +1,5 @@
-"""Formations of agents: graphs, rigidity, stabilisation by distances (002 section 6), regions of
-attraction.
+"""Formations of agents: graphs, rigidity, stabilisation by distances (Colombo-Gamonal, section 6),
+regions of attraction.
 """
 
 from accion.formation import shapes as shapes

@@ -1,5 +1,5 @@
-"""Regions of attraction: where one agent may start so that the formation closes (002 section
-6.4).
+"""Regions of attraction: where one agent may start so that the formation closes (Colombo-Gamonal,
+section 6.4).
 """
 
 import json
@@ -42,7 +42,7 @@ CHUNK = 256
 
 class Rule(NamedTuple):
     """When a run counts as converged: distances within `tolerance` of their own and all speeds
-    below `speed` (002: 1 % and 0.1 m/s).
+    below `speed` (Colombo-Gamonal: 1 % and 0.1 m/s).
 
     Below the speed `rest` it is at rest, wherever it is. This is looked at after every `every`
     steps, which is how well the time is known.

@@ -1,4 +1,4 @@
-"""The explicit Euler method for formations: what 002 section 6.3 compares with."""
+"""The explicit Euler method for formations: what Colombo-Gamonal section 6.3 compares with."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ def euler(
     h: float,
     steps: int,
 ) -> EulerRun:
-    """q_{k+1} = q_k + h v_k, v_{k+1} = v_k - h (k v_k + grad V(q_k)), of 002 (38).
+    """q_{k+1} = q_k + h v_k, v_{k+1} = v_k - h (k v_k + grad V(q_k)), of Colombo-Gamonal eq (38).
 
     Arguments: `q0` and `v0`, positions and velocities at the start, flat or of shape (n, d), at
     rest where `v0` is None. Where it diverges the numbers become inf and NaN.

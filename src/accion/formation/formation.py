@@ -1,5 +1,5 @@
-"""Agents that hold their distances: the double integrator formation system of 002 section 6 as an
-ordinary `System`.
+"""Agents that hold their distances: the double integrator formation system of Colombo-Gamonal
+section 6 as an ordinary `System`.
 """
 
 from collections.abc import Callable
@@ -57,14 +57,16 @@ class Bonds:
 
 
 def weight(t: Scalar, params: Params) -> Array:
-    """e^{kappa t}, with which the Lagrangian gives the damping -kappa v (002 eq 39)."""
+    """e^{kappa t}, with which the Lagrangian gives the damping -kappa v (Colombo-Gamonal, eq
+    39).
+    """
     return jnp.exp(params["kappa"] * t)
 
 
 @final
 @dataclass(frozen=True)
 class Damping:
-    """The force -k_i v_i on each agent (002 eq 38), where the gains differ."""
+    """The force -k_i v_i on each agent (Colombo-Gamonal, eq 38), where the gains differ."""
 
     dimension: int
 
@@ -76,7 +78,7 @@ class Damping:
 @final
 class Formation:
     """`n` agents q_i in R^d, q_i'' = -k_i q_i' - grad_i V, V = sum over edges of (|q_i - q_j|^2 -
-    d_ij^2)^2/4 (002 eq 35 to 38).
+    d_ij^2)^2/4 (Colombo-Gamonal, eq 35 to 38).
 
     `edges`: pairs of agents, or a `Graph`; `distances`: one for each edge, or one for all;
     `dimension`: 2 or 3; `damping`: kappa > 0, or k_i, one for each agent. `potential(z, d) ->
@@ -170,8 +172,8 @@ class Formation:
         return Bonds(self.graph, self.dimension, self.potential)
 
     def system(self, *, forced: bool = False) -> System:
-        """An ordinary `System`: L = e^{kappa t} (|v|^2/2 - V) (002 eq 39), of which `Trapezoid` is
-        the explicit scheme (41) and (42).
+        """An ordinary `System`: L = e^{kappa t} (|v|^2/2 - V) (Colombo-Gamonal, eq 39), of which
+        `Trapezoid` is the explicit scheme (41) and (42).
 
         With gains that differ, or `forced`, it is L = |v|^2/2 - V under the force -k_i v_i: no
         method is explicit then, but momenta do not grow like e^{kappa t}, which overflows at kappa
@@ -215,14 +217,15 @@ class Formation:
     def energies(self, trajectory: Trajectory) -> np.ndarray:
         """E_i of each agent over each step, shape (steps, n); the sum over agents is the total.
 
-        E_i = |q_{k+1} - q_k|^2/(2 h^2) + 1/4 sum_j (V_ij(q_k) + V_ij(q_{k+1})) (002 eq 43, with V
-        itself where V^d stands). Every step must have been saved.
+        E_i = |q_{k+1} - q_k|^2/(2 h^2) + 1/4 sum_j (V_ij(q_k) + V_ij(q_{k+1})) (Colombo-Gamonal, eq
+        43, with V itself where V^d stands). Every step must have been saved.
         """
         q, h = np.asarray(trajectory.q), float(trajectory.h)
         t = np.asarray(trajectory.t)
         if len(t) < 2 or abs((t[1] - t[0]) / h - 1) > 1e-6:
             raise ValueError(
-                "the energies of 002 (43) belong to steps; simulate with save_every=1."
+                "the energies of Colombo-Gamonal eq (43) belong to steps; simulate with"
+                " save_every=1."
             )
         dq = np.diff(q, axis=-2).reshape(*q.shape[:-2], len(t) - 1, self.n, self.dimension)
         V = self.shares(q)
@@ -230,7 +233,7 @@ class Formation:
 
     def fields(self) -> dict[str, Callable[[Vector], Vector]]:
         """The symmetries of SE(d) as vector fields X(q) on configurations, by name: translations
-        and rotations (002 Remark 2).
+        and rotations (Colombo-Gamonal, Remark 2).
         """
         d, letters = self.dimension, "xyz"
         found = {f"translation {letters[a]}": partial(translation, d, a) for a in range(d)}
@@ -241,7 +244,7 @@ class Formation:
 
     def laws(self, trajectory: Trajectory) -> dict[str, Any]:
         """How the linear and angular momenta sum v_i and sum q_i x v_i decay, by name: the rate
-        measured, and -kappa (002 Remark 2, eq 9 corrected).
+        measured, and -kappa (Colombo-Gamonal, Remark 2, eq 9 corrected).
 
         Momenta that are zero, to roundoff of their largest, have no rate and are left out.
         """
@@ -265,8 +268,9 @@ class Formation:
 
         |grad V| = |B (e_w z_w)| <= sqrt(lambda) |(e_w z_w)| with lambda the largest eigenvalue of B
         B^T, so that
-        M^2 = c^2 + (k c + sqrt(lambda sum_w max r^2 (r^2 - d_w^2)^2))^2. The inequality of 002
-        section 6.4 does not hold (errata); this one does, and is attained on K_{3,3} with d = 0.
+        M^2 = c^2 + (k c + sqrt(lambda sum_w max r^2 (r^2 - d_w^2)^2))^2. The inequality of
+        Colombo-Gamonal section 6.4 does not hold (errata); this one does, and is attained on
+        K_{3,3} with d = 0.
         """
         if self.potential is not quartic:
             raise ValueError(
@@ -286,8 +290,8 @@ class Formation:
         return float(np.hypot(c, np.max(self.gains) * c + gradient))
 
     def alpha(self, R: float = 1.0, c: float = 1.0) -> float:
-        """alpha = R/(c M), the step that the estimates of backward error analysis allow (002
-        section 6.4, corrected); no limit of stability.
+        """alpha = R/(c M), the step that the estimates of backward error analysis allow
+        (Colombo-Gamonal, section 6.4, corrected); no limit of stability.
         """
         return R / (c * self.largest_speed(R, c))
 
@@ -295,8 +299,8 @@ class Formation:
         """What a configuration is: "same", "mirrored" or "different" (another shape with these
         distances), or "not formed".
 
-        Distances count as met within `tolerance` of each (002: 1 %). Without a `shape` to compare
-        with, "formed".
+        Distances count as met within `tolerance` of each (Colombo-Gamonal: 1 %). Without a `shape`
+        to compare with, "formed".
         """
         points = self.points(q)
         if not np.all(np.abs(self.errors(points.ravel())) <= tolerance * self.distances):
@@ -309,7 +313,8 @@ class Formation:
 
 
 def congruence_by_distances(shape: np.ndarray, points: np.ndarray, tolerance: float) -> str:
-    """As `congruent`, by the rule of 002: all distances within `tolerance` of their own.
+    """As `congruent`, by the rule of Colombo-Gamonal: all distances within `tolerance` of their
+    own.
 
     The best motion reflects where the determinant is < 0.
     """

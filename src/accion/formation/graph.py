@@ -1,4 +1,6 @@
-"""Who measures the distance to whom: an undirected graph with ordered edges (002 section 6.1)."""
+"""Who measures the distance to whom: an undirected graph with ordered edges (Colombo-Gamonal,
+section 6.1).
+"""
 
 from functools import cached_property
 from typing import Any, final

@@ -1,4 +1,4 @@
-"""The map of a region of attraction: the halos of 002 Figure 8."""
+"""The map of a region of attraction: the halos of Colombo-Gamonal Figure 8."""
 
 import json
 from collections.abc import Sequence

@@ -8,7 +8,7 @@ from accion.types import Array, Scalar
 
 
 def quartic(z: Array, d: Scalar) -> Array:
-    """V = (|z|^2 - d^2)^2 / 4 (002 eq 36), whose force is -(|z|^2 - d^2) z."""
+    """V = (|z|^2 - d^2)^2 / 4 (Colombo-Gamonal, eq 36), whose force is -(|z|^2 - d^2) z."""
     return 0.25 * (jnp.sum(z * z) - d**2) ** 2
 
 

@@ -1,5 +1,5 @@
 """Rigidity of a framework (graph, positions): its matrix and rank, edges that are redundant or
-missing, congruence (002 section 6.1).
+missing, congruence (Colombo-Gamonal, section 6.1).
 """
 
 from dataclasses import dataclass
@@ -38,8 +38,8 @@ def relative_positions(graph: Graph, q: ArrayLike) -> np.ndarray:
 
 
 def rigidity_matrix(graph: Graph, q: ArrayLike) -> np.ndarray:
-    """R = D(z)^T Bbar^T, shape (m, n d): half the derivative of the squared distances (002 section
-    6.1, where the transpose is missing).
+    """R = D(z)^T Bbar^T, shape (m, n d): half the derivative of the squared distances
+    (Colombo-Gamonal, section 6.1, where the transpose is missing).
     """
     z = relative_positions(graph, q)
     m, d = z.shape

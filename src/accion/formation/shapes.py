@@ -29,15 +29,17 @@ def polygon(n: int, radius: float = 1.0) -> Shape:
 
 
 def square(side: float = 1.0) -> Shape:
-    """Four agents, four sides and a diagonal: 5 = 2n - 3 edges (002 section 6.3, Figure 6)."""
+    """Four agents, four sides and a diagonal: 5 = 2n - 3 edges (Colombo-Gamonal, section 6.3,
+    Figure 6).
+    """
     return [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)], side * np.array(
         [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
     )
 
 
 def hexagon(radius: float = 1.0) -> Shape:
-    """Six agents and 9 = 2n - 3 edges (the numbers of 002 section 6.4, which does not draw them):
-    the sides and a zigzag of diagonals.
+    """Six agents and 9 = 2n - 3 edges (the numbers of Colombo-Gamonal section 6.4, which does not
+    draw them): the sides and a zigzag of diagonals.
 
     With the three long diagonals in its place the graph is K_{3,3}, which is not rigid here: the
     corners lie on a circle.
@@ -48,7 +50,9 @@ def hexagon(radius: float = 1.0) -> Shape:
 
 
 def pyramid(side: float = 1.0) -> Shape:
-    """Four agents in space, all six distances equal: K_4, 6 = 3n - 6 edges (002 Figure 4)."""
+    """Four agents in space, all six distances equal: K_4, 6 = 3n - 6 edges (Colombo-Gamonal, Figure
+    4).
+    """
     points = np.array(
         [[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]]
     ) / np.sqrt(8)

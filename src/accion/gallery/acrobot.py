@@ -156,7 +156,10 @@ entry = control_entry(
     search={"starts": STARTS},
     name="acrobot",
     title="Swing-up of an acrobot",
-    source="Spong, The swing up control problem for the acrobot (1995); 004 chapters 6 and 7",
+    source=(
+        "Spong, The swing up control problem for the acrobot (1995); Vakonomic thesis, chapters 6"
+        " and 7"
+    ),
     text=(
         "Two links of 1 kg, 1 m, with centres of mass at 0.5 m and moments of inertia of 1 kg m^2,"
         " hang from a shoulder without a motor; a torque at the elbow brings both upright in 5 s"

@@ -4,7 +4,7 @@ may flow.
 m x'' = (P1 - P2) A - mu x',    T1 S1' = share mu x'^2 + G (T2 - T1),    T2 S2' = (1 - share) mu
 x'^2 + G (T1 - T2)
 
-001 section 4.2 and Thm 3.9, with two entropies and heat. Where nothing moves or flows any more
+Bonich, section 4.2 and Thm 3.9, with two entropies and heat. Where nothing moves or flows any more
 thermodynamics says what is left.
 """
 
@@ -325,7 +325,7 @@ def figure():
 entry = Entry(
     name="adiabatic_piston",
     title="Two gases and a piston between them",
-    source="001 section 4.2 and Thm 3.9, with two entropies and heat",
+    source="Bonich, section 4.2 and Thm 3.9, with two entropies and heat",
     text=(
         "An insulated cylinder with two gases and a piston between them, whose friction heats both."
         " The friction brings the piston to rest at equal pressures. If the piston conducts heat,"

@@ -1,5 +1,5 @@
 """Where an agent may be put down: the region of attraction of a shape of six agents and nine edges,
-002 section 6.4 and Figure 8.
+Colombo-Gamonal, section 6.4 and Figure 8.
 """
 
 from functools import cache
@@ -46,8 +46,8 @@ def starts(points):
 
 
 def scheme_41(q):
-    """(q_{N-1}, q_N) by 002 (41) in NumPy, from rest with matched momenta, for configurations of
-    shape (runs, n, d).
+    """(q_{N-1}, q_N) by Colombo-Gamonal eq (41) in NumPy, from rest with matched momenta, for
+    configurations of shape (runs, n, d).
     """
     e, edges = np.exp(KAPPA * H), formation.graph.edges
     hat, low, bar = (2 + e + 1 / e) / (1 + e), (1 + 1 / e) / (1 + e), 2 * H**2 / (1 + e)
@@ -136,7 +136,7 @@ def figure():
 entry = Entry(
     name="attraction_region",
     title="Where an agent may be put down",
-    source="002 section 6.4, Figure 8, corrected",
+    source="Colombo-Gamonal, section 6.4, Figure 8, corrected",
     text=(
         "Six agents at rest, five at their places, one anywhere: from where does the shape close?"
         " The document states neither the graph nor the distances: here a hexagon with 9 edges"

@@ -1,4 +1,4 @@
-"""Two masses on a string over a pulley with inertia: 003 Ex 2.3, corrected.
+"""Two masses on a string over a pulley with inertia: Romero, Ex 2.3, corrected.
 
 (mA + mB + I/r^2) x'' + (mB - mA) g = 0,      x the descent of A
 """
@@ -89,7 +89,7 @@ def figure():
 entry = Entry(
     name="atwood",
     title="Pulley with two masses",
-    source="003 Ex 2.3, corrected",
+    source="Romero, Ex 2.3, corrected",
     text=(
         "Two masses hang on a string over a pulley that turns with it. The heavier one goes down:"
         " x'' = (mA - mB) g / (mA + mB + I/r^2), where (33) has the other sign."

@@ -2,9 +2,9 @@
 
 m x'' + mu x' + k x = A cos(omega t),    C T' = mu x'^2 + G (T_bath - T)
 
-001 section 4.1 and Thm 3.9, with an external force and heat. It comes to a periodic state in which
-the work of the force, the heat of friction and the heat that goes to the bath are the same in each
-period, and the mean of T is T_bath + (mean power) / G.
+Bonich, section 4.1 and Thm 3.9, with an external force and heat. It comes to a periodic state in
+which the work of the force, the heat of friction and the heat that goes to the bath are the same in
+each period, and the mean of T is T_bath + (mean power) / G.
 """
 
 from functools import cache
@@ -305,7 +305,7 @@ def figure():
 entry = Entry(
     name="bath_oscillator",
     title="Driven oscillator in a bath",
-    source="001 section 4.1 and Thm 3.9, with an external force and heat",
+    source="Bonich, section 4.1 and Thm 3.9, with an external force and heat",
     text=(
         "A mass on a spring that a periodic force drives, friction heats and a bath cools. It comes"
         " to a periodic state: in each period the force does the work that friction turns into heat"

@@ -118,7 +118,10 @@ entry = control_entry(
     steps=STEPS,
     name="block_move",
     title="Block moved from rest to rest",
-    source="Kelly, An introduction to trajectory optimization (2017), section 2; 004 chapter 6",
+    source=(
+        "Kelly, An introduction to trajectory optimization (2017), section 2; Vakonomic thesis,"
+        " chapter 6"
+    ),
     text=(
         "A block of 1 kg is moved by 1 m in 1 s, from rest to rest, with the least int u^2/2. The"
         " force is u = 6 - 12 t and the cost 6: the costate of the position is constant, that of"

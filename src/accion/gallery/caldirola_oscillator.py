@@ -1,4 +1,4 @@
-"""The Caldirola-Kanai oscillator: 000 Ex 1 and 4."""
+"""The Caldirola-Kanai oscillator: Colombo-Eyrea, Ex 1 and 4."""
 
 from typing import Any
 
@@ -116,7 +116,7 @@ def figure():
 entry = Entry(
     name="caldirola_oscillator",
     title="Oscillator with exponential friction or pumping",
-    source="000 Ex 1 and 4, corrected",
+    source="Colombo-Eyrea, Ex 1 and 4, corrected",
     text=(
         "The Lagrangian e^{-kappa t} (v^2 - omega^2 q^2)/2 gives q'' = kappa q' - omega^2 q: kappa"
         " < 0 damps, kappa > 0 pumps (the document says the opposite). Discretised by the trapezoid"

@@ -1,5 +1,5 @@
-"""A free particle in R^3 whose Lagrangian decays or grows in time: 002 Ex 1 and 2, with their two
-figures, corrected.
+"""A free particle in R^3 whose Lagrangian decays or grows in time: Colombo-Gamonal, Ex 1 and 2,
+with their two figures, corrected.
 """
 
 import jax.numpy as jnp
@@ -133,7 +133,7 @@ def figure():
 entry = Entry(
     name="caldirola_particle",
     title="Free particle with exponential friction, in R^3",
-    source="002 Ex 1 and 2, Figures 1 and 2, corrected",
+    source="Colombo-Gamonal, Ex 1 and 2, Figures 1 and 2, corrected",
     text=(
         "The Lagrangian e^{-kappa t} |v|^2/2 gives friction for kappa < 0. Its momenta p ="
         " e^{-kappa t} v and q x p are constant, the velocity and q x v decay like e^{kappa t}, the"

@@ -1,4 +1,4 @@
-"""A crank that pulls a mass by a string over a pulley: 003 Ex 1.2, made definite.
+"""A crank that pulls a mass by a string over a pulley: Romero, Ex 1.2, made definite.
 
 The crank, of radius a and balanced, turns about the origin; the pulley is small, at the distance b
 > a; alpha = 0 points at it. The string from the tip of the crank to the pulley has the length
@@ -145,7 +145,7 @@ def linkage(q):
 entry = Entry(
     name="crank_pulley",
     title="Crank and pulley",
-    source="003 Ex 1.2, with a geometry of its own",
+    source="Romero, Ex 1.2, with a geometry of its own",
     text=(
         "A balanced crank pulls a mass by a string over a small pulley beside it; the angle of the"
         " crank is the only coordinate. The mass draws the tip of the crank towards the pulley,"

@@ -1,4 +1,6 @@
-"""A mass on a spring with friction: 001 Ex 2.16 (continuous) and Ex 2.22 (discrete), corrected."""
+"""A mass on a spring with friction: Bonich, Ex 2.16 (continuous) and Ex 2.22 (discrete),
+corrected.
+"""
 
 import jax.numpy as jnp
 import numpy as np
@@ -124,7 +126,7 @@ def figure():
 entry = Entry(
     name="damped_spring",
     title="Mass on a spring, with friction",
-    source="001 Ex 2.16 and 2.22, corrected",
+    source="Bonich, Ex 2.16 and 2.22, corrected",
     text=(
         "A mass on a linear spring with friction proportional to its velocity. The discrete system"
         " of the document is the rectangle rule from the left, for the Lagrangian and, by pullback,"

@@ -1,4 +1,4 @@
-"""A top whose inertia decays or grows exponentially, on SO(3): 000 Ex 3, corrected."""
+"""A top whose inertia decays or grows exponentially, on SO(3): Colombo-Eyrea, Ex 3, corrected."""
 
 from functools import cache
 
@@ -165,7 +165,7 @@ def figure():
 entry = Entry(
     name="damped_top",
     title="Damped top",
-    source="000 Ex 3, corrected",
+    source="Colombo-Eyrea, Ex 3, corrected",
     text=(
         "A top on SO(3) with L = e^(-kappa t) xi.I xi/2. Its equations are I xi' = I xi x xi +"
         " kappa I xi (the document prints the product the other way round): kappa > 0 pumps energy,"

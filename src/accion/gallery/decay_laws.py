@@ -1,4 +1,6 @@
-"""The laws of momentum and energy where the Lagrangian decays in time: 002 section 3, corrected."""
+"""The laws of momentum and energy where the Lagrangian decays in time: Colombo-Gamonal, section 3,
+corrected.
+"""
 
 from functools import cache
 
@@ -159,7 +161,7 @@ def figure():
 entry = Entry(
     name="decay_laws",
     title="The laws of momentum and energy under exponential friction",
-    source="002 section 3, Ex 1 and (9), corrected",
+    source="Colombo-Gamonal, section 3, Ex 1 and (9), corrected",
     text=(
         "An oscillator in the plane with the Lagrangian e^{-kappa t} (|v|^2 - omega^2 |q|^2)/2. The"
         " rotation is a symmetry, so that p.X = e^{-kappa t} J is constant, in discrete time to"

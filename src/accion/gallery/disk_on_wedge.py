@@ -1,4 +1,4 @@
-"""A disk that rolls down a wedge, which slides on the ground: 003 Ex 2.4.
+"""A disk that rolls down a wedge, which slides on the ground: Romero, Ex 2.4.
 
 (M + m) x'' + m r cos(alpha) theta'' = 0
 (m r^2 + I) theta'' + m r cos(alpha) x'' - m g r sin(alpha) = 0,      I = m r^2 / 2
@@ -114,7 +114,7 @@ def figure():
 entry = Entry(
     name="disk_on_wedge",
     title="Disk on a wedge",
-    source="003 Ex 2.4",
+    source="Romero, Ex 2.4",
     text=(
         "A disk rolls without slipping down a wedge that slides on the ground without friction. x"
         " is a cyclic coordinate: the horizontal momentum stays what it is, and the wedge gives"

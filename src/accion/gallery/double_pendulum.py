@@ -1,4 +1,4 @@
-"""The double pendulum: 003 Ex 2.2, corrected.
+"""The double pendulum: Romero, Ex 2.2, corrected.
 
 a (ma + mb) alpha'' + b mb (beta'' cos(alpha - beta) + beta'^2 sin(alpha - beta)) + (ma + mb) g
 sin(alpha) = 0 a alpha'' cos(alpha - beta) - a alpha'^2 sin(alpha - beta) + b beta'' + g sin(beta) =
@@ -44,7 +44,7 @@ system = System(
 
 
 def place(t, q, params):
-    """The two masses, 003 eq 28."""
+    """The two masses, Romero, eq 28."""
     a, b = params["a"], params["b"]
     upper = jnp.array([a * jnp.sin(q[0]), -a * jnp.cos(q[0])])
     return jnp.stack([upper, upper + jnp.array([b * jnp.sin(q[1]), -b * jnp.cos(q[1])])])
@@ -120,7 +120,7 @@ def figure():
 entry = Entry(
     name="double_pendulum",
     title="Double pendulum",
-    source="003 Ex 2.2, corrected",
+    source="Romero, Ex 2.2, corrected",
     text=(
         "Two masses on two rods, angles measured from the vertical that points down. The potential"
         " and with it the signs of gravity are the right ones, not those printed in (30) and (31)."

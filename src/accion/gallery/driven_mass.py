@@ -1,4 +1,4 @@
-"""A mass on a spring with a damper under a periodic force: 003 Ex 2.5.
+"""A mass on a spring with a damper under a periodic force: Romero, Ex 2.5.
 
 M x'' + mu x' + k x = A cos(omega t)
 """
@@ -21,7 +21,7 @@ COORDINATES = ("x [m]",)
 
 
 def lagrangian(t, q, v, params):
-    """The load is a potential that depends on time, V = -f(t) x (003 eq 17)."""
+    """The load is a potential that depends on time, V = -f(t) x (Romero, eq 17)."""
     load = params["A"] * jnp.cos(params["omega"] * t)
     return 0.5 * params["M"] * v[0] ** 2 - 0.5 * params["k"] * q[0] ** 2 + load * q[0]
 
@@ -141,7 +141,7 @@ def figure():
 entry = Entry(
     name="driven_mass",
     title="Driven, damped mass",
-    source="003 Ex 2.5",
+    source="Romero, Ex 2.5",
     text=(
         "A mass between a wall and a periodic force, with a spring and a damper. The load is a"
         " potential that depends on time and the damper a dissipation function; as forces on the"

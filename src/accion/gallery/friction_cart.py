@@ -1,4 +1,5 @@
-"""A cart that friction heats: 001 chapter 4.1, continuous and in two discretisations, corrected.
+"""A cart that friction heats: Bonich, chapter 4.1, continuous and in two discretisations,
+corrected.
 
 m x'' = -mu x'        T(S) S' = mu x'^2
 """
@@ -379,7 +380,7 @@ def box(q):
 entry = Entry(
     name="friction_cart",
     title="Cart with friction",
-    source="001 chapter 4.1 and figures 4.2 to 4.15, corrected",
+    source="Bonich, chapter 4.1 and figures 4.2 to 4.15, corrected",
     text=(
         "A cart on a line, whose axles rub in the chassis and heat it; nothing is exchanged with"
         " the surroundings. What the cart loses the chassis gains, so x(t) and S(t) have closed"

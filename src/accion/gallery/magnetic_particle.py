@@ -1,4 +1,4 @@
-"""A charged particle with friction: 000 Ex 2 and 5, corrected."""
+"""A charged particle with friction: Colombo-Eyrea, Ex 2 and 5, corrected."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -104,7 +104,7 @@ def figure():
 entry = Entry(
     name="magnetic_particle",
     title="Charged particle in a magnetic field, with friction",
-    source="000 Ex 2 and 5, corrected",
+    source="Colombo-Eyrea, Ex 2 and 5, corrected",
     text=(
         "The Lagrangian e^{-kappa t} (A(q).v + |v|^2/2) gives q'' = kappa (A + v) + (J^T - J) v,"
         " where J = dA/dq: the Lorentz force, which the document cancels by mistake, is there. The"

@@ -176,7 +176,7 @@ def figure():
 entry = Entry(
     name="pendulum",
     title="Pendulum: the ladder of modified Hamiltonians",
-    source="002 section 5, Thm 5.2; Hairer, Lubich and Wanner, IX.3 and IX.8",
+    source="Colombo-Gamonal, section 5, Thm 5.2; Hairer, Lubich and Wanner, IX.3 and IX.8",
     text=(
         "The midpoint rule does not keep the energy H of the pendulum, but, up to terms"
         " exponentially small in 1/h, a modified Hamiltonian H + h^2 H_2 + h^4 H_4 + ..., with H_2"

@@ -1,4 +1,4 @@
-"""A piston between a spring and a gas in an insulated cylinder: 001 section 4.2, corrected.
+"""A piston between a spring and a gas in an insulated cylinder: Bonich, section 4.2, corrected.
 
 m x'' = k (x0 - x) - P A,    V = A (x0 - x),    P V^(5/3) = xi
 (4.10)-(4.14)
@@ -244,7 +244,7 @@ def figure():
 entry = Entry(
     name="piston_spring",
     title="Piston between a spring and a gas",
-    source="001 section 4.2, corrected",
+    source="Bonich, section 4.2, corrected",
     text=(
         "A piston that a spring pushes into an ideal gas, in an insulated cylinder without"
         " friction. The document reduces it to a mechanical system with the potential (4.15) and"

@@ -1,5 +1,5 @@
-"""Four agents that form a pyramid in space: 002 section 6.3, with distances that it does not state
-and a start that is not in a plane.
+"""Four agents that form a pyramid in space: Colombo-Gamonal, section 6.3, with distances that it
+does not state and a start that is not in a plane.
 """
 
 from functools import cache
@@ -173,7 +173,7 @@ def positions(q):
 entry = Entry(
     name="pyramid",
     title="Four agents form a pyramid",
-    source="002 section 6.3, Figures 4 and 5, corrected",
+    source="Colombo-Gamonal, section 6.3, Figures 4 and 5, corrected",
     text=(
         "Agents with the Lagrangian e^{kappa t} (|v|^2/2 - V), V the sum of (|q_i - q_j|^2 -"
         " d^2)^2/4 over all six pairs; Trapezoid is the explicit scheme (42). The document does not"

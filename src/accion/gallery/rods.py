@@ -106,7 +106,7 @@ def figure():
 entry = Entry(
     name="rods",
     title="Double pendulum on two rods",
-    source="003 Ex 2.2 in Cartesian coordinates, with multipliers",
+    source="Romero, Ex 2.2 in Cartesian coordinates, with multipliers",
     text=(
         "The double pendulum again, in the positions of its masses and with the lengths of the rods"
         " as constraints. It is the motion in angles; the multipliers are the tensions."

@@ -1,4 +1,4 @@
-"""A disk that rolls upright on a plane: 001 Ex 2.28 (continuous) and Ex 2.32 (discrete),
+"""A disk that rolls upright on a plane: Bonich, Ex 2.28 (continuous) and Ex 2.32 (discrete),
 corrected.
 """
 
@@ -128,7 +128,7 @@ def figure():
 entry = Entry(
     name="rolling_disk",
     title="Vertical rolling disk",
-    source="001 Ex 2.28 and 2.32, corrected",
+    source="Bonich, Ex 2.28 and 2.32, corrected",
     text=(
         "A disk rolls upright on a plane without sliding. It runs on a circle; the discrete disk"
         " runs on one too, of radius R dtheta / (2 sin(dphi/2)), exactly. The multipliers are the"

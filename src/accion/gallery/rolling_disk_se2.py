@@ -244,7 +244,7 @@ entry = Entry(
     name="rolling_disk_se2",
     title="Vertical rolling disk on SE(2) x S1",
     source=(
-        "001 Ex 2.28 on the group of the plane's motions; Bloch, Nonholonomic Mechanics and"
+        "Bonich, Ex 2.28 on the group of the plane's motions; Bloch, Nonholonomic Mechanics and"
         " Control, 1.4"
     ),
     text=(

@@ -1,5 +1,5 @@
-"""A particle in a slot that turns at a given rate: 003 Ex 1.1 as a constraint that depends on time,
-and in one coordinate.
+"""A particle in a slot that turns at a given rate: Romero, Ex 1.1 as a constraint that depends on
+time, and in one coordinate.
 
 m x'' = -lambda sin(Omega t),    m y'' + m g = lambda cos(Omega t);      along the slot  l'' =
 Omega^2 l - g sin(Omega t)
@@ -68,7 +68,7 @@ def weight(t, q, params):
 
 
 def from_particles():
-    """`along` from the position of the particle, which depends on time (003 eq 1)."""
+    """`along` from the position of the particle, which depends on time (Romero, eq 1)."""
     return particles(
         place,
         lambda params: params["m"],
@@ -147,7 +147,7 @@ def figure():
 entry = Entry(
     name="rotating_slot",
     title="Particle in a rotating slot",
-    source="003 Ex 1.1, as a constraint that depends on time",
+    source="Romero, Ex 1.1, as a constraint that depends on time",
     text=(
         "A particle slides in a slot that turns in a vertical plane at a constant rate: the"
         " constraint y cos(Omega t) = x sin(Omega t) depends on time and does work, so the energy"

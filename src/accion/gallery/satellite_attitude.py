@@ -258,8 +258,8 @@ entry = control_entry(
     name="satellite_attitude",
     title="Turn of a satellite",
     source=(
-        "004 chapters 6 and 7, on SO(3); Junkins and Turner, Optimal Spacecraft Rotational"
-        " Maneuvers"
+        "Vakonomic thesis, chapters 6 and 7, on SO(3); Junkins and Turner, Optimal Spacecraft"
+        " Rotational Maneuvers"
     ),
     text=(
         "Three torques turn a satellite from rest to rest in 5 s with the least int |u|^2/2. About"

@@ -166,7 +166,7 @@ def figure():
 entry = Entry(
     name="skate",
     title="Skate on an incline, and penny: nonholonomic and vakonomic",
-    source="004 chapters 3 and 4",
+    source="Vakonomic thesis, chapters 3 and 4",
     text=(
         "The same Lagrangian and the same constraint, by two principles. Nonholonomic mechanics"
         " (Lagrange-d'Alembert) is what a skate does; vakonomic mechanics makes the action"

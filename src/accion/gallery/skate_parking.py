@@ -197,7 +197,9 @@ entry = control_entry(
     search={"starts": STARTS},
     name="skate_parking",
     title="Parking a skate sideways",
-    source="004 chapters 3 and 6; Bloch, Nonholonomic Mechanics and Control, ch. 6 and 7",
+    source=(
+        "Vakonomic thesis, chapters 3 and 6; Bloch, Nonholonomic Mechanics and Control, ch. 6 and 7"
+    ),
     text=(
         "A skate cannot move across its blade, and yet it can be brought to rest one metre to its"
         " side, by driving to and fro while turning. The straight line to the goal is forbidden all"

@@ -109,7 +109,7 @@ def figure():
 entry = Entry(
     name="sleigh",
     title="Chaplygin sleigh",
-    source="nonholonomic mechanics; compare 004 chapter 3",
+    source="nonholonomic mechanics; compare the Vakonomic thesis, chapter 3",
     text=(
         "A body on a blade, its centre of mass ahead of the blade. Whatever it does at first, it"
         " ends running straight with the centre of mass in front: energy is constant, but the"

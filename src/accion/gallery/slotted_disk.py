@@ -1,4 +1,4 @@
-"""A particle in the slot of a disk that turns freely: 003 Ex 1.1 and 2.1, corrected.
+"""A particle in the slot of a disk that turns freely: Romero, Ex 1.1 and 2.1, corrected.
 
 m l'' - m l alpha'^2 + m g sin(alpha) = 0
 (m l^2 + I) alpha'' + 2 m l l' alpha' + m g l cos(alpha) = 0
@@ -100,7 +100,7 @@ def figure():
 entry = Entry(
     name="slotted_disk",
     title="Particle in a slotted disk",
-    source="003 Ex 1.1 and 2.1, corrected",
+    source="Romero, Ex 1.1 and 2.1, corrected",
     text=(
         "A particle slides in a radial slot of a disk that turns freely about its fixed centre, in"
         " a vertical plane. Gravity pulls it with + m g sin(alpha) and + m g l cos(alpha) on the"

@@ -1,5 +1,5 @@
-"""Splines as motions of second order: cubic, in tension, and Riemannian cubics of rotations (004
-chapter 5 and section 8.3).
+"""Splines as motions of second order: cubic, in tension, and Riemannian cubics of rotations
+(Vakonomic thesis, chapter 5 and section 8.3).
 """
 
 from functools import lru_cache
@@ -240,7 +240,7 @@ def draw_sphere(ax):
 entry = Entry(
     name="splines",
     title="Splines: cubic, in tension, and of rotations",
-    source="004 chapter 5 and section 8.3, corrected",
+    source="Vakonomic thesis, chapter 5 and section 8.3, corrected",
     text=(
         "A curve of least curvature, L = |a|^2/2 + s^2 |v|^2/2, is a system of second order: its"
         " motion is a cubic polynomial (s = 0) or a line plus cosh and sinh (a spline in tension)."

@@ -1,4 +1,4 @@
-"""A mass on a spring in a gas that its friction heats: 001 Ex 3.11 (continuous) and Ex 3.21
+"""A mass on a spring in a gas that its friction heats: Bonich, Ex 3.11 (continuous) and Ex 3.21
 (discrete), corrected.
 
 m x'' + eta x = -lam x'        alpha U_0 e^(alpha (S - S_ref)) S' = lam x'^2
@@ -235,7 +235,7 @@ def figure():
 entry = Entry(
     name="spring_in_gas",
     title="Mass on a spring, in a gas that it heats",
-    source="001 Ex 3.11 and 3.21, corrected",
+    source="Bonich, Ex 3.11 and 3.21, corrected",
     text=(
         "The spring of Ex 2.16 in a closed vessel with an ideal gas, which takes up what friction"
         " takes from the mass. The motion is that of the spring alone; the entropy follows from the"

@@ -1,5 +1,5 @@
 """Four agents that form a square: the variational integrator against explicit Euler at several
-steps, 002 section 6.3, Figures 6 and 7, measured.
+steps, Colombo-Gamonal, section 6.3, Figures 6 and 7, measured.
 """
 
 from functools import cache
@@ -230,7 +230,7 @@ def figure():
 entry = Entry(
     name="square_formation",
     title="Four agents form a square, against explicit Euler",
-    source="002 section 6.3, Figures 6 and 7, measured",
+    source="Colombo-Gamonal, section 6.3, Figures 6 and 7, measured",
     text=(
         "A square with one diagonal, kappa = 13 1/s; the document does not state its side, here 5"
         " m. It says that Euler is stable from h = 0.05 s on and follows the motion from h = 0.008"

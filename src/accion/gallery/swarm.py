@@ -1,4 +1,6 @@
-"""A hundred agents in space that close to a sphere: 002 section 6, with many agents."""
+"""A hundred agents in space that close to a sphere: Colombo-Gamonal, section 6, with many
+agents.
+"""
 
 from functools import cache
 
@@ -93,7 +95,7 @@ def checks():
     )
     centre = np.asarray(traj.q).reshape(-1, N, 3).mean(axis=1)
     rows += compare(
-        "the centre stays where it is (002 Remark 2), largest move [m]",
+        "the centre stays where it is (Colombo-Gamonal, Remark 2), largest move [m]",
         np.max(np.abs(centre - centre[0])),
         0.0,
         1e-12,
@@ -140,7 +142,7 @@ def edges_in_the_plane(q):
 entry = Entry(
     name="swarm",
     title="A hundred agents close to a sphere",
-    source="002 section 6, with many agents",
+    source="Colombo-Gamonal, section 6, with many agents",
     text=(
         "A hundred agents in space, each of which sees those closer than 3 m in the desired shape,"
         " a sphere of 4 m: 700 distances. Scattered by 0.4 m, they find it again. A step costs as"

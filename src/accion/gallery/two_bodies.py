@@ -4,8 +4,8 @@ plate.
 m x'' + mu x' + k x = 0,    C1 T1' = share mu x'^2 + G (T2 - T1),    C2 T2' = (1 - share) mu x'^2 +
 G (T1 - T2)
 
-001 section 4.1 and Thm 3.9, with two entropies and heat. The equations are linear in T1 and T2: all
-of it has a closed form.
+Bonich, section 4.1 and Thm 3.9, with two entropies and heat. The equations are linear in T1 and T2:
+all of it has a closed form.
 """
 
 from functools import cache
@@ -248,7 +248,7 @@ def figure():
 entry = Entry(
     name="two_bodies",
     title="Two bodies, one rubbed on the other",
-    source="001 section 4.1 and Thm 3.9, with two entropies and heat",
+    source="Bonich, section 4.1 and Thm 3.9, with two entropies and heat",
     text=(
         "A block on a spring slides on a plate. Friction heats both, and heat flows from the warmer"
         " one to the colder one. The total energy is constant; when the block has come to rest,"

@@ -214,8 +214,8 @@ entry = control_entry(
     name="two_link_arm",
     title="Turn of an arm of two links",
     source=(
-        "Murray, Li and Sastry, A Mathematical Introduction to Robotic Manipulation, 4.2; 004"
-        " chapter 6"
+        "Murray, Li and Sastry, A Mathematical Introduction to Robotic Manipulation, 4.2;"
+        " Vakonomic thesis, chapter 6"
     ),
     text=(
         "Two uniform rods of 1 m and 1 kg in a horizontal plane, with torques at the shoulder and"

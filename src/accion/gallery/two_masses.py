@@ -1,4 +1,4 @@
-"""Two masses on a vertical line at a fixed distance: 003 Ex 5.1, corrected.
+"""Two masses on a vertical line at a fixed distance: Romero, Ex 5.1, corrected.
 
 m q1'' + m g = lambda,    m q2'' + m g = -lambda,    q1 - q2 = l:      lambda = 0
 """
@@ -98,7 +98,7 @@ def figure():
 entry = Entry(
     name="two_masses",
     title="Two masses on a rod",
-    source="003 Ex 5.1, corrected",
+    source="Romero, Ex 5.1, corrected",
     text=(
         "Two equal masses on a vertical line, a rod between them, q measured upwards (so V = + m g"
         " (q1 + q2)). They fall like one mass of 2m and the rod carries no force: lambda = 0."

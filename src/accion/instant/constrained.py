@@ -28,7 +28,7 @@ def bordered(system: Any, t: Scalar, q: Configuration, v: Vector, lam: Any = Non
     + m); with `lam`, of L + lam.Phi.
 
     Where it is regular, accelerations and multipliers follow from (t, q, v), and (v, lam) from
-    momenta (004 eq 4.11); see `systems/rank.py`.
+    momenta (Vakonomic thesis, eq 4.11); see `systems/rank.py`.
     """
     return border(system, jax.hessian(system.L, 2)(t, q, v, lam), t, q, v)
 
@@ -130,9 +130,9 @@ def node(system: Any, t: Scalar, q: Configuration, p: Covector, guess: Any) -> A
     """(v, p, lam) at a time of the discrete trajectory.
 
     The momenta D2 Ld that the step produces leave the constraint by O(h): they are moved along the
-    constraint forces to where velocities satisfy it (as RATTLE does); positions do not depend on
-    it. `lam` is the force that the continuous equations need there (for a vakonomic system, the
-    multiplier that belongs to p).
+    constraint forces to where velocities satisfy it (as RATTLE does, Andersen 1983); positions do
+    not depend on it. `lam` is the force that the continuous equations need there (for a vakonomic
+    system, the multiplier that belongs to p).
     """
     v, lam = legendre(system, t, q, p, guess)
     if system.enters_action:
@@ -163,7 +163,7 @@ def index_one(system: Any, t: Scalar, q: Configuration, v: Vector, lam: Any) -> 
         d(hidden)/dv a = -d(hidden)/dt at fixed v
 
     where ad*_v dL/dv is zero on flat spaces and dL/dq is by the body's displacements on a group
-    (000 eq 2).
+    (Colombo-Eyrea, eq 2).
 
     For a vakonomic system the multipliers `lam` are part of the state, and (a, dlam/dt) is
     returned:

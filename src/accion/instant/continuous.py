@@ -68,13 +68,13 @@ def accelerations(system: Any) -> Callable[..., Any]:
 
         d2L/dv2 a = dL/dq + ad*_v dL/dv + F + A^T lam - d/dq(dL/dv).v - d/dt(dL/dv)
 
-    (000 eq 2, 002 eq 1).
+    (Colombo-Eyrea, eq 2; Colombo-Gamonal, eq 1).
 
     On a group v is the velocity of the body, q' = q hat(v), and a its derivative; on a flat space
     ad* is zero. With holonomic or nonholonomic constraints it returns (a, lam), from the constraint
     differentiated in time (index 1). For a vakonomic system, whose multipliers are part of the
     state, it is (t, q, v, lam) -> (a, dlam/dt); for a thermal system (t, q, v, S) -> (a, dS/dt),
-    with dL/dS dS/dt = F_fr.v - P_H (001 Thm 3.9). For a system of order r it is (t, q, jets) ->
+    with dL/dS dS/dt = F_fr.v - P_H (Bonich, Thm 3.9). For a system of order r it is (t, q, jets) ->
     q^(2r), `jets` being (q', ..., q^(2r-1)), shape (2r - 1, dim); with a constraint (t, q, jets,
     lams) -> (q^(2r), lam^(r)), `lams` being (lam, ..., lam^(r-1)).
     """

@@ -17,7 +17,7 @@ from accion.types import Configuration, Scalar, Vector
 
 def thermal_rates(system: Any, t: Scalar, z: Configuration, v: Vector) -> Any:
     """(a, S') of a thermomechanical system: S' from the entropy balance, a from d/dt dL/dv - dL/dq
-    = F with S moving (001 Thm 3.9).
+    = F with S moving (Bonich, Thm 3.9).
     """
     n = system.space.dim
     dS = system.entropy_rates(t, z, v)
@@ -26,7 +26,7 @@ def thermal_rates(system: Any, t: Scalar, z: Configuration, v: Vector) -> Any:
 
 
 class Hypotheses(NamedTuple):
-    """What the equations of motion rest on, at the start of a run (001 Lemmas 3.8 and 3.15)."""
+    """What the equations of motion rest on, at the start of a run (Bonich, Lemmas 3.8 and 3.15)."""
 
     T: Any  # temperatures, NaN for a system given in discrete time
     D3: Any  # D3 Ld
@@ -44,8 +44,8 @@ def check_hypotheses(system: Any, known: Any) -> Any:
         if minus == 0 and plus == 0:
             raise ValueError(
                 f"D3 Ld and D4 Ld, the derivatives of the discrete Lagrangian by {name}, are both"
-                " zero at the start: the equations of 001 Thm 3.17 need one of them (Lemma 3.15)."
-                " The Lagrangian must depend on the entropy."
+                " zero at the start: the equations of Bonich Thm 3.17 need one of them (Lemma"
+                " 3.15). The Lagrangian must depend on the entropy."
             )
 
 
@@ -55,7 +55,7 @@ def check_temperatures(system: Any, T: Any) -> Any:
         if not temperature > 0:
             raise ValueError(
                 f"the temperature T = -dL/dS that belongs to {name} is {temperature:.6g} at the"
-                " start; it must be positive, or friction cannot heat (001 Lemma 3.8). Is the"
+                " start; it must be positive, or friction cannot heat (Bonich, Lemma 3.8). Is the"
                 " internal energy in L with a minus sign, L = K - U(S), and does U grow with S?"
             )
 
@@ -71,7 +71,7 @@ solved = small_jit(thermal_rates)
 
 
 class ThermalEquations(ContinuousEquations):
-    """d/dt dL/dv - dL/dq = F_fr + F_ext with the entropy balance (001 Thm 3.9)."""
+    """d/dt dL/dv - dL/dq = F_fr + F_ext with the entropy balance (Bonich, Thm 3.9)."""
 
     def accelerations(self, system: Any) -> Any:
         def function(t: Scalar, q: Configuration, v: Vector, S: Any) -> Any:

@@ -20,7 +20,8 @@ CLOSE = 1e-6
 
 @dataclass(frozen=True)
 class FiniteDifference(Method):
-    """The user's own finite-difference map `psi(h, q0, q1) -> [(w, c, q, v), ...]` (001 Def 3.31).
+    """The user's own finite-difference map `psi(h, q0, q1) -> [(w, c, q, v), ...]` (Bonich, Def
+    3.31).
 
     Each sample has a weight `w` (they add up to 1), a fraction `c` of the step at which time is
     taken, a configuration `q` and a velocity `v`. On a curved space `q` and `v` are a group element

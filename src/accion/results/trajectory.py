@@ -158,7 +158,7 @@ class Trajectory:
         """(-F_fr.v + P_ex) / T of each body: the entropy that friction and the heat exchanged
         between bodies make in unit time, at each saved time.
 
-        From T S' = -F_fr.v + P_H (001 eq 3.2), with P_H = P_ex + P_out: the rate of the entropy
+        From T S' = -F_fr.v + P_H (Bonich, eq 3.2), with P_H = P_ex + P_out: the rate of the entropy
         without P_out / T, what heat from outside brings. Where heat flows from hot to cold the sum
         over the bodies is not negative, that of one body may be: between two, P_ex gives G (T_1 -
         T_2)^2 / (T_1 T_2) in all.

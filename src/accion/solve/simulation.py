@@ -56,14 +56,15 @@ def simulate(
     """The discrete trajectory of `system` by `method`: `steps` steps of length `h` from time `t0`.
 
     Each step solves p_k + D1 Ld(q_k, q_{k+1}) + Fd^- + h A^T lam_k = 0, with the discrete
-    constraint where there is one, for q_{k+1} and sets p_{k+1} = D2 Ld + Fd^+ (001 eq 2.4 and Thm
-    2.31, 002 eq 14, 004 Thm 8.2.1 and eq 8.3).
+    constraint where there is one, for q_{k+1} and sets p_{k+1} = D2 Ld + Fd^+ (Marsden and West
+    2001, part 3; Bonich, eq 2.4 and Thm 2.31; Colombo-Gamonal, eq 14; Vakonomic thesis, Thm 8.2.1
+    and eq 8.3).
 
     The start is q0 with one of: `v0`, a velocity (momenta matched, p0 = dL/dv(t0, q0, v0)); `p0`,
     the momenta; `q1`, the second configuration, as papers print it (with q1 = q0 + h v0 every
     second-order method becomes first order). A vakonomic system whose start is v0 also needs
     `lam0`, the multipliers at the start: p0 = dL/dv + lam0.dPhi/dv. A thermal system needs `S0`,
-    its entropy or entropies; each step then also satisfies the sampled entropy balance (001 Thm
+    its entropy or entropies; each step then also satisfies the sampled entropy balance (Bonich, Thm
     3.17), and a step that breaks the second law is warned of.
 
     Every `save_every`-th step is kept, so memory does not grow with `steps`. `params` replaces the

@@ -47,12 +47,12 @@ def connect(
         D2 Ld(q_{k-1}, q_k) + Fd^+ + D1 Ld(q_k, q_{k+1}) + Fd^- + h A^T lam_k = 0
 
     at each inner node, with phi(t_k, q_k) = 0 there (holonomic), or Phi = 0 sampled on each step
-    and L + lam_k.Phi (vakonomic, 004 eq 8.1-8.3).
+    and L + lam_k.Phi (vakonomic, Vakonomic thesis, eq 8.1-8.3).
 
-    For a system of order r it is sum_j D_j Ld = 0 at q_r, ..., q_{N-r} (004 sections 8.3 and 8.4).
-    Its ends are either r configurations each, or one configuration each and the derivatives q',
-    ..., q^(r-1) there: then those of the polynomial through the first (last) r + 1 nodes are equal
-    to them. All steps are solved at once, at a cost linear in their number.
+    For a system of order r it is sum_j D_j Ld = 0 at q_r, ..., q_{N-r} (Vakonomic thesis, sections
+    8.3 and 8.4). Its ends are either r configurations each, or one configuration each and the
+    derivatives q', ..., q^(r-1) there: then those of the polynomial through the first (last) r + 1
+    nodes are equal to them. All steps are solved at once, at a cost linear in their number.
 
     Arguments:
         system: without nonholonomic constraints and heat.

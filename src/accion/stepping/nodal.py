@@ -82,7 +82,7 @@ class Nodal(NamedTuple):
 @dataclass(frozen=True)
 class ThetaPlus:
     """Theta^+(X) = sum_j P_j.X(q_j) over the r nodes of a row: what the discrete motion keeps
-    exactly where X is a symmetry (004 section 8.4).
+    exactly where X is a symmetry (Vakonomic thesis, section 8.4).
     """
 
     X: Any

@@ -77,7 +77,7 @@ class StepObjects(ABC):
 
     Derivatives are in local coordinates (on a flat space the ordinary gradient), shape (dim,). On a
     time-dependent system the step that starts at `t` has its own discrete Lagrangian; there is one
-    for each step (002 section 3).
+    for each step (Marsden and West 2001, part 1; Colombo-Gamonal, section 3).
     """
 
     system: Any
@@ -118,8 +118,8 @@ class StepObjects(ABC):
     def Ld_hat(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, q2: Configuration
     ) -> Scalar:
-        """Ld(t, h, q0, q1) + Ld(t + h, h, q1, q2), the discrete Lagrangian of second order (000
-        section 3).
+        """Ld(t, h, q0, q1) + Ld(t + h, h, q1, q2), the discrete Lagrangian of second order
+        (Colombo-Eyrea, section 3).
 
         Its derivative by the middle configuration is `euler_lagrange` of a system without force.
         """
@@ -204,7 +204,7 @@ class StepObjects(ABC):
         lam: Any = None,
     ) -> Covector:
         """D2 Ld(q0, q1) + Fd^+(q0, q1) + D1 Ld(q1, q2) + Fd^-(q1, q2), zero on a trajectory; `t` is
-        the time of q0 (001 eq 2.4).
+        the time of q0 (Marsden and West 2001, part 3; Bonich, eq 2.4).
 
         A vakonomic system needs `lam`, the multipliers of both steps, shape (2, m).
         """
@@ -217,8 +217,8 @@ class StepObjects(ABC):
     def multipliers(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, q2: Configuration
     ) -> Array:
-        """lam_k at q1, from the discrete equations D2 Ld + Fd^+ + D1 Ld + Fd^- + h A^T lam = 0 (001
-        Thm 2.31, 004 Thm 8.2.1).
+        """lam_k at q1, from the discrete equations D2 Ld + Fd^+ + D1 Ld + Fd^- + h A^T lam = 0
+        (Bonich, Thm 2.31; Vakonomic thesis, Thm 8.2.1).
 
         For a vakonomic system those of the two steps, shape (2, m), from `euler_lagrange`, which is
         linear in them; NaN where it does not determine them.
@@ -259,7 +259,7 @@ class StepObjects(ABC):
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, lam: Any = None
     ) -> Any:
         """(q0, q1) -> (q1, q2): one step of the discrete Euler-Lagrange equations; `t` is the time
-        of q0 (002 eq 12).
+        of q0 (Colombo-Gamonal, eq 12).
 
         For a vakonomic system the state has `lam` besides, the multipliers of the step; then ((q1,
         q2), multipliers of the next) is returned.

@@ -15,8 +15,8 @@ from accion.types import Configuration, Covector, Scalar
 
 @dataclass(frozen=True)
 class DiscreteThermal:
-    """The discrete thermomechanical system (001 Def 3.12) of `system` under `method`; functions of
-    (t, h, q0, q1, S0, S1).
+    """The discrete thermomechanical system (Bonich, Def 3.12) of `system` under `method`; functions
+    of (t, h, q0, q1, S0, S1).
 
     D1 and D2 are derivatives by the configurations, D3 and D4 by the entropies.
     """
@@ -43,7 +43,7 @@ class DiscreteThermal:
     def Ld(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, S0: Any, S1: Any
     ) -> Scalar:
-        """h sum_i w_i L(t_i, q_i, v_i, S_i) (001 eq 3.17)."""
+        """h sum_i w_i L(t_i, q_i, v_i, S_i) (Bonich, eq 3.17)."""
         return self.form.action(t, h, *self.step(q0, q1, S0, S1))
 
     def D1(
@@ -80,7 +80,9 @@ class DiscreteThermal:
     def force_minus(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, S0: Any, S1: Any
     ) -> Covector:
-        """Fd^-: the work of friction and external force on a displacement of q0 (001 eq 3.18)."""
+        """Fd^-: the work of friction and external force on a displacement of q0 (Bonich, eq
+        3.18).
+        """
         return self.both(t, h, q0, q1, S0, S1)[0] - self.D1(t, h, q0, q1, S0, S1)
 
     def force_plus(
@@ -93,20 +95,20 @@ class DiscreteThermal:
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, S0: Any, S1: Any
     ) -> Any:
         """The discrete entropy balance sum_i w_i (dL/dS S' - F_fr.v + P_H), zero on a trajectory
-        (001 eq 3.19).
+        (Bonich, eq 3.19).
         """
         return self.system.frame.as_given(self.form.closure(t, h, *self.step(q0, q1, S0, S1)))
 
     def legendre_minus(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, S0: Any, S1: Any
     ) -> tuple[Configuration, Covector]:
-        """(q0, p0) with p0 = -D1 Ld - Fd^- (001 eq 3.13)."""
+        """(q0, p0) with p0 = -D1 Ld - Fd^- (Bonich, eq 3.13)."""
         return q0, -self.both(t, h, q0, q1, S0, S1)[0]
 
     def legendre_plus(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, S0: Any, S1: Any
     ) -> tuple[Configuration, Covector]:
-        """(q1, p1) with p1 = D2 Ld + Fd^+ (001 eq 3.13)."""
+        """(q1, p1) with p1 = D2 Ld + Fd^+ (Bonich, eq 3.13)."""
         return q1, self.both(t, h, q0, q1, S0, S1)[1]
 
     def euler_lagrange(
@@ -120,8 +122,8 @@ class DiscreteThermal:
         S1: Any,
         S2: Any,
     ) -> Covector:
-        """What is left of the momentum balance at q1 (001 eq 3.10), zero on a trajectory; `t` is
-        the time of q0.
+        """What is left of the momentum balance at q1 (Bonich, eq 3.10), zero on a trajectory; `t`
+        is the time of q0.
         """
         return (
             self.legendre_plus(t, h, q0, q1, S0, S1)[1]
@@ -131,7 +133,7 @@ class DiscreteThermal:
     def matrices(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, S0: Any, S1: Any
     ) -> Any:
-        """The two matrices of 001 Def 3.25, each of shape (dim + m, dim + m).
+        """The two matrices of Bonich Def 3.25, each of shape (dim + m, dim + m).
 
         The derivatives of (p of legendre_minus, rho) by the end of the step, and of (p of
         legendre_plus, rho) by its start.

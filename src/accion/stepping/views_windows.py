@@ -20,7 +20,7 @@ from accion.types import Array, Configuration, Covector, Scalar
 @dataclass(frozen=True)
 class DiscreteWindows:
     """The discrete Lagrangian Ld(t, h, q_0, ..., q_r) of a system of order r under `method`, and
-    what follows from it (004 sections 8.3 and 8.4).
+    what follows from it (Vakonomic thesis, sections 8.3 and 8.4).
 
     `t` is the time of the first configuration. Derivatives are in local coordinates, shape (dim,).
     With a constraint the functions take `lam`, the multipliers of the windows in question, one row
@@ -85,7 +85,7 @@ class DiscreteWindows:
 
     def theta_minus(self, t: Scalar, h: Scalar, *q: Configuration, lam: Any = None) -> Array:
         """The components of Theta^- at 2r configurations, shape (2r, dim): minus sums of D_j Ld at
-        the first r, zero at the others (004 eq 8.5).
+        the first r, zero at the others (Vakonomic thesis, eq 8.5).
         """
         r = self.system.order
         first = -theta_minus(self.form, t, h, self.read(q, 2 * r), self.multipliers(lam, r))
@@ -93,7 +93,7 @@ class DiscreteWindows:
 
     def theta_plus(self, t: Scalar, h: Scalar, *q: Configuration, lam: Any = None) -> Array:
         """The components of Theta^+, shape (2r, dim): zero at the first r configurations, the sums
-        of D_j Ld at the others (004 eq 8.6).
+        of D_j Ld at the others (Vakonomic thesis, eq 8.6).
         """
         r = self.system.order
         last = theta_plus(self.form, t, h, self.read(q, 2 * r), self.multipliers(lam, r))
@@ -123,8 +123,8 @@ class DiscreteWindows:
             [[D_1 D_{r+1} (Ld + h lam.Phi), D_1 Phi^T], [D_{r+1} Phi, 0]]
 
         of r + 1 configurations: the derivatives of (D_1 (Ld + h lam.Phi), Phi) by the last
-        configuration and h lam. (004 section 8.4 prints D_1 Phi and D_{r+1} Phi in each other's
-        place.)
+        configuration and h lam. (Section 8.4 of the Vakonomic thesis prints D_1 Phi and D_{r+1} Phi
+        in each other's place.)
         """
         space, nodes = self.system.space, self.read(q, self.system.order + 1)
         zero, mu = jnp.zeros(space.dim), self.multipliers(lam, 1)[0]

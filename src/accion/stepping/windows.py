@@ -2,8 +2,8 @@
 positions and momenta.
 
 The state at node k is q_k, ..., q_{k+r-1} with the momenta P_1, ..., P_r that belong to them, the
-components of the discrete Poincare-Cartan form Theta^+ of the nodes before (004 eq 8.6). One step
-solves, for the next node (and the multipliers of the window),
+components of the discrete Poincare-Cartan form Theta^+ of the nodes before (Vakonomic thesis, eq
+8.6). One step solves, for the next node (and the multipliers of the window),
 
     P_1 + D_1 Ld(q_k, ..., q_{k+r}) = 0,        the discrete constraint = 0 where there is one
 

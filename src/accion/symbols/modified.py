@@ -5,7 +5,7 @@ A smooth curve through the points of a discrete trajectory makes the action of
     sum_i (2^(1 - 2i) - 1) B_2i/(2i)! h^2i d^2i/dt^2i L_disc
     L_disc = Ld(q(t - h/2), q(t + h/2)) / h
 
-stationary (Vermeeren, Numerische Mathematik 137, 2017); second and higher derivatives in it are
+stationary (Vermeeren 2017); second and higher derivatives in it are
 replaced, order by order, by what the modified equations say they are.
 """
 

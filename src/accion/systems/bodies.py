@@ -97,7 +97,7 @@ def rigid_body(mass: Any, inertia: Any, pose: Any, *, space: Space | None = None
     turns about a fixed centre of mass may have mass 0. `space` is that of the system and is needed
     only where q is not a vector; `particles` supplies it.
 
-    Reference: 003 section 2, the paragraph before Ex 2.1.
+    Reference: Romero, section 2, the paragraph before Ex 2.1.
     """
     if not callable(pose):
         raise ValueError(

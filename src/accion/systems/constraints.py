@@ -61,7 +61,9 @@ def sampled(f: Function, samples: Any) -> Any:
 
 @dataclass(frozen=True)
 class Holonomic(Constraint):
-    """phi(t, q) = 0 (004 Thm 8.2.1): A = dphi/dq, and q_{k+1} is on the constraint."""
+    """phi(t, q) = 0 (Marsden and West 2001, part 3; Vakonomic thesis, Thm 8.2.1): A = dphi/dq, and
+    q_{k+1} is on the constraint.
+    """
 
     name: ClassVar[str] = "holonomic"
     enters_action = False
@@ -94,8 +96,8 @@ class Holonomic(Constraint):
 
 @dataclass(frozen=True)
 class Nonholonomic(Constraint):
-    """kappa(t, q, v) = 0 with virtual displacements A(t, q) dq = 0 (001 Def 2.23-2.31); without
-    `A`, Chetaev's A = dkappa/dv.
+    """kappa(t, q, v) = 0 with virtual displacements A(t, q) dq = 0 (Cortes and Martinez 2001;
+    Bonich, Def 2.23-2.31); without `A`, Chetaev's A = dkappa/dv.
     """
 
     name: ClassVar[str] = "nonholonomic"
@@ -124,8 +126,8 @@ class Nonholonomic(Constraint):
 
 @dataclass(frozen=True)
 class Vakonomic(Constraint):
-    """Phi(t, q, v) = 0 in the variational sense (004 Prop 4.1.2): the free motion of L + lam.Phi,
-    with lam one more unknown.
+    """Phi(t, q, v) = 0 in the variational sense (Vakonomic thesis, Prop 4.1.2): the free motion of
+    L + lam.Phi, with lam one more unknown.
     """
 
     name: ClassVar[str] = "vakonomic"

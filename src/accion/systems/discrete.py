@@ -28,14 +28,16 @@ NO_VELOCITIES = "is given in discrete time: it has no velocities and no energy"
 @dataclass(frozen=True)
 class DiscreteSystem(WithoutEntropy):
     """A system given by its discrete Lagrangian Ld(t, h, q0, q1), one for each step from q0 at the
-    time t to q1 at t + h. Its motion satisfies (001 Def 2.17 and 2.29, Thm 2.31)
+    time t to q1 at t + h. Its motion satisfies (Marsden and West 2001, parts 1 and 3; Bonich, Def
+    2.17 and 2.29, Thm 2.31)
 
         D2 Ld(q_{k-1}, q_k) + Fd^+ + D1 Ld(q_k, q_{k+1}) + Fd^- + h A(t_k, q_k)^T lam_k = 0
         c(t_k, h, q_k, q_{k+1}) = 0                        where there is a constraint
 
     With `order` k, Ld and the other functions are of k + 1 configurations, q_0, ..., q_k, and the
-    equations are sum_j D_j Ld = 0 over the k + 1 windows that hold a configuration (004 section
-    8.3). It is simulated without a method: `simulate(system, q0=..., q1=..., h=..., steps=...)`.
+    equations are sum_j D_j Ld = 0 over the k + 1 windows that hold a configuration (Vakonomic
+    thesis, section 8.3). It is simulated without a method: `simulate(system, q0=..., q1=..., h=...,
+    steps=...)`.
 
     Arguments:
         lagrangian: `Ld(t, h, q0, q1, params)`, a scalar.
@@ -46,7 +48,7 @@ class DiscreteSystem(WithoutEntropy):
         constraint: `constraint(t, h, q0, q1, params)`, m equations.
         variational: `variational(t, q, params)`, the matrix A of shape (m, dim) whose rows the
             virtual displacements of a configuration must satisfy. Without it the constraint is in
-            the action, and the motion is the free one of Ld + h lam.c (004 eq 8.3).
+            the action, and the motion is the free one of Ld + h lam.c (Vakonomic thesis, eq 8.3).
     """
 
     lagrangian: Function
@@ -202,7 +204,8 @@ class DiscreteSystem(WithoutEntropy):
 @jax.tree_util.register_pytree_node_class
 @dataclass(frozen=True)
 class DiscreteThermalSystem(Entropic):
-    """A discrete thermomechanical system (001 Def 3.12), whose motion satisfies (001 Thm 3.17)
+    """A discrete thermomechanical system (Bonich, Def 3.12), whose motion satisfies (Bonich, Thm
+    3.17)
 
         D1 Ld(k, k+1) + D2 Ld(k-1, k) + Fd^-(k, k+1) + Fd^+(k-1, k) = 0
         rho_d(k, k+1) = 0

@@ -19,8 +19,8 @@ class Rayleigh:
 
 
 def rayleigh(dissipation: Any) -> Any:
-    """The friction force F = -dPhi/dv of a dissipation function Phi(t, q, v, params) -> scalar (003
-    eq 22-25).
+    """The friction force F = -dPhi/dv of a dissipation function Phi(t, q, v, params) -> scalar
+    (Romero, eq 22-25).
     """
     if not callable(dissipation):
         raise ValueError(

@@ -30,15 +30,15 @@ from accion.types import Array, Configuration, Covector, Function, Params, Scala
 @dataclass(frozen=True)
 class HigherOrderSystem(Mechanical):
     """A system of order r: its Lagrangian is a function of t, q and the derivatives q', ..., q^(r)
-    (004 chapter 5). Its motion satisfies
+    (Vakonomic thesis, chapter 5). Its motion satisfies
 
         sum_l (-1)^l d^l/dt^l dL/dq^(l) = 0,        of order 2r in q
 
     `lagrangian(t, q, v, a, ..., params)` returns a scalar and takes `order` derivatives, each of
     shape (space.dim,). On a group v is the velocity of the body, and a, ... are its derivatives.
     `vakonomic(t, q, v, a, ..., params)` returns m equations Phi = 0 on the same derivatives: the
-    motion is then the free one of L + lam.Phi (004 section 5.2). `params`, `coordinates` and `name`
-    are as those of a `System`.
+    motion is then the free one of L + lam.Phi (Vakonomic thesis, section 5.2). `params`,
+    `coordinates` and `name` are as those of a `System`.
 
     In its methods the derivatives are the rows of one array, `jets` = (q', q'', ...), and so are
     multipliers and theirs, `lams` = (lam, lam', ...).
@@ -183,7 +183,7 @@ class HigherOrderSystem(Mechanical):
 
             [[d2(L + lam.Phi)/dq^(r)2, dPhi/dq^(r)^T], [dPhi/dq^(r), 0]]
 
-        (004 section 5.1 prints the derivatives by q^(l-1) in place of q^(r).)
+        (Section 5.1 of the Vakonomic thesis prints the derivatives by q^(l-1) in place of q^(r).)
         """
         H = self.hessian(t, q, jets, lam)
         if self.vakonomic is None:

@@ -31,10 +31,10 @@ def mechanical(
     `mass` is a number, a vector of shape (n,) (the diagonal of M), a matrix of shape (n, n), or a
     function of params that returns one. A direction may be without mass if a constraint ties it to
     one that has. `potential(t, q, params)` is V, or None; `weight(t, params)` a scalar, such as
-    e^{-kappa t} (002 eq 17); `magnetic(q, params)` is A, shape (n,); `options` are those of
-    `System`: force, constraints, coordinates, name. The space must be flat (`Euclidean`, `Torus` or
-    a `Product` of them); a number n means `Euclidean(n)`. On a `Product`, q is a tuple and A a flat
-    vector.
+    e^{-kappa t} (Colombo-Gamonal, eq 17); `magnetic(q, params)` is A, shape (n,); `options` are
+    those of `System`: force, constraints, coordinates, name. The space must be flat (`Euclidean`,
+    `Torus` or a `Product` of them); a number n means `Euclidean(n)`. On a `Product`, q is a tuple
+    and A a flat vector.
 
     Without a magnetic term and without a force that depends on v, `LeftRectangle`, `RightRectangle`
     and `Trapezoid` step explicitly.

@@ -21,8 +21,8 @@ def displaced(f: Function, space: Space | None, q: Configuration, params: Params
 def motion(
     f: Function, space: Space | None, t: Scalar, q: Configuration, v: Vector, params: Params
 ) -> Any:
-    """(f, df/dt + df/dq v), a function of (t, q, params) and its rate along the motion (003 eq 2);
-    `space` None means a vector q.
+    """(f, df/dt + df/dq v), a function of (t, q, params) and its rate along the motion (Romero, eq
+    2); `space` None means a vector q.
     """
     t = jnp.asarray(t, float)
     return jax.jvp(displaced(f, space, q, params), (t, jnp.zeros_like(v)), (jnp.ones_like(t), v))

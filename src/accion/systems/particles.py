@@ -28,7 +28,7 @@ FUNCTIONS = {
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class ParticleLagrangian:
-    """L = sum_i 1/2 m_i |dr_i/dt|^2 + sum_b T_b - V(t, q) - U(t, q, v) (003 eq 10, 16, 20)."""
+    """L = sum_i 1/2 m_i |dr_i/dt|^2 + sum_b T_b - V(t, q) - U(t, q, v) (Romero, eq 10, 16, 20)."""
 
     positions: Callable[..., Any] | None
     masses: Any
@@ -62,7 +62,7 @@ class ParticleLagrangian:
 class ParticleForce:
     """Q_j = sum_i F_i .
 
-    dr_i/dq_j (003 eq 7), with a generalised force beside it where there is one.
+    dr_i/dq_j (Romero, eq 7), with a generalised force beside it where there is one.
     """
 
     positions: Callable[..., Any]
@@ -141,7 +141,7 @@ def particles(
     generalised one, such as `rayleigh`, which adds to that of `forces`), constraints, coordinates,
     name.
 
-    References: 003 eq 1, 2, 7, 10, 16-21, and 22-25 for `rayleigh`.
+    References: Romero, eq 1, 2, 7, 10, 16-21, and 22-25 for `rayleigh`.
     """
     space = n if isinstance(n, Space) else Euclidean(n)
     bodies = tuple(bodies) if isinstance(bodies, tuple | list) else (bodies,)

@@ -5,11 +5,11 @@ units.
          [C,       0  ]]
 
 with C the derivative of what the constraints say of velocities, and A^T lam their force (for a
-vakonomic system L + lam.Phi in place of L, and A = C = dPhi/dv, the test 4.11 of 004). Without
-constraints it is d2L/dv2. Velocities, and with them accelerations and multipliers, follow from
-momenta just where K is regular: a coordinate may be without mass if a constraint ties it to one
-that has, and a mass matrix that is regular is not enough where it vanishes along the motions that a
-constraint allows.
+vakonomic system L + lam.Phi in place of L, and A = C = dPhi/dv, the test 4.11 of the Vakonomic
+thesis). Without constraints it is d2L/dv2. Velocities, and with them accelerations and multipliers,
+follow from momenta just where K is regular: a coordinate may be without mass if a constraint ties
+it to one that has, and a mass matrix that is regular is not enough where it vanishes along the
+motions that a constraint allows.
 """
 
 import numpy as np

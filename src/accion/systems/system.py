@@ -52,7 +52,8 @@ class System(Mechanical):
     virtual displacements are to satisfy other equations than velocities; `vakonomic(t, q, v,
     params)`, the free motion of L + lam.Phi. The first two may be combined.
 
-    References: 001 Thm 2.14 and 2.27; 002 eq (1) for L that depends on time; 004 Prop 4.1.2.
+    References: Bonich, Thm 2.14 and 2.27; Colombo-Gamonal, eq (1) for L that depends on time;
+    Vakonomic thesis, Prop 4.1.2.
     """
 
     lagrangian: Function

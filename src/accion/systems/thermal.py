@@ -20,7 +20,7 @@ from accion.types import Array, Configuration, Covector, Function, Params, Scala
 @dataclass(frozen=True)
 class ThermalSystem(Entropic):
     """A system whose Lagrangian depends on the entropy S of a body, or on those of several bodies
-    (001 Def 3.1 and Thm 3.9):
+    (Bonich, Def 3.1 and Thm 3.9):
 
         d/dt dL/dv - dL/dq = F_fr + F_ext                    dL/dS S' = F_fr.v - P_H
 
@@ -31,8 +31,8 @@ class ThermalSystem(Entropic):
     part that heats each, shape (m, dim).
 
     `entropies` names them with units, ("S_gas [J/K]", "S_wall [J/K]"), or says how many there are.
-    Without it S is a scalar, or the vector that `S0` is. Reference: 001 chapter 3, with several
-    entropies and heat.
+    Without it S is a scalar, or the vector that `S0` is. References: Gay-Balmaz and Yoshimura 2018;
+    Bonich, chapter 3, with several entropies and heat.
     """
 
     lagrangian: Function
@@ -66,7 +66,7 @@ class ThermalSystem(Entropic):
     @property
     def whole(self) -> Any:
         """The mechanical part as a System on Q x R^m, whose Lagrangian does not depend on S': what
-        the pullback works on (001 eq 3.16-3.18).
+        the pullback works on (Bonich, eq 3.16-3.18).
         """
         frame = self.frame
         force = (
@@ -160,7 +160,7 @@ class ThermalSystem(Entropic):
         return (self.dissipation(t, z, v) + self.heating(t, z, v)) / self.temperature(t, z, v)
 
     def rho(self, t: Scalar, z: Configuration, w: Vector) -> Any:
-        """dL/dS S' - F_fr.v + P_H at w = (v, S'), shape (m,): zero on a motion (001 eq 3.2 and
+        """dL/dS S' - F_fr.v + P_H at w = (v, S'), shape (m,): zero on a motion (Bonich, eq 3.2 and
         3.19).
         """
         v, dS = w[: self.frame.n], w[self.frame.n :]

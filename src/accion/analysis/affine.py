@@ -12,7 +12,7 @@ from accion.analysis.noether import Symmetry
 from accion.instant.constrained import project_at
 from accion.results.trajectory import Trajectory
 from accion.stepping.views import discrete
-from accion.types import Scalar, Vector
+from accion.types import Configuration, Scalar, Vector
 
 GAUSS = np.polynomial.legendre.leggauss(16)
 PARTS = 2**14  # of an integral, at most
@@ -84,12 +84,12 @@ class Integrated:
         base = jnp.asarray(self.base)
 
         @jax.custom_jvp
-        def f(t, q):
+        def f(t: Scalar, q: Configuration) -> Any:
             ahead = integral(lambda s: t * self.slopes(s * t, base)[0])
             return ahead + integral(lambda s: self.slopes(t, base + s * (q - base))[1] @ (q - base))
 
         @f.defjvp
-        def tangent(point, change):
+        def tangent(point: Any, change: Any) -> Any:
             # The form a dt + b.dq is closed: its integral has it as its derivative, exactly.
             a, b = self.slopes(*point)
             return f(*point), a * change[0] + b @ change[1]
@@ -102,7 +102,7 @@ class Integrated:
         """
         A, b, v = map(jnp.asarray, (self.A, self.b, self.v))
 
-        def lifted(v):
+        def lifted(v: Vector) -> Any:
             return jax.jvp(partial(self.system.L, t), (q, v), (A @ q + b, A @ v))[1]
 
         value, slope = jax.value_and_grad(lifted)(v)
@@ -119,18 +119,18 @@ def integral(g: Any) -> Scalar:
     """
     x, w = (jnp.asarray((GAUSS[0] + 1) / 2), jnp.asarray(GAUSS[1] / 2))
 
-    def on_parts(count):
-        def add(k, sums):
+    def on_parts(count: int) -> Any:
+        def add(k: Any, sums: Any) -> Any:
             values = jax.vmap(g)((k + x) / count)
             return sums + jnp.stack([w @ values, w @ jnp.abs(values)]) / count
 
         return jax.lax.fori_loop(0, count, add, jnp.zeros(2))
 
-    def halve(state):
+    def halve(state: Any) -> Any:
         count, sums, _ = state
         return 2 * count, on_parts(2 * count), sums[0]
 
-    def unsettled(state):
+    def unsettled(state: Any) -> Any:
         count, sums, before = state
         return (jnp.abs(sums[0] - before) > CONVERGED * sums[1]) & (count < PARTS)
 
@@ -191,7 +191,7 @@ class AffineSymmetry:
         t, q = np.asarray(trajectory.t), np.asarray(trajectory.q)
 
         @jax.jit
-        def changes(t, q, every):
+        def changes(t: Scalar, q: Configuration, every: Any) -> Any:
             base = jax.vmap(lambda t: project_at(system, t, q[0], jnp.zeros(len(q[0])))[0])
             change = jax.vmap(
                 lambda t, a, b: d.D1(t, h, a, b) @ self.X(a) + d.D2(t, h, a, b) @ self.X(b)

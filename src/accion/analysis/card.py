@@ -24,7 +24,7 @@ from accion.results.trajectory import Trajectory
 from accion.solve.simulation import simulate
 from accion.stepping.views import discrete
 from accion.systems import AbstractSystem
-from accion.types import ArrayLike, Configuration
+from accion.types import ArrayLike, Configuration, Covector, Scalar
 
 MODIFIED_ORDER = 6
 SHORT = 50  # steps over which tangent maps and reversal are looked at
@@ -261,11 +261,11 @@ def reversal(run: Trajectory) -> float:
     if not system.discrete_time and run.method is not None and run.method.symmetric:
         same = discrete(system, run.method).hamiltonian_flow
 
-        def back(t, h, q, p):
+        def back(t: Scalar, h: Scalar, q: Configuration, p: Covector) -> Any:
             return same(t, -h, q, p)
 
     @small_jit
-    def backwards(q, p, steps):
+    def backwards(q: Configuration, p: Covector, steps: Any) -> Any:
         return jax.lax.fori_loop(0, steps, lambda k, z: back(last - k * h, h, *z), (q, p))
 
     q, p = backwards(row(run.q, -1), run.p[-1], len(run) - 1)

@@ -59,7 +59,7 @@ class Growth:
     def lifted(self, t: Scalar, q: Vector, v: Vector) -> tuple[Array, Array]:
         """The row of X^C(L) over (A, b), and its derivative by time."""
 
-        def row(t):
+        def row(t: Scalar) -> Any:
             Lq, Lv = jax.grad(self.system.L, (1, 2))(t, q, v)
             return jnp.concatenate([(jnp.outer(Lq, q) + jnp.outer(Lv, v)).ravel(), Lq])
 

@@ -13,7 +13,7 @@ import scipy.linalg
 
 from accion.checks import check_mechanical, refuse
 from accion.systems import System
-from accion.types import Array
+from accion.types import Array, Configuration, Scalar, Vector
 
 SMALL = 1e-8  # a singular value or a residual below this, relative to the largest, counts as zero
 NO_INERTIA = 1e-14  # a mass below this, relative to the largest, is roundoff
@@ -177,7 +177,7 @@ class Chain:
         `g` is called once: each level of the chain calls the one before.
         """
 
-        def twice(z):
+        def twice(z: Configuration) -> Any:
             value = g(z)
             return value, value
 
@@ -189,7 +189,7 @@ class Chain:
         R, C = (jnp.array(i, dtype=int) for i in cut.pivots)
         rows = jnp.array(cut.rows, dtype=int)
 
-        def extended(z):
+        def extended(z: Configuration) -> Any:
             value, _, b, G = self.rate(g, z)
             new = (
                 b[rows] - G[rows][:, C] @ jnp.linalg.solve(G[R][:, C], b[R])
@@ -236,7 +236,7 @@ def units(system: System, points: np.ndarray) -> tuple[float, np.ndarray]:
     """
     n, space = system.space.dim, system.space
 
-    def L(x):
+    def L(x: Vector) -> Scalar:
         return system.L(x[0], space.retract(space.identity(), x[1 : 1 + n]), x[1 + n :])
 
     found = jax.vmap(lambda x: (jax.grad(L)(x), jax.hessian(L)(x)))(points)

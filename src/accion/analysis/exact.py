@@ -56,7 +56,7 @@ def action(
     x = jnp.concatenate([jnp.zeros_like(end)[None], inner.reshape(degree - 1, -1), end[None]])
     at, rates = jnp.asarray(values) @ x, jnp.asarray(slopes) @ x / h
 
-    def L(c, x, rate):
+    def L(c: Any, x: Vector, rate: Any) -> Scalar:
         q = space.retract(q0, x)
         v = jax.jvp(lambda x: space.displacement(q, space.retract(q0, x)), (x,), (rate,))[1]
         return system.L(t + c * h, q, v)
@@ -72,11 +72,11 @@ class Stationarity(newton.Equations):
 
     multipliers: int = 0
 
-    def residual(self, unknowns, args):
+    def residual(self, unknowns: Array, args: Any) -> Array:
         system, t, h, q0, end, mark = args
         return jax.grad(lambda x: action(system, len(mark), t, h, q0, end, x))(unknowns)
 
-    def sizes(self, unknowns, J, args):
+    def sizes(self, unknowns: Array, J: Array, args: Any) -> tuple[Array, Array]:
         """The size of an inner point that matters: the length of the step."""
         system, _, _, q0, end, _ = args
         scale = jnp.max(jnp.abs(end)) + jnp.max(system.space.magnitude(q0)) * newton.EPS
@@ -143,7 +143,7 @@ def solve_with(
     space, zero = system.space, jnp.zeros(system.space.dim)
     x = difference(space, q0, q1)
 
-    def at(e0, e1):
+    def at(e0: Any, e1: Any) -> Any:
         return stationary(system, degree, t, h, space.displace(q0, e0), space.relative(x, e0, e1))
 
     (S, good), slopes = jax.value_and_grad(at, (0, 1), has_aux=True)(zero, zero)

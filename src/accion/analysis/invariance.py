@@ -27,7 +27,7 @@ from accion.discretise.window import nodes_of
 from accion.instant.constrained import matrix, nearest, project_at
 from accion.results.trajectory import Trajectory
 from accion.systems import AbstractSystem, HigherOrderSystem, System, ThermalSystem
-from accion.types import Array, Configuration, Vector
+from accion.types import Array, Configuration, Function, Vector
 
 STEP = 0.1  # of the discretised system that is looked at
 SAMPLES = 20  # points, besides two for each coefficient
@@ -87,7 +87,7 @@ def search(system: AbstractSystem, method: Any, seed: int) -> list[FieldSymmetry
     basis = [family.forward(u) for u in simple(null_space(rows), rows)]
     places = jax.vmap(partial(place, system))(points)
 
-    def values(u):
+    def values(u: Any) -> Any:
         return np.asarray(jax.vmap(partial(family.X, jnp.asarray(u)))(places))
 
     basis = different(basis, values, np.count_nonzero)
@@ -105,7 +105,7 @@ def rows_of(family: Any, terms: Callable[..., Array], points: Any) -> np.ndarray
     size.
     """
 
-    def at(point):
+    def at(point: Any) -> Any:
         return jax.jacfwd(lambda u: terms(partial(family.X, u), point))(jnp.zeros(family.count))
 
     found = np.asarray(jax.jit(jax.vmap(at))(points))  # (points, equations, terms, coefficients)
@@ -158,8 +158,8 @@ def _(system: System) -> Callable[..., Array]:
 
 @rates.register
 def _(system: ThermalSystem) -> Callable[..., Array]:
-    def whole(system, X, point):
-        def with_entropies(z):
+    def whole(system: Any, X: Function, point: Any) -> Any:
+        def with_entropies(z: Configuration) -> Any:
             return jnp.concatenate([X(system.parts(z)[0]), jnp.zeros(system.frame.m)])
 
         return of_system(system.whole, with_entropies, point)
@@ -169,7 +169,7 @@ def _(system: ThermalSystem) -> Callable[..., Array]:
 
 @rates.register
 def _(system: HigherOrderSystem) -> Callable[..., Array]:
-    def of_order(system, X, point):
+    def of_order(system: Any, X: Function, point: Any) -> Any:
         q, jets, lam = place(system, point), point["v"], point["lam"]
         slopes = system.slopes(point["t"], q, jets, lam[None])
         return jnp.sum(slopes * system.prolongation(X, q, jets), axis=1)[None]

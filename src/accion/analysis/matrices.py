@@ -24,6 +24,7 @@ from accion.systems import (
     System,
     ThermalSystem,
 )
+from accion.types import Array, Configuration, Scalar, Vector
 
 # ---------------------------------------------------------------- at random points
 
@@ -58,11 +59,11 @@ def _(system: System, samples: int, seed: int, h: float | None) -> Any:
     x, v, w = random.vectors(3, space.dim)
     lam = random.vectors(2, system.multipliers)
 
-    def at(t, q, v, lam):
+    def at(t: Scalar, q: Configuration, v: Vector, lam: Any) -> Any:
         _, v = constrained.project_at(system, t, q, v)
         return constrained.bordered(system, t, q, v, lam if system.enters_action else None)
 
-    def both(_, point):
+    def both(_: Any, point: Any) -> Any:
         t, x, v, w, lam, mu = point
         q, _ = constrained.project_at(system, t, space.retract(space.identity(), x), v)
         return at(t, q, v, lam), at(t, q, w, mu)
@@ -75,7 +76,7 @@ def _(system: ThermalSystem, samples: int, seed: int, h: float | None) -> Any:
     space, random = system.step_space, Random(samples, seed)
     (x,), (v, w) = random.vectors(1, space.dim), random.vectors(2, system.space.dim)
 
-    def both(_, point):
+    def both(_: Any, point: Any) -> Any:
         t, x, v, w = point
         z = space.retract(space.identity(), x)
         return system.hessian(t, z, v), system.hessian(t, z, w)
@@ -89,7 +90,7 @@ def _(system: HigherOrderSystem, samples: int, seed: int, h: float | None) -> An
     (x,), lam = random.vectors(1, space.dim), random.vectors(2, system.multipliers)
     jets, others = random.normal(rows, space.dim), random.normal(rows, space.dim)
 
-    def both(_, point):
+    def both(_: Any, point: Any) -> Any:
         t, x, jets, others, lam, mu = point
         q = space.retract(space.identity(), x)
         return system.regularity(t, q, jets, lam), system.regularity(t, q, others, mu)
@@ -104,10 +105,10 @@ def _(system: DiscreteSystem, samples: int, seed: int, h: float | None) -> Any:
     steps = [needed(h) * random.normal(r, space.dim) for _ in range(2)]
     form = discretise(system, None)
 
-    def at(h, t, q, x, lam):
+    def at(h: Scalar, t: Scalar, q: Configuration, x: Vector, lam: Any) -> Any:
         return window_matrix(system, None, t, h, q, form.from_increments(x), lam)
 
-    def both(h, point):
+    def both(h: Scalar, point: Any) -> Any:
         t, x, steps, others, lam, mu = point
         q = space.retract(space.identity(), x)
         return at(h, t, q, steps, lam), at(h, t, q, others, mu)
@@ -120,7 +121,7 @@ def _(system: DiscreteThermalSystem, samples: int, seed: int, h: float | None) -
     space, random = system.step_space, Random(samples, seed)
     x, v, w = random.vectors(3, space.dim)
 
-    def both(h, point):
+    def both(h: Scalar, point: Any) -> Any:
         t, x, v, w = point
         z = space.retract(space.identity(), x)
         return thermal_matrix(system, None, t, h, z, h * v), thermal_matrix(
@@ -147,7 +148,7 @@ def window_matrix(system: Any, method: Any, t: Any, h: Any, q: Any, d: Any, lam:
     n, m = system.space.dim, system.multipliers
     equations, zero = WindowEquations(method, m), jnp.zeros((1, n))
 
-    def residual(u):
+    def residual(u: Any) -> Array:
         unknowns = jnp.concatenate([u[:n], u[n:] / h])
         return equations.residual(unknowns, (system, t, h, q, zero, d[:-1]))
 
@@ -161,7 +162,7 @@ def thermal_matrix(system: Any, method: Any, t: Any, h: Any, z: Any, x: Any) -> 
     space = system.step_space
     form, zero = discretise(system, method), jnp.zeros_like(x)
 
-    def pair(e):
+    def pair(e: Any) -> Any:
         y = space.relative(x, zero, e)
         return jnp.concatenate([form.variation(t, h, z, y).start, form.closure(t, h, z, y)])
 
@@ -181,7 +182,7 @@ def _(system: System, run: Trajectory) -> np.ndarray:
     method: Any = run.method
     equations = StepEquations(method, m)
 
-    def one(h, step):
+    def one(h: Scalar, step: Any) -> Any:
         t, q, q1, p = step
         x = system.space.local(q, q1)
         guess = jnp.concatenate([x, jnp.zeros(m)])
@@ -199,7 +200,7 @@ def _(system: Any, run: Trajectory) -> np.ndarray:
     check_every_step(run, "regularity")
     space, form = system.step_space, partial(thermal_matrix, system, run.method)
 
-    def one(h, step):
+    def one(h: Scalar, step: Any) -> Any:
         t, z0, z1 = step
         return form(t, h, z0, space.local(z0, z1))
 
@@ -218,7 +219,7 @@ def windows_of(system: Any, run: Trajectory) -> np.ndarray:
     r, m, count = system.order, system.multipliers, len(run.t) - system.order
     lam = jnp.zeros((len(run.t), m)) if run.lam is None else run.lam
 
-    def one(h, step):
+    def one(h: Scalar, step: Any) -> Any:
         t, nodes, lam = step
         d = differences(system.space, nodes)
         return window_matrix(system, run.method, t, h, nodes[0], d, lam)

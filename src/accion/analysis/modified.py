@@ -113,7 +113,7 @@ class TimeSlope:
     method: Any
     order: int
 
-    def __call__(self, system, t, h, q, p):
+    def __call__(self, system: Any, t: Scalar, h: Scalar, q: Configuration, p: Covector) -> Any:
         modified = ModifiedHamiltonian(system, self.method, self.order)
         return jax.jvp(lambda t: modified(t, h, q, p), (t,), (jnp.ones_like(t),))[1]
 
@@ -144,7 +144,7 @@ def is_autonomous(system: AbstractSystem, samples: int = 20, seed: int = 0) -> b
     t, x = rng.uniform(0.1, 2, samples), rng.normal(size=(samples, space.dim))
     v = rng.normal(size=(samples, system.order, space.dim))
 
-    def at(t, x, v):
+    def at(t: Scalar, x: Vector, v: Vector) -> Any:
         return time_slopes(system, t, space.retract(space.identity(), x), v)
 
     slopes = jax.jit(jax.vmap(at))(t, x, v)

@@ -13,7 +13,7 @@ from accion.checks import is_vector_space, refuse
 from accion.methods import Adjoint
 from accion.stepping.views import discrete
 from accion.systems import AbstractSystem, DiscreteSystem, System
-from accion.types import Array, Configuration, Covector, Scalar
+from accion.types import Array, Configuration, Covector, Params, Scalar
 
 
 @cache
@@ -40,7 +40,7 @@ def flow_back(system: AbstractSystem, method: Any) -> Any:
 def _(system: System, method: Any) -> Any:
     adjoint = Adjoint(method)
 
-    def back(t, h, q, p):
+    def back(t: Scalar, h: Scalar, q: Configuration, p: Covector) -> Any:
         return discrete(system, adjoint).hamiltonian_flow(t, -h, q, p)
 
     return back
@@ -55,7 +55,9 @@ class Reversed:
     f: Any
     sign: float
 
-    def __call__(self, t, h, q0, q1, params):
+    def __call__(
+        self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, params: Params
+    ) -> Any:
         return self.sign * self.f(t + h, -h, q1, q0, params)
 
 
@@ -67,7 +69,7 @@ def _(system: DiscreteSystem, method: Any) -> Any:
     constraint = None if system.constraint is None else Reversed(system.constraint, 1.0)
     adjoint = replace(system, lagrangian=Reversed(system.lagrangian, -1.0), constraint=constraint)
 
-    def back(t, h, q, p):
+    def back(t: Scalar, h: Scalar, q: Configuration, p: Covector) -> Any:
         return discrete(adjoint).hamiltonian_flow(t, -h, q, p)
 
     return back

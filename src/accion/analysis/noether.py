@@ -30,7 +30,7 @@ def complete_lift(X: Field) -> Callable[[Vector, Vector], tuple[Vector, Vector]]
 def vertical_lift(X: Field) -> Callable[[Vector, Vector], tuple[Vector, Vector]]:
     """X^V on TQ of a flat space, as a function of (q, v): (0, X(q))."""
 
-    def lift(q, v):
+    def lift(q: Configuration, v: Vector) -> Any:
         return jnp.zeros_like(v), X(q)
 
     return lift
@@ -63,7 +63,7 @@ class Symmetry:
         """
         check_action(action, space)
 
-        def X(q):
+        def X(q: Configuration) -> Any:
             return jax.jvp(
                 lambda s: space.local(q, action(s, q)), (jnp.zeros(()),), (jnp.ones(()),)
             )[1]

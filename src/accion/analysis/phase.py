@@ -6,6 +6,7 @@ Poincare-Cartan form. Under holonomic and nonholonomic constraints only those st
 satisfy them.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache, singledispatch
 from typing import Any, NamedTuple
 
@@ -113,10 +114,10 @@ def tangent_map(system: AbstractSystem, method: Any) -> Any:
     step = discrete(system, method).hamiltonian_flow
 
     @small_jit
-    def tangent(t, h, q, p, guess):
+    def tangent(t: Scalar, h: Scalar, q: Configuration, p: Covector, guess: Any) -> Any:
         q1, p1 = step(t, h, q, p, guess)
 
-        def local_step(z):
+        def local_step(z: Configuration) -> Any:
             end, momentum = step(t, h, space.retract(q, z[:n]), p + z[n:], guess)
             return jnp.concatenate([space.displacement(q1, end), momentum])
 
@@ -137,19 +138,19 @@ def first_increment(system: Any, t: Scalar, h: Scalar, start: Start) -> Vector:
 
 
 @small_jit
-def slopes_at(system, t, q, v):
+def slopes_at(system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
     """The derivatives by changes of (q, v) of what constraints say, and of (q, p)."""
     n, space = system.space.dim, system.space
     held = [part for part in system.kinds_of_constraint if part.holds_positions]
 
-    def equations(z):
+    def equations(z: Configuration) -> Any:
         place, velocity = space.displace(q, z[:n]), v + z[n:]
         found = [part.value(system, t, place, None) for part in held]
         return jnp.concatenate(
             [*found, system.constraint.on_velocities(system, t, place, velocity)]
         )
 
-    def state(z):
+    def state(z: Configuration) -> Any:
         return jnp.concatenate([z[:n], system.legendre(t, space.displace(q, z[:n]), v + z[n:])])
 
     return jax.jacfwd(equations)(jnp.zeros(2 * n)), jax.jacfwd(state)(jnp.zeros(2 * n))
@@ -192,23 +193,23 @@ def on_windows(system: Any, method: Any, t: Any, h: Any, start: Start) -> FormOf
     n, m, form = space.dim, system.multipliers, discretise(system, method)
     nodes, lam = first_windows(system, method, t, h, start)
 
-    def moved(z):
+    def moved(z: Configuration) -> Any:
         places = z[: 2 * r * n].reshape(2 * r, n)
         there = [space.retract(q, e) for q, e in zip(nodes, places, strict=True)]
         return there, lam + z[2 * r * n :].reshape(r, m)
 
-    def flow(nodes, lam):
+    def flow(nodes: Sequence[Configuration], lam: Any) -> Any:
         found = d.flow(t, h, *nodes, lam=lam if m else None)
         return found if m else (found, lam)
 
     end, after = small_jit(flow)(nodes, lam)
 
-    def step(z):
+    def step(z: Configuration) -> Any:
         there, own = flow(*moved(z))
         shifts = [space.displacement(a, b) for a, b in zip(end, there, strict=True)]
         return jnp.concatenate([*shifts, jnp.ravel(own)])
 
-    def constraints(z):
+    def constraints(z: Configuration) -> Any:
         places = moved(z)[0]
         windows = [form.between(places[i : i + r + 1]) for i in range(r)]
         return jnp.concatenate([form.closure(t + i * h, h, *w) for i, w in enumerate(windows)])

@@ -97,14 +97,14 @@ def step_bound(
         v = system.velocity(t0, q, p, jnp.zeros(n))
         return jnp.concatenate([v, jax.grad(system.L, 1)(t0, q, v) + system.F(t0, q, v)])
 
-    def inside(d):
+    def inside(d: Any) -> Any:
         return d * jnp.minimum(1.0, 2 * R / jnp.maximum(jnp.linalg.norm(d), 1e-300))
 
     slope = jax.grad(lambda d: jnp.linalg.norm(field(z0 + d)))
 
     @small_map
-    def climb(_, d):
-        def up(k, d):
+    def climb(_: Any, d: Any) -> Any:
+        def up(k: Any, d: Any) -> Any:
             g = slope(d)
             return inside(d + R / (2 + k) * g / jnp.maximum(jnp.linalg.norm(g), 1e-300))
 

@@ -28,7 +28,7 @@ from accion.methods import Method
 from accion.results.trajectory import Trajectory
 from accion.stepping.views import discrete
 from accion.systems import AbstractSystem
-from accion.types import ArrayLike, Configuration, Covector
+from accion.types import ArrayLike, Configuration, Covector, Scalar
 
 
 def symplecticity(
@@ -97,7 +97,7 @@ def symplecticity_along(trajectory: Trajectory) -> Along:
     starts = jax.tree.map(lambda a: a[:-1], (t, q, p))
     ends = jax.tree.map(lambda a: a[1:], q)
 
-    def one(h, step):
+    def one(h: Scalar, step: Any) -> Any:
         (t, q, p), end = step
         return tangent(t, h, q, p, system.space.local(q, end))[1]
 
@@ -164,7 +164,7 @@ def cosymplecticity(
     step = discrete(system, method).hamiltonian_flow
     end, p1 = small_jit(step)(t, h, q, p)
 
-    def extended(z):
+    def extended(z: Configuration) -> Any:
         place, momentum = step(t + z[0], h, space.retract(q, z[1 : n + 1]), p + z[n + 1 :])
         return jnp.concatenate([z[:1] + t + h, space.displacement(end, place), momentum])
 
@@ -201,7 +201,7 @@ def poincare_invariant(
     q, p = jax.vmap(loop)(jnp.arange(points) / points)
 
     @small_map
-    def end(count, z):
+    def end(count: int, z: Configuration) -> Any:
         return jax.lax.fori_loop(0, count, lambda k, z: step(t0 + k * h, h, *z), z)
 
     return area(q, p), area(*end(steps, (q, p)))

@@ -25,7 +25,7 @@ from accion.analysis.echelon import beside, different, in_units, null_space, sim
 from accion.instant.constrained import matrix, nearest, project_at
 from accion.stepping.views import discrete
 from accion.systems import System
-from accion.types import Array, Covector, Vector
+from accion.types import Array, Configuration, Covector, Scalar, Vector
 
 STEP = 0.1  # of the discretised system that is looked at
 
@@ -70,10 +70,10 @@ def sample(system: System, seed: int) -> Points:
     if constraint is None:
         return Points(t, q, v, a)
 
-    def moved(t, q, v, a):
+    def moved(t: Scalar, q: Configuration, v: Vector, a: Any) -> Any:
         q, v = project_at(system, t, q, v)
 
-        def equations(t, q, v):
+        def equations(t: Scalar, q: Configuration, v: Vector) -> Any:
             return constraint.on_velocities(system, t, q, v)
 
         off = jax.jvp(equations, (t, q, v), (jnp.ones(()), v, a))[1]
@@ -120,8 +120,8 @@ def along_allowed(
 def null_rows(system: System, points: Points) -> np.ndarray:
     """E(X^C(L)) = 0, with E = d/dt dL/dv - dL/dq in two terms."""
 
-    def at(t, q, v, a):
-        def E(q, v, a):
+    def at(t: Scalar, q: Configuration, v: Vector, a: Any) -> Any:
+        def E(q: Configuration, v: Vector, a: Any) -> Any:
             momentum = jax.grad(system.L, 2)
             rate = jax.jvp(momentum, (t, q, v), (jnp.ones(()), v, a))[1]
             return jnp.stack([rate, -jax.grad(system.L, 1)(t, q, v)])
@@ -135,7 +135,7 @@ def null_rows(system: System, points: Points) -> np.ndarray:
 def acting_rows(system: System, points: Points) -> np.ndarray:
     """F.X = 0 and, for constraints, A X = 0."""
 
-    def at(t, q, v):
+    def at(t: Scalar, q: Configuration, v: Vector) -> Any:
         rows = [pairing(system.F(t, q, v), q)] if system.force is not None else []
         if system.constraint is not None:
             rows += [pairing(a, q) for a in matrix(system, t, q, v)]
@@ -169,8 +169,8 @@ def discrete_null_rows(system: System, method: Any, points: Points) -> np.ndarra
     """
     d, h = discrete(system, method), STEP
 
-    def at(t, q, v, a):
-        def E(q0, q1, q2):
+    def at(t: Scalar, q: Configuration, v: Vector, a: Any) -> Any:
+        def E(q0: Configuration, q1: Configuration, q2: Configuration) -> Any:
             return jnp.stack([d.D2(t, h, q0, q1), d.D1(t + h, h, q1, q2)])
 
         three = [
@@ -189,7 +189,7 @@ def paired_rows(system: System, method: Any, growth: Growth, points: Points) -> 
     """
     d, h = discrete(system, method), STEP
 
-    def at(t, q, v):
+    def at(t: Scalar, q: Configuration, v: Vector) -> Any:
         x, ok = nearest(lambda x: d.form.closure(t, h, q, x), h * v)
         ends = (q, jnp.where(ok, q + x, jnp.nan))
         return pairing(d.D1(t, h, *ends), ends[0]) + pairing(d.D2(t, h, *ends), ends[1]), ends[1]
@@ -210,7 +210,7 @@ def work_rows(system: System, method: Any, points: Points) -> np.ndarray:
         return np.zeros((0, size))
     d, h = discrete(system, method), STEP
 
-    def at(t, q, v):
+    def at(t: Scalar, q: Configuration, v: Vector) -> Any:
         end = q + h * v
         minus, plus = d.force_minus(t, h, q, end), d.force_plus(t, h, q, end)
         return jnp.stack([pairing(minus, q), pairing(plus, end)])

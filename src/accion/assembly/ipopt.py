@@ -80,7 +80,9 @@ class Functions:
     def hessian(self, x: np.ndarray, lam: np.ndarray, weight: float, out: np.ndarray) -> None:
         out[:] = self.program.hessian(np.array(x), weight, np.array(lam))[self.lower]
 
-    def watch(self, mode: int, iteration: int, cost: float, off: float, slope: float, *_) -> bool:
+    def watch(
+        self, mode: int, iteration: int, cost: float, off: float, slope: float, *_: Any
+    ) -> bool:
         """Called after each iteration; whether to go on."""
         self.iterations = iteration
         self.report(iteration, cost, off, slope)

@@ -1,10 +1,14 @@
 """What is computed from what."""
 
+from typing import Any
+
 import jax
 from jax.extend.core import Literal
 
+from accion.types import Function
 
-def depends(f, *args):
+
+def depends(f: Function, *args: Any) -> bool:
     """Whether the result of `f` depends on its last argument: by what is computed from what, not by
     values.
     """

@@ -14,6 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.types import Array, Function, Vector
+
 EPS = float(np.finfo(np.float64).eps)
 TINY = float(np.finfo(np.float64).tiny)
 ITERATIONS = 40
@@ -58,7 +60,7 @@ class Root(NamedTuple):
     converged: jax.Array
 
 
-def solve(A, b):
+def solve(A: Array, b: Array) -> Array:
     """x with A x = b, shape (n,): Gaussian elimination with row pivoting; linear, and so
     transposable, in `b`.
     """
@@ -66,13 +68,13 @@ def solve(A, b):
 
 
 @jax.jit  # The native engine knows it by its name, and makes it a function of its own.
-def accion_dense_solve(A, b):
+def accion_dense_solve(A: Array, b: Array) -> Array:
     n = b.shape[0]
     if n > SMALL:
         return jnp.linalg.solve(A, b)
     row = np.arange(n)
 
-    def eliminate(k, system):
+    def eliminate(k: Any, system: Any) -> Any:
         A, b = system
         j = jnp.argmax(jnp.where(row < k, -1.0, jnp.abs(A[:, k])))
         A = A.at[j].set(A[k]).at[k].set(A[j])
@@ -80,7 +82,7 @@ def accion_dense_solve(A, b):
         factor = jnp.where(row > k, A[:, k] / A[k, k], 0.0)
         return A - factor[:, None] * A[k], b - factor * b[k]
 
-    def substitute(i, b):
+    def substitute(i: Any, b: Array) -> Any:
         k = n - 1 - i
         x = b[k] / A[k, k]
         return jnp.where(row == k, x, jnp.where(row < k, b - A[:, k] * x, b))
@@ -105,23 +107,23 @@ def root(equations: Equations, guess: jax.Array, args: Any) -> Root:
     residual, held = equations.residual, equations.multipliers
     n = guess.shape[0] - held
 
-    def with_itself(x):
+    def with_itself(x: Vector) -> Any:
         r = residual(x, args)
         return r, r
 
-    def left_over(new, dx):
+    def left_over(new: Any, dx: Any) -> Any:
         return jnp.max(jnp.abs(dx[:n]) / jnp.maximum(QUADRATIC * jnp.abs(new[:n]), TINY))
 
-    def iterate(state):
+    def iterate(state: Any) -> Any:
         x, last, i = state
         J, r = jax.jacfwd(with_itself, has_aux=True)(x)
         # Below the least normal number digits are lost without a word.
         dx = jnp.where(jnp.max(jnp.abs(J)) >= TINY, solve(J, r), jnp.nan)
 
-        def ordinary():
+        def ordinary() -> Any:
             return x - dx, left_over(x - dx, dx)
 
-        def closely():
+        def closely() -> Any:
             own, beside = equations.sizes(x, J, args)
             terms = jnp.sum(jnp.abs(J) * jnp.abs(x), axis=1)
             if held:
@@ -140,7 +142,7 @@ def root(equations: Equations, guess: jax.Array, args: Any) -> Root:
 
         return *jax.lax.cond(i < ORDINARY, ordinary, closely), i + 1
 
-    def unfinished(state):
+    def unfinished(state: Any) -> Any:
         _, left, i = state
         # NaN ends it, unless it comes after the first iteration and before these are looked at:
         # they may be taken back.
@@ -150,7 +152,7 @@ def root(equations: Equations, guess: jax.Array, args: Any) -> Root:
     return Root(x, i, left <= 1)
 
 
-def own_size(numerator, diagonal):
+def own_size(numerator: Any, diagonal: Any) -> Array:
     """numerator / |diagonal|, the size of unknowns that matters; 0 where there is nothing to
     measure it by, as for a coordinate without mass.
     """
@@ -159,7 +161,9 @@ def own_size(numerator, diagonal):
     return jnp.where((diagonal > 0) & jnp.isfinite(own), own, 0.0)
 
 
-def damping(residual, args, x, dx, r, J, terms, guess):
+def damping(
+    residual: Function, args: Any, x: Vector, dx: Any, r: Any, J: Array, terms: Any, guess: Any
+) -> Any:
     """The part of a Newton step to take: the largest with which the residual does not grow; where
     there is none, with which it is finite.
 
@@ -169,14 +173,14 @@ def damping(residual, args, x, dx, r, J, terms, guess):
     row = 1 / (jnp.max(jnp.abs(J), axis=1) + TINY)
     size, floor = jnp.max(row * jnp.abs(r)), 64 * EPS * jnp.max(row * terms)
 
-    def shortened(state):
+    def shortened(state: Any) -> Any:
         part, _, finite = state
         part = 0.25 * part
         left = jnp.max(row * jnp.abs(residual(x - part * dx, args)))
         finite = jnp.where((finite > 0) | ~jnp.isfinite(left), finite, part)
         return part, left <= (1 - 0.1 * part) * size + floor, finite
 
-    def unfinished(state):
+    def unfinished(state: Any) -> Any:
         part, good, _ = state
         return ~good & (part > LEAST)
 
@@ -190,7 +194,7 @@ def damping(residual, args, x, dx, r, J, terms, guess):
 
 
 @root.defjvp
-def root_jvp(equations, primals, tangents):
+def root_jvp(equations: Any, primals: Any, tangents: Any) -> Any:
     guess, args = primals
     out, residual = root(equations, guess, args), equations.residual
     J = jax.jacfwd(residual)(out.x, args)

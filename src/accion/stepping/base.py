@@ -188,7 +188,7 @@ class StepEquations(newton.Equations):
     method: Any
     multipliers: int
 
-    def residual(self, unknowns, args):
+    def residual(self, unknowns: Array, args: Any) -> Array:
         system, t, h, z, p, last = args
         form = discretise(system, self.method)
         blocks = form.blocks
@@ -205,7 +205,7 @@ class StepEquations(newton.Equations):
             rows.append(form.closure(t, h, z, x))
         return rows[0] if len(rows) == 1 else jnp.concatenate(rows)
 
-    def sizes(self, unknowns, J, args):
+    def sizes(self, unknowns: Array, J: Array, args: Any) -> tuple[Array, Array]:
         system, t, h, z, _, _ = args
         form = discretise(system, self.method)
         x, inner = form.blocks.increment(unknowns), form.blocks.inner_points(unknowns)

@@ -1,9 +1,12 @@
 """How many arguments a user's function takes, asked before it is called."""
 
 import inspect
+from typing import Any
+
+from accion.types import Function
 
 
-def check_function(name, f, arguments, optional=False):
+def check_function(name: str, f: Any, arguments: Any, optional: Any = False) -> None:
     """Raise ValueError unless `f` is a function that can be called with the `arguments`, a text
     such as "t, q, v, params".
 

@@ -16,30 +16,31 @@ from jax.extend.core import ClosedJaxpr, Literal
 from jax.lax import GatherScatterMode
 
 from accion.systems.origin import functions_in, place, user_frame
+from accion.types import Params
 
 LARGEST = 65_536  # entries of an array of indices that is looked at
 LINES = 20  # of a statement
 
 
-def check_indices(name, closed):
+def check_indices(name: str, closed: Any) -> None:
     """Raise ValueError where the traced function `closed`, which the user knows as `name`, has a
     constant index that is out of range.
     """
     walk(name, closed.jaxpr, closed.consts, [None] * len(closed.jaxpr.invars), None)
 
 
-def walk(name, jaxpr, consts, arguments, call):
+def walk(name: str, jaxpr: Any, consts: Any, arguments: Any, call: Any) -> Any:
     """The results of a jaxpr that are known whole numbers, None for the others; `arguments`
     likewise, `call` is the operation that it belongs to.
     """
     known = {}
 
-    def write(variables, values):
+    def write(variables: Any, values: Any) -> Any:
         known.update(
             (v, np.asarray(a)) for v, a in zip(variables, values, strict=True) if is_index(a)
         )
 
-    def read(atom):
+    def read(atom: Any) -> Any:
         if isinstance(atom, Literal):
             return np.asarray(atom.val) if is_index(atom.val) else None
         return known.get(atom)
@@ -54,7 +55,7 @@ def walk(name, jaxpr, consts, arguments, call):
     return [read(atom) for atom in jaxpr.outvars]
 
 
-def is_index(a):
+def is_index(a: Any) -> bool:
     """Whether it is known, and consists of whole numbers or switches."""
     dtype = getattr(a, "dtype", None)
     if isinstance(a, Tracer) or (dtype is None and not isinstance(a, bool | int)):
@@ -67,7 +68,7 @@ def is_index(a):
 # ---------------------------------------------------------------- what follows from known numbers
 
 
-def results(name, eqn, values, call) -> list[Any]:
+def results(name: str, eqn: Any, values: Any, call: Any) -> list[Any]:
     """What an operation gives: known where NumPy gets it from known numbers, or where the function
     that it calls does.
     """
@@ -80,7 +81,7 @@ def results(name, eqn, values, call) -> list[Any]:
     return [np.asarray(known(eqn.params, *values)).astype(eqn.outvars[0].aval.dtype)]
 
 
-def through(name, eqn, values, call, inner) -> list[Any]:
+def through(name: str, eqn: Any, values: Any, call: Any, inner: Any) -> list[Any]:
     """The same of an operation that holds functions: a call, a branch, a loop.
 
     What changes from turn to turn of a loop is not known.
@@ -114,21 +115,21 @@ CALLS = (
 )
 
 
-def broadcast(params, a, *_):
+def broadcast(params: Params, a: Any, *_: Any) -> Any:
     shape = [1] * len(params["shape"])
     for axis, length in zip(params["broadcast_dimensions"], np.shape(a), strict=True):
         shape[axis] = length
     return np.broadcast_to(np.reshape(a, shape), params["shape"])
 
 
-def counted(params):
+def counted(params: Params) -> Any:
     shape, axis = params["shape"], params["dimension"]
     return np.broadcast_to(
         np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))]), shape
     )
 
 
-def sliced(params, a):
+def sliced(params: Params, a: Any) -> Any:
     strides = params["strides"] or (1,) * np.ndim(a)
     return a[
         tuple(
@@ -169,7 +170,7 @@ FOLDED = {
 # ---------------- indices and the arrays they go into
 
 
-def compare(name, eqn, values, call):
+def compare(name: str, eqn: Any, values: Any, call: Any) -> None:
     """Raise ValueError where a known index of this operation is out of range, and the user did not
     say what is to happen then.
     """
@@ -179,7 +180,7 @@ def compare(name, eqn, values, call):
             raise ValueError(words(name, int(index[wrong][0]), length, room, call))
 
 
-def entries(eqn, values):
+def entries(eqn: Any, values: Any) -> Any:
     """(index, length of the axis that it goes into, entries taken from there) for each axis with an
     index that is known.
     """
@@ -209,7 +210,7 @@ def entries(eqn, values):
             yield np.atleast_1d(start), shape[axis], sizes[axis]
 
 
-def scatter_sizes(eqn, shape):
+def scatter_sizes(eqn: Any, shape: Any) -> Any:
     """How many entries a scatter writes along each axis."""
     numbers, updates = eqn.params["dimension_numbers"], eqn.invars[2].aval.shape
     single = {*map(int, numbers.inserted_window_dims), *map(int, numbers.operand_batching_dims)}
@@ -217,7 +218,7 @@ def scatter_sizes(eqn, shape):
     return [1 if axis in single else updates[next(window)] for axis in range(len(shape))]
 
 
-def is_meant(eqn, call):
+def is_meant(eqn: Any, call: Any) -> bool:
     """Whether what happens out of range was asked for, by `mode`.
 
     A plain index reads without a mode (`dynamic_slice`, which `vmap` makes a gather that collapses
@@ -241,7 +242,7 @@ def is_meant(eqn, call):
     return "mode" in text
 
 
-def line(call):
+def line(call: Any) -> str:
     """The user's line, with those after it that its brackets reach to; "" where there is no file to
     read.
     """
@@ -255,7 +256,7 @@ def line(call):
     return " ".join(text.split())
 
 
-def words(name, index, length, room, call):
+def words(name: str, index: Any, length: Any, room: Any, call: Any) -> str:
     given = index if index >= 0 else index - length
     where, text = place(call), line(call)
     return (

@@ -24,7 +24,7 @@ def mechanical(
     params: Params = None,
     weight: Any = None,
     magnetic: Any = None,
-    **options,
+    **options: Any,
 ) -> Any:
     """The system L = weight(t) (1/2 v.M v + A(q).v - V(t, q)), with constant mass.
 

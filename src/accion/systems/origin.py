@@ -1,6 +1,7 @@
 """Where an operation of a traced function comes from: the user's own line."""
 
 from pathlib import Path
+from typing import Any
 
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr
@@ -9,7 +10,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr
 LIBRARIES = (str(Path(jax.__file__).parent), str(Path(__file__).parents[1]))
 
 
-def user_frame(eqn):
+def user_frame(eqn: Any) -> Any:
     """The frame of the user's function that an operation comes from, None inside a function that
     JAX had compiled before.
     """
@@ -20,7 +21,7 @@ def user_frame(eqn):
     return None
 
 
-def place(eqn):
+def place(eqn: Any) -> str | None:
     """The line of the user's function that an operation comes from, in words."""
     frame = user_frame(eqn)
     return (
@@ -30,18 +31,18 @@ def place(eqn):
     )
 
 
-def is_of_jax(closed):
+def is_of_jax(closed: Any) -> Any:
     """Whether a compiled function is one of JAX's own, and not the user's of the same name."""
     info = getattr(closed.jaxpr if isinstance(closed, ClosedJaxpr) else closed, "debug_info", None)
     return info is not None and info.func_src_info.split(" at ")[-1].startswith(LIBRARIES[0])
 
 
-def functions_in(eqn):
+def functions_in(eqn: Any) -> Any:
     """The traced functions that an operation holds."""
     return [found for value in eqn.params.values() for found in jaxprs(value)]
 
 
-def jaxprs(value):
+def jaxprs(value: Any) -> Any:
     if isinstance(value, ClosedJaxpr | Jaxpr):
         return [value]
     return (
@@ -51,7 +52,7 @@ def jaxprs(value):
     )
 
 
-def operations(jaxpr):
+def operations(jaxpr: Any) -> Any:
     """All operations of a traced function, those of the functions inside it too."""
     for eqn in getattr(jaxpr, "jaxpr", jaxpr).eqns:
         yield eqn

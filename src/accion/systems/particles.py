@@ -124,7 +124,7 @@ def particles(
     forces: Any = None,
     velocity_potential: Any = None,
     bodies: Any = (),
-    **options,
+    **options: Any,
 ) -> Any:
     """The system of particles at r_i(t, q), and rigid bodies, with
 

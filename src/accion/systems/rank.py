@@ -12,6 +12,8 @@ it to one that has, and a mass matrix that is regular is not enough where it van
 motions that a constraint allows.
 """
 
+from typing import Any
+
 import numpy as np
 
 from accion.numerics import newton
@@ -20,7 +22,7 @@ TINY_RANK = 1e-300
 SWEEPS = 30  # of scaling: each halves the distance to 1 of the logarithms of rows and columns
 
 
-def equilibrated(K, n):
+def equilibrated(K: Any, n: Any) -> Any:
     """(scaled K, column scales): each row and column of a matrix, or of a stack of them, with
     largest entry 1, so that units do not matter.
 
@@ -32,7 +34,7 @@ def equilibrated(K, n):
         return balanced(K, n)
 
 
-def balanced(K, n):
+def balanced(K: Any, n: Any) -> Any:
     """What `equilibrated` returns."""
     H = K[..., :n, :n]
     size = np.sqrt(np.abs(np.diagonal(H, axis1=-2, axis2=-1)))
@@ -51,11 +53,11 @@ def balanced(K, n):
     return K, columns
 
 
-def scale_of(largest):
+def scale_of(largest: Any) -> Any:
     return 1 / np.sqrt(np.where(largest > 0, largest, 1.0))
 
 
-def relative_rank(K, n=None):
+def relative_rank(K: Any, n: Any = None) -> tuple[int, Any]:
     """The rank of K after scaling, and its null direction: velocities, then multipliers."""
     scaled, columns = equilibrated(K, len(K) if n is None else n)
     _, s, Vt = np.linalg.svd(scaled)
@@ -65,12 +67,12 @@ def relative_rank(K, n=None):
     return int(np.sum(s > 8 * newton.EPS * len(s) * max(s[0], TINY_RANK))), direction
 
 
-def condition(K, n=None):
+def condition(K: Any, n: Any = None) -> float:
     """The condition number of K after scaling."""
     return float(np.linalg.cond(equilibrated(K, len(K) if n is None else n)[0]))
 
 
-def direction_words(system, direction):
+def direction_words(system: Any, direction: Any) -> str:
     """A direction of velocities in the names of coordinates."""
     return " + ".join(
         f"{c:.3g} d{name}"
@@ -79,7 +81,7 @@ def direction_words(system, direction):
     )
 
 
-def regular_or_raise(system, K, where="at the initial data"):
+def regular_or_raise(system: Any, K: Any, where: Any = "at the initial data") -> None:
     """Raise ValueError where K, the bordered d2L/dv2 of a system, is not finite, or singular,
     naming the direction without inertia.
     """

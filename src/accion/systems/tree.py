@@ -2,15 +2,17 @@
 compiled in.
 """
 
+from typing import Any
+
 import jax
 
 
-def is_number(leaf):
+def is_number(leaf: Any) -> bool:
     """False for what can only be compiled in: functions, text and switches."""
     return not (isinstance(leaf, str | bytes | bool) or callable(leaf))
 
 
-def split(tree, taken=is_number):
+def split(tree: Any, taken: Any = is_number) -> Any:
     """The numbers of `tree`, or what is `taken` for them, and a frame that `join` puts them back
     into.
     """
@@ -19,7 +21,7 @@ def split(tree, taken=is_number):
     return numbers, (treedef, tuple(None if taken(leaf) else leaf for leaf in leaves))
 
 
-def join(numbers, frame):
+def join(numbers: Any, frame: Any) -> Any:
     treedef, rest = frame
     numbers = iter(numbers)
     return jax.tree.unflatten(treedef, [next(numbers) if leaf is None else leaf for leaf in rest])

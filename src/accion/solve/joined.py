@@ -102,25 +102,30 @@ def _(
 
 @at_nodes.register
 def _(system: HigherOrderSystem, problem: TwoPoint, path: Path) -> dict[str, Any]:
-    r, steps, h = system.order, problem.steps, float(problem.h)
-    start, P = first_nodes(problem), window_momenta(problem, path)
-    windows = np.minimum(start, steps - r)
+    r, steps, own = system.order, problem.steps, nodes_of_rows(problem, path)
+    windows = np.minimum(first_nodes(problem), steps - r)
     highest = np.stack([differencing(r)[-1] @ path.x[s : s + r] for s in windows])
-    # The last r nodes have no increment after them: their differences are those of the r - 1
-    # before.
-    own = np.zeros((steps + 1, r - 1, system.space.dim))
-    if r > 1:
-        own[:] = [differencing(r - 1) @ path.x[s : s + r - 1] for s in start]
-    ahead = np.arange(steps + 1.0) - start
-    q, width = jax.tree.map(jnp.asarray, path.q), np.full(steps + 1, h)
-    found = at_times(nodal.at_node, False, system, problem.times, q, P, own, highest, width, ahead)
-    p, jets, lam = found
+    q, h = jax.tree.map(jnp.asarray, path.q), np.full(steps + 1, float(problem.h))
+    rows = (q, own.P, own.d, highest, h, own.ahead)
+    p, jets, lam = at_times(nodal.at_node, False, system, problem.times, *rows)
     return {
         "p": p,
         "jets": jets,
         "lam": lam if system.multipliers else None,
-        "nodal": jax.tree.map(jnp.asarray, nodal.Nodal(P, own, ahead)),
+        "nodal": jax.tree.map(jnp.asarray, own),
     }
+
+
+def nodes_of_rows(problem: TwoPoint, path: Path) -> nodal.Nodal:
+    """The r nodes of each row, with their momenta.
+
+    The last r nodes have no increment after them: their differences are those of the r - 1 before.
+    """
+    r, start = problem.system.order, first_nodes(problem)
+    d = np.zeros((len(start), r - 1, problem.system.space.dim))
+    if r > 1:
+        d[:] = [differencing(r - 1) @ path.x[s : s + r - 1] for s in start]
+    return nodal.Nodal(window_momenta(problem, path), d, np.arange(len(start)) - start + 0.0)
 
 
 def first_nodes(problem: TwoPoint) -> np.ndarray:
@@ -188,6 +193,8 @@ def _(system: DiscreteSystem, problem: TwoPoint, path: Path) -> dict[str, Any]:
     if system.multipliers:
         lam = np.full((problem.steps + 1, system.multipliers), np.nan)
         lam[1 : 1 + len(path.lam)] = path.lam
-    P = window_momenta(problem, path)
-    p, lam = jax.tree.map(jnp.asarray, (P[:, 0] if system.order == 1 else P, lam))
-    return {"p": p, "lam": lam}
+    own = nodes_of_rows(problem, path)
+    lam, own = jax.tree.map(jnp.asarray, (lam, own))
+    if system.order == 1:
+        return {"p": own.P[:, 0], "lam": lam}
+    return {"p": own.P, "lam": lam, "nodal": own}

@@ -3,8 +3,6 @@
 import inspect
 from typing import Any
 
-from accion.types import Function
-
 
 def check_function(name: str, f: Any, arguments: Any, optional: Any = False) -> None:
     """Raise ValueError unless `f` is a function that can be called with the `arguments`, a text

@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 import accion
-from tests.conftest import quick
+from tests.helpers import quick
 
 # Each may import from those before it only.
 ORDER = [

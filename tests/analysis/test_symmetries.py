@@ -7,7 +7,7 @@ import pytest
 import accion as ac
 from accion.analysis import Symmetry, symmetries
 from accion.gallery import caldirola_particle, damped_spring, rolling_disk, skate, two_masses
-from tests.conftest import PENDULUM
+from tests.helpers import PENDULUM
 
 METHODS = [ac.LeftRectangle(), ac.Midpoint(), ac.Trapezoid(), ac.Alpha(0.3)]
 GRAVITY = ac.mechanical(

@@ -18,7 +18,7 @@ from accion.assembly.banded import Banded
 from accion.assembly.elements import Family
 from accion.assembly.equations import Equations
 from accion.engines import auto
-from tests.conftest import central_difference
+from tests.helpers import central_difference
 
 
 def interval(h, x, u):

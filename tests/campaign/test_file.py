@@ -48,7 +48,7 @@ kind = "models:longest"
 """
 MODELS = """
 import accion as ac
-from tests.conftest import PENDULUM as hanging
+from tests.helpers import PENDULUM as hanging
 own = ac.Alpha(0.7)
 longest = ac.campaign.extrema("q[0]", "theta")
 """

@@ -15,7 +15,7 @@ import pytest
 
 import accion as ac
 from tests.campaign.runs import QUIET, files, same
-from tests.conftest import pendulum_lagrangian
+from tests.helpers import pendulum_lagrangian
 
 campaign = ac.campaign
 

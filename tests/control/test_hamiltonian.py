@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 import accion as ac
 from accion.control import Hamiltonian
 from accion.control.flow import extrapolated, flow
-from tests.conftest import central_difference
+from tests.helpers import central_difference
 from tests.textbook import control as book
 
 

@@ -13,7 +13,7 @@ from accion.control import direct, vakonomic
 from accion.control.guess import guess_of
 from accion.control.layout import layout_of
 from accion.control.optimization import first_unknowns
-from tests.conftest import central_difference
+from tests.helpers import central_difference
 from tests.textbook import control as book
 
 MIDPOINT = ac.Midpoint()

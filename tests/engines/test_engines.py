@@ -9,8 +9,8 @@ import pytest
 import accion as ac
 from accion.engines import auto, native
 from accion.methods import GeneralizedAlpha
-from tests.conftest import PENDULUM
 from tests.engines.native_cases import X
+from tests.helpers import PENDULUM
 
 
 def lagrangian(t, q, v, params):

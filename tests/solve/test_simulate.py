@@ -8,7 +8,7 @@ import pytest
 
 import accion as ac
 from accion.gallery import double_pendulum
-from tests.conftest import leaves_close
+from tests.helpers import leaves_close
 
 SYSTEM = double_pendulum.system
 

@@ -8,7 +8,7 @@ import pytest
 
 import accion as ac
 from accion.gallery import rods, rolling_disk, skate
-from tests.conftest import central_difference
+from tests.helpers import central_difference
 from tests.stepping.constraints_cases import ANGLE, PENDULUM, START, ball, string
 
 METHODS = [ac.Midpoint(), ac.Trapezoid(), ac.LeftRectangle()]

@@ -9,7 +9,7 @@ import pytest
 import accion as ac
 from accion.analysis.phase import form_defect, tangent_map
 from accion.methods import GeneralizedAlpha
-from tests.conftest import central_difference
+from tests.helpers import central_difference
 from tests.spaces.test_groups import SO3_BASIS
 from tests.stepping.group_motion_cases import INERTIA, TOP, XI, start, top
 

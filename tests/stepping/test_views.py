@@ -10,7 +10,7 @@ import accion as ac
 from accion.checks import check_method
 from accion.gallery import double_pendulum
 from accion.methods import Adjoint
-from tests.conftest import central_difference
+from tests.helpers import central_difference
 
 METHODS = [ac.LeftRectangle(), ac.RightRectangle(), ac.Midpoint(), ac.Trapezoid(), ac.Alpha(0.3)]
 NODES = {

@@ -8,7 +8,7 @@ import pytest
 
 import accion as ac
 from accion.engines import auto
-from tests.conftest import central_difference
+from tests.helpers import central_difference
 from tests.systems.particles_cases import accelerations, points
 
 

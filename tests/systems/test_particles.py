@@ -7,7 +7,7 @@ import pytest
 
 import accion as ac
 from accion.systems.motion import motion
-from tests.conftest import central_difference
+from tests.helpers import central_difference
 from tests.systems.particles_cases import PARAMS, accelerations, points, positions, system
 
 

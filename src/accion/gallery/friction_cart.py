@@ -1,5 +1,4 @@
-"""A cart that friction heats: Bonich, chapter 4.1, continuous and in two discretisations,
-corrected.
+"""A cart that friction heats: Bonich, chapter 4.1, continuous and discretised twice, corrected.
 
 m x'' = -mu x'        T(S) S' = mu x'^2
 """

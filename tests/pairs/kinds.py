@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -102,8 +103,14 @@ def of_order_two(place: Place) -> Callable[..., Any]:
 
 
 def jets(place: Place) -> np.ndarray:
-    """(q', q'', q''') with the same last and first component of the last two."""
-    return np.stack([place.v0, np.full(place.n, 0.2), np.full(place.n, 0.1)])
+    """The derivatives q', q'', q''', with the height as the last component of q''."""
+
+    def height(s: Any) -> Any:
+        return place.height(place.space.retract(place.q0, s * place.v0))
+
+    found = np.stack([place.v0, np.full(place.n, 0.2), np.full(place.n, 0.1)])
+    found[1:, -1] = jax.jvp(height, (0.0,), (1.0,))
+    return found
 
 
 def higher(place: Place) -> Any:
@@ -113,7 +120,7 @@ def higher(place: Place) -> Any:
 
 def higher_vakonomic(place: Place) -> Any:
     def Phi(t, q, v, a, params):
-        return (a[-1] - a[0])[None]
+        return (a[-1] - place.height(q))[None]
 
     found = ac.HigherOrderSystem(of_order_two(place), place.space, {"k": 0.7}, vakonomic=Phi)
     return found, {"v0": jets(place), "lam0": np.array([[0.3], [0.1]])}

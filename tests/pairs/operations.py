@@ -95,7 +95,7 @@ def symbolic_modified(own: Case) -> Any:
     return written(ac.symbolic(own.system, seconds=0.5).modified(own.method, 2).hamiltonian_terms)
 
 
-def written(equations: Any) -> int:
+def written(equations: Any) -> float:
     """How many equations there are, one or more."""
     assert all(str(equation) for equation in equations)
     return len(equations) or np.nan

@@ -213,4 +213,4 @@ def test_bad_input(call, words):
 
 def test_forces_are_not_supported():
     with pytest.raises(TypeError):
-        ac.HigherOrderSystem(spline, ac.Euclidean(2), force=lambda t, q, v, params: v)  # pyright: ignore[reportCallIssue]
+        ac.HigherOrderSystem(spline, ac.Euclidean(2), force=lambda t, q, v, params: v)

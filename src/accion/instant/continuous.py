@@ -23,6 +23,7 @@ from accion.types import Configuration, Scalar, Vector
 # of the whole time at least, after each of which a constrained motion is put back on its constraint
 PIECES = 40
 OUTSIDE, FAR = 1e100, 1e50  # a rate that no step can take, and where one would lead
+NO_MOTION = "they have no continuous motion"
 
 
 class ContinuousEquations(ABC):
@@ -60,7 +61,14 @@ class ContinuousEquations(ABC):
 @singledispatch
 def continuous(system: AbstractSystem) -> ContinuousEquations:
     """The continuous equations of a system; each kind registers its own."""
-    refuse("accelerations and reference", system.kind, "they have no continuous motion")
+    refuse("the continuous equations", system.kind, NO_MOTION)
+
+
+def check_continuous(system: Any, what: str) -> None:
+    """Raise ValueError where a system, being given in discrete time, has no continuous motion."""
+    check_kind(system)
+    if system.discrete_time:
+        refuse(what, system.kind, NO_MOTION)
 
 
 def accelerations(system: Any) -> Callable[..., Any]:
@@ -78,7 +86,7 @@ def accelerations(system: Any) -> Callable[..., Any]:
     q^(2r), `jets` being (q', ..., q^(2r-1)), shape (2r - 1, dim); with a constraint (t, q, jets,
     lams) -> (q^(2r), lam^(r)), `lams` being (lam, ..., lam^(r-1)).
     """
-    check_kind(system)
+    check_continuous(system, "accelerations")
     return continuous(system).accelerations(check_numbers(system))
 
 
@@ -108,6 +116,7 @@ def reference(
     a thermal system `S0`, and (q, v, S). For a system of order r, v and v0 are (q', ..., q^(2r-1)),
     lam and lam0 (lam, ..., lam^(r-1)).
     """
+    check_continuous(system, "reference")
     system = check_numbers(system, S0=S0)
     equations = continuous(system)
     system.check()

@@ -204,7 +204,8 @@ class AbstractSystem(ABC):
         wanted = structure(params)
         if wanted == structure(self.params):
             return self.altered(params=params)
-        found = self.traced_again(("params", wanted), lambda: replace(self, params=params))  # pyright: ignore
+        own: Any = self
+        found = self.traced_again(("params", wanted), lambda: replace(own, params=params))
         return found.altered(params=params)
 
     def traced_again(self, key: Any, build: Callable[[], Self]) -> Self:
@@ -227,7 +228,8 @@ class AbstractSystem(ABC):
     def made_of(cls, **fields: Any) -> Self:
         """A system of these fields, without a look at them; those left out are None."""
         self = object.__new__(cls)
-        names = (field.name for field in dataclass_fields(cls))  # pyright: ignore[reportArgumentType]
+        own: Any = cls
+        names = (field.name for field in dataclass_fields(own))
         vars(self).update(dict.fromkeys(names) | fields)
         return self
 

@@ -53,7 +53,8 @@ def mechanical(
     for label, f in (("potential", potential), ("weight", weight), ("magnetic", magnetic)):
         check_function(label, f, PARTS[label], optional=True)
     lagrangian = MechanicalLagrangian(mass, potential, weight, magnetic)
-    return System(lagrangian, space, params, **{"name": "mechanical system", **options})  # pyright: ignore[reportArgumentType]
+    named: Any = {"name": "mechanical system", **options}
+    return System(lagrangian, space, params, **named)
 
 
 def check_mass(mass: Any, n: Any, held: Any = False) -> Any:

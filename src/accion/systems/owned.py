@@ -86,8 +86,9 @@ def atom(value: Any) -> Any:
     """A variable, or a number in place of one that has no memory of its own."""
     if not isinstance(value, Literal) or not isinstance(value.val, np.ndarray):
         return value
-    number = value.val.item() if value.aval.weak_type else np.asarray(value.val)[()]  # pyright: ignore
-    return Literal(number, value.aval)
+    known: Any = value
+    number = known.val.item() if known.aval.weak_type else np.asarray(known.val)[()]
+    return Literal(number, known.aval)
 
 
 def named(value: tuple[Any, ...]) -> bool:

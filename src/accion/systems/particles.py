@@ -166,7 +166,8 @@ def particles(
     lagrangian = ParticleLagrangian(positions, masses, potential, velocity_potential, bodies, space)
     if positions is not None and forces is not None:
         options["force"] = ParticleForce(positions, forces, options.get("force"), space)
-    return System(lagrangian, space, params, **{"name": "particles", **options})  # pyright: ignore[reportArgumentType]
+    named: Any = {"name": "particles", **options}
+    return System(lagrangian, space, params, **named)
 
 
 def check_masses(masses: Any) -> Any:

@@ -176,7 +176,7 @@ def test_the_number_of_entropies_may_be_given_later():
     system = ac.ThermalSystem(lagrangian, LINE, heat=lambda t, q, v, S, params: 0 * S)
     for _ in range(2):
         traj = ac.simulate(system, ac.Midpoint(), **RUN, S0=[0.1, 0.2])
-        assert np.shape(traj.S) == (6, 2)
+        assert np.asarray(traj.S).shape == (6, 2)
     assert set(calls[:-1]) == {()}
     assert calls[-1] == (2,)
     with pytest.raises(ValueError, match="lagrangian could not be evaluated"):

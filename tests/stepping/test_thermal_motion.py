@@ -1,5 +1,7 @@
 """Thermomechanical systems: equations, steps, laws, hypotheses, derivatives, bad input."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -235,11 +237,12 @@ def test_derivatives_against_differences(method):
 def test_nothing_is_compiled_when_only_numbers_change():
     from accion.solve.loop import ONE
 
+    march: Any = ONE.march
     run = {"h": 0.05, "steps": 3}
     ac.simulate(driven, ac.Midpoint(), **START, **run)
-    before = ONE.march.count()
+    before = march.count()
     ac.simulate(driven, ac.Midpoint(), **(START | {"S0": 0.3}), **run, params=PARAMS | {"mu": 0.7})
-    assert ONE.march.count() == before
+    assert march.count() == before
 
 
 def test_save_load_and_plot(tmp_path, short):

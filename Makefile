@@ -1,26 +1,30 @@
 # Two commands do everything on a machine with Python 3.11+, pip and make: `make run`, `make test`.
 PYTHON ?= python3
-BIN := .venv/bin
+# The environment that all but `fresh` and `versions` work in.
+VENV ?= .venv
+BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 WORKERS ?= 2
+# Modules are compiled once, not by each of the many processes of the tests.
+export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: run test quick lint types fresh audit benchmark figures clean
+.PHONY: run test quick lint types fresh versions audit benchmark figures clean
 
-run: .venv/installed
+run: $(VENV)/installed
 	$(BIN)/accion reproduce
 
-test: .venv/installed-dev
+test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # A part of the tests that touches every room (tests/quick.txt).
-quick: .venv/installed-dev
+quick: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m quick
 
-lint: .venv/installed-dev
+lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: .venv/installed-dev
+types: $(VENV)/installed-dev
 	$(BIN)/pyright
 
 # The wheel with its default dependencies in an empty environment: the README, the tutorial, the
@@ -28,10 +32,14 @@ types: .venv/installed-dev
 fresh:
 	PYTHON=$(PYTHON) .ci/fresh
 
-audit: .venv/installed-dev
+# `make quick` with the lowest versions that pyproject.toml allows, and with the newest.
+versions:
+	PYTHON=$(PYTHON) WORKERS=$(WORKERS) .ci/versions
+
+audit: $(VENV)/installed-dev
 	$(BIN)/python -m tests.verification.audit
 
-benchmark: .venv/installed-dev
+benchmark: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/step_cost.py
 	$(BIN)/python benchmarks/first_call.py
 	$(BIN)/python benchmarks/constraints.py
@@ -42,20 +50,22 @@ benchmark: .venv/installed-dev
 	$(BIN)/python benchmarks/attraction.py
 	$(BIN)/python benchmarks/campaign.py
 	$(BIN)/python benchmarks/control.py
+	$(BIN)/python benchmarks/work_precision.py
+	$(BIN)/python benchmarks/long_run.py
 
-figures: .venv/installed
+figures: $(VENV)/installed
 	$(BIN)/python docs/figures.py
 
-.venv/bin/python:
+$(VENV)/bin/python:
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and \
 	    'accion needs Python 3.11 or newer: make PYTHON=python3.12 ...')"
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv $(VENV)
 
-.venv/installed: .venv/bin/python pyproject.toml constraints.txt
+$(VENV)/installed: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP_INSTALL) --editable .
 	touch $@
 
-.venv/installed-dev: .venv/installed
+$(VENV)/installed-dev: $(VENV)/installed
 	$(PIP_INSTALL) --editable '.[dev]'
 	touch $@
 

@@ -18,7 +18,8 @@ from timing import machine, progress, spread, verdict
 
 import accion as ac
 from accion.formation import Formation, attraction, shapes
-from accion.formation.attraction import Rule, Survey, run_all
+from accion.formation.attraction import Survey, run_all
+from accion.formation.settling import Rule
 
 KAPPA, H, STEPS, RADIUS, REACH = 13.0, 0.014, 357, 5.0, 15.0
 EDGES, SHAPE = shapes.hexagon(RADIUS)
@@ -98,14 +99,15 @@ def three_thousand(args):
     grid = [np.linspace(-REACH, REACH, 60), np.linspace(-REACH, REACH, 50)]
     rows = starts(grid)
 
-    def only(space=None):
-        survey = Survey(FORMATION, SHAPE, 0, grid, H, STEPS, ac.Trapezoid(), Rule())
+    def only(engine, space=None):
+        survey = Survey(FORMATION, SHAPE, 0, grid, H, STEPS, ac.Trapezoid(), Rule(), engine=engine)
         return run_all(survey, rows, space)
 
     calls = {
         "accion, attraction()": lambda: attraction(FORMATION, 0, grid, h=H, steps=STEPS),
-        "accion, the runs and their classes": only,
-        "accion, with compensated summation": lambda: only(ac.Euclidean(12)),
+        "accion, the runs and their classes, native": lambda: only("native"),
+        "accion, the same by XLA": lambda: only("xla"),
+        "accion, native, with compensated summation": lambda: only("native", ac.Euclidean(12)),
         "NumPy, all runs at once, no classes": lambda: numpy_together(rows),
         f"NumPy, run after run, {args.loop} of them": lambda: numpy_loop(
             rows[:: len(rows) // args.loop][: args.loop]
@@ -114,7 +116,7 @@ def three_thousand(args):
     begun = time.perf_counter()
     ds = attraction(FORMATION, 0, grid, h=H, steps=STEPS)
     first = time.perf_counter() - begun
-    only(ac.Euclidean(12))
+    only("xla"), only("native", ac.Euclidean(12))  # compiled
     ends = numpy_together(rows)
     np.testing.assert_allclose(ends[:30], numpy_loop(rows[:30]), atol=1e-8)
     there = np.array([FORMATION.classify(q) in ("same", "mirrored") for q in ends])
@@ -135,9 +137,13 @@ def three_thousand(args):
         "\nOutcomes of 3,000 runs that differ from those of NumPy's last positions (which know no"
         f" speeds): {odd}"
     )
-    wall = median(t for t, _ in found["accion, attraction()"])
+    wall, rival = (
+        median(t for t, _ in found[name])
+        for name in ("accion, attraction()", "NumPy, all runs at once, no classes")
+    )
     return found, [
         verdict("attraction, 3,000 runs, s", wall, 0.3),
+        verdict("attraction, over NumPy on all runs at once", wall / rival, 1.0),
         verdict("runs whose outcome differs", odd, 15),
     ]
 

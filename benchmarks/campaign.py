@@ -1,7 +1,9 @@
 """Campaigns: 100,000 pendulums of which one in a hundred fails, on the threads of this machine;
 weak scaling on one and two Dask workers.
 
-    python benchmarks/campaign.py [members]
+    python benchmarks/campaign.py [members] [--alone]
+
+With --alone only the engines are compared, on the threads of this machine.
 
 A member is 200 steps of the midpoint rule; what is kept is its end, the extrema of its energy, and
 when it first hangs straight down. Every hundredth has no mass, or a gravity that is not a number,
@@ -24,13 +26,15 @@ from rich.console import Console
 from rich.table import Table
 
 import accion as ac
+from accion.campaign.program import chunk_of
 from accion.checks import Start
 from accion.gallery import ENTRIES
 from accion.stepping import scheme_of
 
-H, STEPS, CHUNK = 0.01, 200, 2000
+H, STEPS, FEW = 0.01, 200, 2000
 EACH = 100_000  # members for each worker
 REPEATS = 3
+ENGINES = ("native", "xla")
 
 
 def lagrangian(t, q, v, params):
@@ -66,7 +70,7 @@ def plan(members, bad):
     return ac.campaign.table(columns, v0=[0.0])
 
 
-def timed(members, bad=False, client=None):
+def timed(members, bad=False, client=None, engine="auto"):
     """Seconds of a campaign into a new store, those of the processor in all workers, and its
     result.
     """
@@ -86,9 +90,9 @@ def timed(members, bad=False, client=None):
             steps=STEPS,
             store=Path(folder, "store"),
             reductions=REDUCTIONS,
-            chunk=CHUNK,
             progress=False,
             client=client,
+            engine=engine,
         )
         return (
             time.perf_counter() - begun,
@@ -105,7 +109,7 @@ def scaling(workers):
 
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
     with LocalCluster(n_workers=workers, **options) as cluster, Client(cluster) as client:
-        timed(8 * CHUNK * workers, client=client)  # compiled by every worker
+        timed(8 * FEW * workers, client=client)  # compiled by every worker
         return [timed(EACH * workers, client=client)[:2] for _ in range(REPEATS)]
 
 
@@ -155,42 +159,58 @@ def compare_loops(console):
     console.print(table)
 
 
+def compare_engines(console, members):
+    """Both engines in turns, so that other load is beside both."""
+    firsts = {engine: timed(FEW, engine=engine)[0] for engine in ENGINES}
+    runs = {engine: [] for engine in ENGINES}
+    for _ in range(REPEATS):
+        for engine in ENGINES:
+            runs[engine].append(timed(members, bad=True, engine=engine))
+    table = Table(
+        "threads of this machine",
+        *ENGINES,
+        title=(
+            f"{members} pendulums, {STEPS} steps each, chunks of {chunk_of(members, STEPS)}, every"
+            " hundredth made to fail"
+        ),
+    )
+    best = {engine: min(runs[engine], key=lambda run: run[0]) for engine in ENGINES}
+
+    def row(words, value):
+        table.add_row(words, *[value(engine) for engine in ENGINES])
+
+    row(
+        f"time after compilation (shortest and longest of {REPEATS})",
+        lambda e: f"{best[e][0]:.2f}..{max(run[0] for run in runs[e]):.2f} s",
+    )
+    row(
+        "time of the processor for a thousand members",
+        lambda e: f"{min(run[1] for run in runs[e]) / members * 1e6:.1f} ms",
+    )
+    row(f"the first {FEW} members, nearly all compilation", lambda e: f"{firsts[e]:.2f} s")
+    row("members in a second", lambda e: f"{members / best[e][0]:.0f}")
+    row("steps in a second", lambda e: f"{members * STEPS / best[e][0]:.3g}")
+    row(
+        "failed: bad start, no convergence, not finite",
+        lambda e: ", ".join(map(str, np.bincount(best[e][2]["failure"].values, minlength=4)[1:])),
+    )
+    console.print(table)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    console.print(f"largest memory of the process: {memory:.0f} MiB")
+
+
 def main():
-    members = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    asked = [word for word in sys.argv[1:] if word != "--alone"]
+    members = int(asked[0]) if asked else 100_000
     console = Console(width=120)
     console.print(
         f"{os.cpu_count()} cores, load before {os.getloadavg()[0]:.1f}: figures below were measured"
         " beside that other load"
     )
+    compare_engines(console, members)
+    if "--alone" in sys.argv:
+        return
     compare_loops(console)
-    first, *_ = timed(CHUNK)
-    runs = [timed(members, bad=True) for _ in range(REPEATS)]
-    (seconds, spent, found), longest = (
-        min(runs, key=lambda run: run[0]),
-        max(run[0] for run in runs),
-    )
-    failed = np.bincount(found["failure"].values, minlength=4)
-    table = Table(
-        "threads of this machine",
-        "",
-        title=(
-            f"{members} pendulums, {STEPS} steps each, chunks of {CHUNK}, every hundredth made to"
-            " fail"
-        ),
-    )
-    table.add_row(
-        "time after compilation (shortest and longest of 3)", f"{seconds:.2f}..{longest:.2f} s"
-    )
-    table.add_row("time of the processor for a thousand members", f"{spent / members * 1e6:.1f} ms")
-    table.add_row("the first chunk, nearly all compilation", f"{first:.2f} s")
-    table.add_row("members in a second", f"{members / seconds:.0f}")
-    table.add_row("steps in a second", f"{members * STEPS / seconds:.3g}")
-    table.add_row("failed: bad start, no convergence, not finite", ", ".join(map(str, failed[1:])))
-    table.add_row(
-        "largest memory of the process",
-        f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB",
-    )
-    console.print(table)
     columns = (
         "workers",
         "members",

@@ -30,9 +30,9 @@ def equations():
     return compiled(balance), compiled(momentum)
 
 
-def limit():
-    """The function (steps) -> (q, p), shapes (steps + 1, 2): the stopping rule and the guess are
-    those of accion.
+def stepper():
+    """The function (q, p, x, steps) -> (q, p), shapes (steps + 1, 2), x being the increment before:
+    the stopping rule and the guess are those of accion.
     """
     balance, momentum = equations()
 
@@ -64,6 +64,28 @@ def limit():
             qs[k, 0], qs[k, 1], ps[k, 0], ps[k, 1] = qa, qb, pa, pb
         return qs, ps
 
+    return march
+
+
+def limit():
+    """The function (steps) -> (q, p) from the chain's start."""
+    march = stepper()
     q0, v0 = start(2)
     # At rest, so p0 = 0.
     return lambda steps: march(q0, np.zeros(2), H * v0, steps)
+
+
+def limit_of_many():
+    """The function (q0, steps) -> q, shape (members, 2): where many chains at rest are after so
+    many steps, on all cores that numba has.
+    """
+    march = stepper()
+
+    @numba.njit(parallel=True)
+    def last(q0, steps):
+        q = np.empty_like(q0)
+        for i in numba.prange(len(q0)):
+            q[i] = march(q0[i], np.zeros(2), np.zeros(2), steps)[0][steps]
+        return q
+
+    return last

@@ -2,6 +2,8 @@
 and what is kept of its motion.
 """
 
+import math
+import time
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -20,9 +22,12 @@ class Case(NamedTuple):
     space: str
     retraction: str
     method: Any
+    label: str = ""  # of the method, where its class does not say enough
 
     @property
     def name(self):
+        if self.label:
+            return f"{self.label}, {self.retraction}"
         given = f"({self.method.rho:g})" if isinstance(self.method, GeneralizedAlpha) else ""
         return f"{type(self.method).__name__}{given}, {self.retraction}"
 
@@ -52,8 +57,59 @@ IN_SPACE = [
 ]
 
 
-def motion(case, steps, duration=1.0):
-    """The function () -> Trajectory over `duration`; `steps` is a multiple of SAVES."""
+STAGES, ORDERS = (2, 3, 4, 6), (4, 8)
+
+
+def of_high_order():
+    """Cases of high order on SO(3), as far as accion has them, and words about those that it has
+    not.
+    """
+    found, words = [], []
+    galerkin, composition = (getattr(ac, name, None) for name in ("Galerkin", "Composition"))
+    if galerkin is None:
+        words.append("accion has no Galerkin: left out")
+    else:
+        found += [Case("SO(3)", "exp", galerkin(s), f"Galerkin({s})") for s in STAGES]
+    if composition is None:
+        words.append("accion has no Composition: left out")
+    else:
+        found += [
+            Case(
+                "SO(3)", "exp", composition(ac.Midpoint(), order), f"Composition(Midpoint, {order})"
+            )
+            for order in ORDERS
+        ]
+    return found, words
+
+
+HIGH, LEFT_OUT = of_high_order()
+HIGH_STEPS = np.unique(np.round(8 * 1.1 ** np.arange(58))).astype(int)[::-1]  # 1800 .. 8 in 1 s
+TOO_LONG = 4  # times the fastest: steps that are too long take more iterations than they save
+
+
+def fastest(case, target):
+    """(steps, error): the steps in 1 s that take the least time of those that have, like all more
+    of them, at most the error `target`, only the end being kept.
+    """
+    best, least = None, math.inf
+    motion(case, int(HIGH_STEPS[0]), saves=1)()
+    for steps in HIGH_STEPS.tolist():
+        begun = time.process_time()
+        try:
+            traj = motion(case, steps, saves=1)()
+        except ac.StepFailed:
+            break
+        seconds = time.process_time() - begun
+        error = centre_error(attitude(traj)[0][-1])
+        if not error <= target or seconds > TOO_LONG * least:
+            break
+        if seconds < least:
+            best, least = (steps, error), seconds
+    return best
+
+
+def motion(case, steps, duration=1.0, saves=SAVES):
+    """The function () -> Trajectory over `duration`; `steps` is a multiple of `saves`."""
     q0, v0 = STARTS[case.space]
     return lambda: ac.simulate(
         case.system,
@@ -62,7 +118,7 @@ def motion(case, steps, duration=1.0):
         v0=v0,
         h=duration / steps,
         steps=steps,
-        save_every=steps // SAVES,
+        save_every=steps // saves,
     )
 
 

@@ -8,6 +8,7 @@ from hypothesis import settings
 
 from accion.engines import auto
 from tests.helpers import PENDULUM, quick
+from tests.memory import keep_small
 
 # Where a test says nothing, NumPy allows a relative 1e-7. Here it is 1e-9; a test that needs more
 # says how much, and why.
@@ -28,6 +29,11 @@ def pytest_collection_modifyitems(items):
         name = item.nodeid.partition("[")[0]
         if name in chosen or name.partition("::")[0] in chosen:
             item.add_marker("quick")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown():
+    keep_small()
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ def test_a_second_program_loads_what_the_first_compiled_to_the_same_bits(tmp_pat
     first, beside = (finished(process) for process in [program(tmp_path), program(tmp_path)])
     (folder,) = (tmp_path / ".cache" / "accion" / "compiled").iterdir()
     assert folder.stat().st_mode & 0o077 == 0  # what is loaded is run: nobody else may write it
-    kept = sorted(folder.iterdir())
+    kept = sorted(folder.glob("*-cache"))
     assert len(kept) > 3
     for path in kept[:3]:
         path.write_bytes(path.read_bytes()[:100])  # cut off by a full disk
@@ -94,6 +94,7 @@ def test_the_users_choice_stands(tmp_path, monkeypatch):
         )
         return _config.cache_root()
 
+    monkeypatch.setattr(_config, "version", lambda name: "0.10.2")  # whatever is installed
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("HOME", "/home/ada")
     monkeypatch.delenv("ACCION_CACHE", raising=False)
@@ -117,6 +118,15 @@ def test_the_users_choice_stands(tmp_path, monkeypatch):
     assert root() == Path("/home/ada/Library/Caches/accion/compiled")
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # nobody's home is known
     assert root() is None
+
+
+def test_what_is_kept_is_looked_at_once_an_hour(tmp_path):
+    stamp = tmp_path / "looked"
+    assert [_config.is_time(stamp), _config.is_time(stamp)] == [True, False]
+    now = time.time()
+    for when in (now - 3700, now + 1000):
+        os.utime(stamp, (when, when))
+        assert [_config.is_time(stamp), _config.is_time(stamp)] == [True, False]
 
 
 def test_what_is_kept_is_bounded(tmp_path):

@@ -13,8 +13,12 @@ from tests.helpers import quick
 ORDER = [
     "_config",
     "errors",
+    "arguments",
+    "memory",
     "types",
     "progress",
+    "once",
+    "jaxprs",
     "engines",
     "numerics",
     "spaces",
@@ -113,7 +117,7 @@ def test_nothing_is_imported_that_the_default_install_lacks():
     # The file that needs llvmlite is imported by a function, where it is installed.
     assert {
         (path, name) for path, name, in_function in found if not in_function and name not in always
-    } == {("engines/llvm.py", "llvmlite")}
+    } == {("engines/machine.py", "llvmlite")}
     assert {path for path, name in asked if name in cluster} == {
         "campaign/cluster.py",
         "campaign/file.py",
@@ -126,7 +130,7 @@ def test_what_is_missing_is_named(monkeypatch):
     import pytest
 
     from accion.assembly import ipopt
-    from accion.campaign.cluster import on_cluster
+    from accion.campaign.cluster import a_client
 
     for name in ("ipyopt", "distributed"):
         monkeypatch.setitem(sys.modules, name, None)
@@ -135,7 +139,7 @@ def test_what_is_missing_is_named(monkeypatch):
     ):
         ipopt.load()
     with pytest.raises(ImportError, match=r"needs dask: pip install 'accion\[cluster\]'"):
-        next(on_cluster(None, None, [], None))
+        a_client(None, "client")
 
 
 def test_the_quick_tests_are_there_and_touch_every_room():

@@ -18,21 +18,29 @@ from accion import (
     formation as formation,
     thermo as thermo,
 )
+from accion.analysis.suggestion import suggest_step as suggest_step
 from accion.control import ControlProblem as ControlProblem, optimize as optimize
 from accion.errors import (
     ConnectFailed as ConnectFailed,
+    Interrupted as Interrupted,
+    NoChecksums as NoChecksums,
+    NotLocked as NotLocked,
     OptimizeFailed as OptimizeFailed,
     ReplayMisses as ReplayMisses,
     SecondLawViolated as SecondLawViolated,
     StepFailed as StepFailed,
     StepTooLarge as StepTooLarge,
+    StoreBusy as StoreBusy,
 )
 from accion.instant.constrained import project as project
 from accion.instant.continuous import accelerations as accelerations, reference as reference
 from accion.methods import (
+    Adaptive as Adaptive,
     Alpha as Alpha,
+    Composition as Composition,
     EnergyConsistent as EnergyConsistent,
     FiniteDifference as FiniteDifference,
+    Galerkin as Galerkin,
     LeftRectangle as LeftRectangle,
     Midpoint as Midpoint,
     RightRectangle as RightRectangle,

@@ -13,11 +13,15 @@ Compiled programs are kept. Compilation is most of what a short program waits fo
 persistent cache is on: a program that ran before on this machine is loaded and not compiled again,
 to the same bits (`benchmarks/first_call.py`). It lies in the user's cache directory,
 `accion/compiled` (in `~/.cache` or XDG_CACHE_HOME; in `~/Library/Caches` on macOS; in LOCALAPPDATA
-on Windows). Whenever a program starts, what was used longest ago is removed until `LARGEST` bytes
-are left. ACCION_CACHE=0 turns it off, ACCION_CACHE=FOLDER puts it elsewhere; where JAX's own cache
-was chosen or forbidden before, that choice stands. Where the folder cannot be used (no home, not
-writable, another user's), or jaxlib is older than 0.10.2, programs are compiled as if there were
-none.
+on Windows). When a program starts, and none did within an hour, what was used longest ago is
+removed until `LARGEST` bytes are left. ACCION_CACHE=0 turns it off, ACCION_CACHE=FOLDER puts it
+elsewhere; where JAX's own cache was chosen or forbidden before, that choice stands. Where the
+folder cannot be used (no home, not writable, another user's), or jaxlib is older than 0.10.2,
+programs are compiled as if there were none.
+
+Two things that happen later make JAX fail in its own way, or never return: float64 is switched off
+again, or the process is a copy of one in which JAX had started, whose threads it does not have.
+Every public function looks at both first (`check_process`).
 """
 
 import hashlib
@@ -25,6 +29,7 @@ import os
 import platform
 import re
 import sys
+import time
 import warnings
 from contextlib import suppress
 from importlib.metadata import version
@@ -35,6 +40,7 @@ import jax
 
 LOOP_OPTION = "xla_cpu_small_while_loop_byte_threshold"
 LARGEST = 512 * 2**20  # bytes of all that is kept; the whole gallery takes about a tenth
+PAUSE = 3600.0  # seconds; to look at thousands of files takes a twentieth of a second
 OFF = ("0", "off", "no", "false")
 # Before this jaxlib, XLA refused on some processors of Intel what it had compiled there, with a
 # line for each program, and could crash on macOS when it loaded a large one.
@@ -50,6 +56,39 @@ def configure() -> None:
             f"{flags} --xla_backend_extra_options={LOOP_OPTION}=1048576".strip()
         )
     keep_compiled(cache_root())
+
+
+class Process:
+    """What became of this process."""
+
+    started = False  # whether JAX had started when it was copied
+    forked = False  # whether it is such a copy
+
+
+def before_fork() -> None:
+    # Not documented by JAX; where it is not known, it is taken to have started.
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    asked = getattr(bridge, "backends_are_initialized", lambda: True)
+    Process.started = Process.started or bool(asked())
+
+
+def after_fork() -> None:
+    Process.forked = Process.forked or Process.started
+
+
+def check_process() -> None:
+    """Raise RuntimeError where JAX cannot compute as accion needs it to."""
+    if Process.forked:
+        raise RuntimeError(
+            "this process was forked from one in which JAX had started: its threads are not here,"
+            " and a computation would never end. Start processes afresh,"
+            ' multiprocessing.get_context("spawn"), or fork before the first computation.'
+        )
+    if not jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
+        raise RuntimeError(
+            "float64 was switched off after accion was imported, and in float32 the steps of a"
+            ' motion cannot be solved: jax.config.update("jax_enable_x64", True).'
+        )
 
 
 def cache_root() -> Path | None:
@@ -87,7 +126,8 @@ def keep_compiled(root: Path | None) -> None:
             sys.platform != "win32" and folder.stat().st_uid != os.getuid()
         ):
             return
-        remove_oldest(root, LARGEST)
+        if is_time(folder / "looked"):
+            remove_oldest(root, LARGEST)
     except OSError:
         return  # as documented above: without a place for them, programs are compiled each time
     jax.config.update("jax_compilation_cache_dir", str(folder))
@@ -111,6 +151,14 @@ def machine() -> str:
     JAX's own key of a program has the version of jaxlib and the options of XLA, but it is not
     documented to know the processor.
     """
+    words = "\n".join([platform.system(), platform.machine(), *processor()])
+    return hashlib.sha256(words.encode()).hexdigest()[:12]
+
+
+def processor() -> list[str]:
+    """What the system says of the processor, its name first where it is known: lines with its
+    features.
+    """
     told: list[str] = []
     try:
         with open("/proc/cpuinfo") as lines:
@@ -124,32 +172,44 @@ def machine() -> str:
                     told.append(line)
     except OSError:
         told = [platform.processor()]
-    return hashlib.sha256(
-        "\n".join([platform.system(), platform.machine(), *told]).encode()
-    ).hexdigest()[:12]
+    return told
+
+
+def is_time(stamp: Path) -> bool:
+    """Whether this file is older than `PAUSE`, or of the future, or not there; then it is new."""
+    try:
+        if 0 <= time.time() - stamp.stat().st_mtime < PAUSE:
+            return False
+    except FileNotFoundError:
+        pass  # nobody has looked yet
+    stamp.touch(mode=0o600)
+    return True
 
 
 def remove_oldest(root: Path, largest: int) -> None:
     """Remove what was used longest ago until the files under `root` have `largest` bytes; and empty
     ones, which a killed program left.
     """
-    files: list[tuple[float, int, Path]] = []  # (when it was used, bytes, where it is)
-    for path in root.glob("jaxlib-*/*-cache"):
-        try:
-            found = path.stat()
-        except FileNotFoundError:
-            continue  # another process removes them too
-        files.append(
-            (max(found.st_atime, found.st_mtime) if found.st_size else 0.0, found.st_size, path)
-        )
+    files: list[tuple[float, int, str]] = []  # (when it was used, bytes, where it is)
+    for folder in root.glob("jaxlib-*"):
+        for entry in os.scandir(folder):
+            try:
+                found = entry.stat()
+            except FileNotFoundError:
+                continue  # another process removes them too
+            if entry.name.endswith("-cache"):
+                used = max(found.st_atime, found.st_mtime) if found.st_size else 0.0
+                files.append((used, found.st_size, entry.path))
     total = sum(size for _, size, _ in files)
     for _, size, path in sorted(files):
         if total <= largest and size:
             break
         # another process removed it, or reads it on a system that then refuses
         with suppress(OSError):
-            path.unlink()
+            os.unlink(path)
         total -= size
 
 
 configure()
+if sys.platform != "win32":  # where there is no fork
+    os.register_at_fork(before=before_fork, after_in_child=after_fork)

@@ -2,16 +2,23 @@
 ValueError that says what to do.
 """
 
-from functools import partial
+import math
+from functools import lru_cache, partial
 from typing import Any, NoReturn
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.arguments import WHOLE, Check, as_array, number, reals, shown, whole, wrong
+from accion.memory import LITTLE, check_room, free
 from accion.methods import Method
+from accion.once import OncePerObject
 from accion.spaces import Product, Space
 from accion.systems import AbstractSystem, Start, System
+from accion.systems.arity import check_function
+from accion.systems.frozen import frozen_params
+from accion.systems.functions import check_returns, evaluate
 from accion.systems.start import is_traced
 from accion.systems.tree import join, split
 from accion.types import Configuration, Function, Params, Scalar
@@ -27,7 +34,24 @@ def check_kind(system: Any) -> Any:
             f"the first argument must be a System; got a {kind}. Its system is its attribute"
             " `system`: pass that."
         )
-    raise ValueError(f"the first argument must be a System; got {system!r}.")
+    raise ValueError(f"the first argument must be a System; got {shown(system)}.")
+
+
+def a_system(value: Any, name: str) -> Any:
+    """A system of any kind: the check of a `door`."""
+    if not isinstance(value, AbstractSystem):
+        wrong(name, "a System", value)
+    return value
+
+
+def a_function(arguments: str) -> Check:
+    """A check for a function of these arguments, a text such as "t, q"."""
+
+    def check(value: Any, name: str) -> Any:
+        check_function(name, value, arguments)
+        return value
+
+    return check
 
 
 def check_system(system: Any, method: Any, params: Params = None, S0: Any = None) -> Any:
@@ -42,14 +66,24 @@ def check_system(system: Any, method: Any, params: Params = None, S0: Any = None
 def check_numbers(system: Any, params: Params = None, S0: Any = None) -> Any:
     """The same where there is no method."""
     check_kind(system)
+    if params is None and S0 is None:
+        return CHECKED(system)
     if params is not None:
         system = system.with_params(params)
-    system = system.with_entropies(S0)
+    return with_arrays(system.with_entropies(S0))
+
+
+def with_arrays(system: Any) -> Any:
+    """The system with its numbers as arrays, all of them finite."""
     for leaf in jax.tree.leaves(system):
         if not is_traced(leaf) and not np.all(np.isfinite(leaf)):
-            raise ValueError(f"the params of {system.name} must be finite; got {leaf!r}.")
+            raise ValueError(f"the params of {system.name} must be finite; got {shown(leaf)}.")
     numbers, frame = split(system.params)
-    return system.altered(params=join([jnp.asarray(a, dtype=float) for a in numbers], frame))
+    arrays = [jnp.asarray(a, dtype=float) for a in numbers]
+    return system.altered(params=join(arrays, frame)).divided()
+
+
+CHECKED = OncePerObject(with_arrays)
 
 
 def check_method(system: Any, method: Any) -> Any:
@@ -58,17 +92,24 @@ def check_method(system: Any, method: Any) -> Any:
         if method is not None:
             raise ValueError(
                 f"{system.name} is given in discrete time already: the method must be None; got"
-                f" {method!r}."
+                f" {shown(method)}."
             )
         return
     if not isinstance(method, Method):
         given = (
             f"the class {method.__name__}: write {method.__name__}()"
             if isinstance(method, type)
-            else repr(method)
+            else shown(method)
         )
         raise ValueError(f"the second argument must be a method, such as Midpoint(); got {given}.")
     method.check(system)
+
+
+def a_method(value: Any, name: str) -> Any:
+    """A method: the check of a `door`."""
+    if not isinstance(value, Method):
+        wrong(name, "a method, such as Midpoint()", value)
+    return value
 
 
 def refuse(what: str, whom: str, why: str) -> NoReturn:
@@ -97,18 +138,50 @@ def is_vector_space(space: Any) -> bool:
 
 def check_times(t0: Any, h: Scalar, steps: Any, save_every: Any) -> Any:
     """`t0` and `h` as float64."""
-    for name, value in (("t0", t0), ("h", h)):
-        if not is_traced(value) and not is_finite_number(value):
-            raise ValueError(f"{name} must be a finite number; got {value!r}.")
+    t0, h = number(t0, "t0"), number(h, "h")
     if not is_traced(h) and h <= 0:
         raise ValueError(f"h, the step, must be positive; got {h!r}.")
     check_counts(steps, save_every)
-    return jnp.asarray(t0, dtype=float), jnp.asarray(h, dtype=float)
+    return of_definite_type(t0), of_definite_type(h)
+
+
+def check_steps(system: Any, t0: Any, h: Any, steps: Any, save_every: Any) -> Any:
+    """`t0` and `h`, which may have one length for each step, as float64."""
+    array = as_array(h)
+    if array is None or array.ndim != 1:
+        t0, h = check_times(t0, h, steps, save_every)
+        check_time_moves(t0, h, whole(steps, "steps"))
+        return t0, h
+    t0, lengths = number(t0, "t0"), reals(h, "h")
+    steps, _ = check_counts(steps, save_every)
+    if lengths.shape != (steps,):
+        raise ValueError(
+            f"h must be a finite number, or one for each of the {steps} steps; got"
+            f" {lengths.shape[0]}."
+        )
+    if system.order > 1:
+        refuse("h with one length for each step", system.kind, "windows span steps of one length")
+    if not is_traced(lengths):
+        lengths = np.array(lengths, float)
+        bad = ~(np.isfinite(lengths) & (lengths > 0))
+        if np.any(bad):
+            i = int(np.argmax(bad))
+            raise ValueError(f"h[{i}], a step, must be positive and finite; got {lengths[i]}.")
+        check_time_moves(t0, np.max(lengths), steps)
+        check_time_moves(t0 + np.sum(lengths), np.min(lengths), 1)
+    return of_definite_type(t0), lengths
+
+
+def of_definite_type(value: Any) -> Any:
+    """A number of 64 bits: JAX compiles again for a float of Python."""
+    return np.float64(value) if type(value) is float or not is_traced(value) else value
 
 
 def check_counts(steps: Any, save_every: Any) -> Any:
     """Both as Python's own whole numbers, whatever kind they were."""
     steps, save_every = whole(steps, "steps"), whole(save_every, "save_every")
+    if steps > WHOLE:
+        raise ValueError(f"steps must be at most 2^53, to be told apart; got {steps}.")
     if steps % save_every:
         raise ValueError(
             f"steps must be a multiple of save_every, so that the last step is kept; got {steps}"
@@ -117,19 +190,38 @@ def check_counts(steps: Any, save_every: Any) -> Any:
     return steps, save_every
 
 
-def whole(value: Any, name: str, least: Any = 1) -> Any:
-    """`value` as an int of Python, if it is a whole number of any kind, `least` or more."""
-    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least:
-        return int(value)
-    raise ValueError(f"{name} must be a whole number >= {least}; got {value!r}.")
+def check_rows_fit(system: Any, steps: int, save_every: int, members: int = 1) -> None:
+    """Raise ValueError where the rows that are kept of a run do not fit into memory."""
+    point = entries_of(system.space)
+    # t, iterations; q and its increment; p, v and the guess of it; multipliers and entropies
+    numbers = 2 + point + 4 * system.order * system.space.dim + 2 * system.multipliers
+    per_row = 2 * 8 * numbers * members  # while parts are joined there are two of them
+    rows = steps // save_every + 1
+    if rows * per_row <= LITTLE:
+        return
+    every = 10 ** math.ceil(math.log10(max(1.0, steps * per_row / max(1, free()))))
+    of_all = "" if members == 1 else f" of {members} members"
+    check_room(
+        rows * per_row,
+        f"steps = {steps} with save_every = {save_every}, {rows} rows{of_all},",
+        f"Keep fewer rows: save_every={every}, with steps a multiple of it.",
+    )
 
 
-def is_finite_number(value: Any) -> Any:
+@lru_cache
+def entries_of(space: Any) -> int:
+    """How many numbers a configuration has."""
+    return sum(np.size(leaf) for leaf in jax.tree.leaves(space.identity()))
+
+
+def is_finite_number(value: Any) -> bool:
+    """Whether it is a single real number, finite."""
+    array = as_array(value)
     return (
-        np.ndim(value) == 0
-        and np.issubdtype(np.asarray(value).dtype, np.number)
-        and np.isrealobj(value)
-        and bool(np.isfinite(value))
+        array is not None
+        and array.ndim == 0
+        and array.dtype.kind in tuple("fiu")
+        and bool(np.isfinite(np.asarray(array, dtype=float)))
     )
 
 
@@ -150,13 +242,47 @@ def check_field(X: Function, q: Configuration, dim: Any) -> Any:
     """
     if not callable(X):
         raise ValueError(
-            f"X must be a function X(q) that returns a vector of shape ({dim},); got {X!r}."
+            f"X must be a function X(q) that returns a vector of shape ({dim},); got {shown(X)}."
         )
-    found = jax.eval_shape(X, q)
+    check_function("X", X, "q")
+    found = evaluate("X", X, q, takes="(q), a configuration")
     if not isinstance(found, jax.ShapeDtypeStruct) or found.shape != (dim,):
         given = f"shape {found.shape}" if isinstance(found, jax.ShapeDtypeStruct) else repr(found)
         raise ValueError(
             f"X must be a vector field X(q) -> (dim,), here of shape ({dim},); it returned {given}."
+        )
+    check_returns("X", found, (dim,), f"a vector of shape ({dim},)")
+
+
+# A step beyond these has a square that is no number, or none that keeps its digits.
+SHORTEST, LONGEST = 1e-150, 1e150
+APART = 100  # times the distance of neighbouring numbers: what times must be apart
+
+
+def check_time_moves(t0: Any, h: Scalar, steps: int) -> None:
+    """Raise ValueError where the times t0 + k h of a run are not those that were meant: too close
+    to each other, or beyond all numbers.
+    """
+    if is_traced(t0) or is_traced(h):
+        return
+    t0, h = float(t0), float(h)
+    if not SHORTEST <= h <= LONGEST:
+        raise ValueError(
+            f"h, the step, must be between {SHORTEST:g} and {LONGEST:g}, so that h^2 is a number;"
+            f" got {h:.6g}. Choose another unit of time."
+        )
+    end = t0 + steps * h
+    if not np.isfinite(end):
+        raise ValueError(
+            f"the time t0 + steps h = {t0:.6g} + {steps} * {h:.6g} is beyond all numbers: choose a"
+            " smaller h, or fewer steps."
+        )
+    apart = float(np.spacing(max(abs(t0), abs(end))))
+    if h < APART * apart:
+        raise ValueError(
+            f"time would stand still: near t = {max(t0, end, key=abs):.6g} neighbouring numbers are"
+            f" {apart:.3g} apart, and h is {h:.6g}. Count from another t0, or take a larger"
+            " h."
         )
 
 
@@ -204,17 +330,12 @@ def check_batch(value: Any, name: str, space: Space, check: Any, lengths: Any) -
     """`value` as float64: one configuration or vector, or one for each member, in which case
     `lengths` takes down how many.
     """
-    try:
-        parts = (
-            isinstance(value, tuple | list) and name in ("q0", "q1") and isinstance(space, Product)
-        )
-        arrays = (
-            tuple(jnp.asarray(part, dtype=float) for part in value)
-            if parts
-            else jnp.asarray(value, dtype=float)
-        )
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numbers; got {value!r}.") from error
+    parts = isinstance(value, tuple | list) and name in ("q0", "q1") and isinstance(space, Product)
+    arrays = (
+        tuple(jnp.asarray(reals(part, f"{name}[{i}]")) for i, part in enumerate(value))
+        if parts
+        else jnp.asarray(reals(value, name))
+    )
     leaves = jax.tree.leaves(arrays)
     try:
         return check(arrays, name)
@@ -235,7 +356,7 @@ def check_params(system: Any, params: Params, lengths: Any) -> Any:
     """
     if params is None:
         return system, split(system.params)[0]
-    numbers, frame = split(params)
+    numbers, frame = split(frozen_params(params, system.name))
     numbers = [jnp.asarray(a) for a in numbers]
     if system.params is None:
         batched = [True] * len(numbers)
@@ -243,7 +364,8 @@ def check_params(system: Any, params: Params, lengths: Any) -> Any:
         own, own_frame = split(system.params)
         if own_frame != frame:
             raise ValueError(
-                f"params must be built like the system's own, {system.params!r}; got {params!r}."
+                f"params must be built like the system's own, {shown(system.params)}; got"
+                f" {shown(params)}."
             )
         batched = [is_batched(a, b) for a, b in zip(numbers, own, strict=True)]
     for a, wide in zip(numbers, batched, strict=True):

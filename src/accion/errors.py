@@ -1,6 +1,26 @@
 """The errors and the warnings that are accion's own; bad input raises ValueError."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+GIVEN = "a function that was given."  # how a note on an error of the user's own ends
+
+
+@contextmanager
+def in_function(name: str) -> Iterator[None]:
+    """Errors that a function of the user raises in this block pass with a note which it was."""
+    note = f"This came from {name}, {GIVEN}"
+    try:
+        yield
+    except StopIteration as error:
+        # On its way it would end a generator, and become another error without the note.
+        other = RuntimeError("StopIteration was raised").with_traceback(error.__traceback__)
+        other.add_note(note)
+        raise other from None
+    except Exception as error:
+        error.add_note(note)
+        raise
 
 
 class StepFailed(RuntimeError):
@@ -44,6 +64,18 @@ class OptimizeFailed(RuntimeError):
         self.solution = solution
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C ended an optimisation.
+
+    Attributes: `solution`, the controls where it was, or None; of several starts the best that was
+    found.
+    """
+
+    def __init__(self, message: str, *, solution: Any = None) -> None:
+        KeyboardInterrupt.__init__(self, message)
+        self.solution = solution
+
+
 class Untranslatable(ValueError):
     """A function does something that has no expression in SymPy, or an expression has no
     counterpart in JAX.
@@ -66,3 +98,15 @@ class ReplayMisses(UserWarning):
     """Controls that were found on a mesh do not lead the continuous system to where the mesh says:
     it is too coarse, or the motion unstable.
     """
+
+
+class NoChecksums(UserWarning):
+    """A store that an older accion wrote: it has no checksums, so damage to it is not noticed."""
+
+
+class NotLocked(UserWarning):
+    """A file system has no locks: that only one process writes there is left to the user."""
+
+
+class StoreBusy(UserWarning):
+    """Another process writes a store, and this one waits for it."""

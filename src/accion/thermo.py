@@ -5,17 +5,20 @@ An equation of state is a pytree: it may stand in the `params` of a system, and 
 respect to its numbers exist.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, final
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, final, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from accion.results.trajectory import Trajectory
+from accion.arguments import at_least, door, reals, wrong
+from accion.checks import a_function
+from accion.results.trajectory import Trajectory, a_trajectory
 from accion.stepping.laws import worst
+from accion.systems.functions import check_returns, evaluate
 from accion.types import Array, ArrayLike, Configuration, Scalar
 
 if TYPE_CHECKING:  # it is imported where it is wanted
@@ -23,8 +26,10 @@ if TYPE_CHECKING:  # it is imported where it is wanted
 
 # J/(mol K), exact since 2019: the product of the Avogadro and Boltzmann constants
 R = 8.31446261815324
+Made = TypeVar("Made")
 
 
+@runtime_checkable
 class Body(Protocol):
     """An equation of state: functions of the entropy and, of a gas, of the volume."""
 
@@ -35,8 +40,37 @@ class Body(Protocol):
     def P(self, S: Any, V: Any) -> Array: ...
 
 
+def body(cls: type[Made]) -> type[Made]:
+    """A decorator: the class as a pytree of its constants. JAX puts other things in their place
+    while it transforms a body, so what it makes is not looked at.
+    """
+    names = [each.name for each in fields(cls)]  # pyright: ignore[reportArgumentType]
+
+    def flatten(made: Any) -> Any:
+        keys = map(jax.tree_util.GetAttrKey, names)
+        return [(key, getattr(made, key.name)) for key in keys], None
+
+    def unflatten(_: Any, values: Iterable[Any]) -> Any:
+        made = object.__new__(cls)
+        vars(made).update(zip(names, values, strict=True))
+        return made
+
+    jax.tree_util.register_pytree_with_keys(cls, flatten, unflatten)
+    return cls
+
+
+def check_constants(made: Any) -> None:
+    """Raise ValueError where a constant of a body is no real number."""
+    for each in fields(made):
+        value = getattr(made, each.name)
+        found = reals(value, each.name, "a real number")
+        object.__setattr__(
+            made, each.name, float(found) if isinstance(value, int | float) else found
+        )
+
+
 @final
-@jax.tree_util.register_dataclass
+@body
 @dataclass(frozen=True)
 class IdealGas:
     """N moles of an ideal gas with U = c N R T and P V = N R T, and its entropy S_ref at U_ref and
@@ -53,11 +87,16 @@ class IdealGas:
     S_ref: Scalar = 0.0
     c: Scalar = 1.5
 
+    def __post_init__(self) -> None:
+        check_constants(self)
+
     @classmethod
     def moles(
         cls, N: Scalar, T_ref: Scalar, V_ref: Scalar, S_ref: Scalar = 0.0, c: Scalar = 1.5
     ) -> "IdealGas":
         """N moles whose temperature is T_ref where its volume is V_ref and its entropy S_ref."""
+        given = {"N": N, "T_ref": T_ref, "V_ref": V_ref, "S_ref": S_ref, "c": c}
+        N, T_ref, V_ref, S_ref, c = (reals(value, name) for name, value in given.items())
         return cls(N * R, c * N * R * T_ref, V_ref, S_ref, c)
 
     def U(self, S: Scalar, V: Scalar, N: Scalar | None = None) -> Array:
@@ -88,7 +127,7 @@ class IdealGas:
 
 
 @final
-@jax.tree_util.register_dataclass
+@body
 @dataclass(frozen=True)
 class Solid:
     """A body with constant heat capacity C, whose entropy is S_ref at the temperature T_ref
@@ -98,6 +137,9 @@ class Solid:
     C: Scalar
     T_ref: Scalar
     S_ref: Scalar = 0.0
+
+    def __post_init__(self) -> None:
+        check_constants(self)
 
     def T(self, S: Scalar, V: Scalar | None = None) -> Array:
         """The temperature dU/dS."""
@@ -116,6 +158,7 @@ class Solid:
         return self.S_ref + self.C * jnp.log(T / self.T_ref)
 
 
+@door()
 def conduction(T: ArrayLike, G: ArrayLike) -> Array:
     """Fourier's law: the power sum_b G[a, b] (T_b - T_a) into each body, shape (m,), for
     temperatures T and conductances G in W/K.
@@ -123,7 +166,7 @@ def conduction(T: ArrayLike, G: ArrayLike) -> Array:
     `G` is a number for two bodies, or a symmetric matrix of shape (m, m).
     Raises: ValueError where it is neither.
     """
-    T, G = jnp.asarray(T), jnp.asarray(G)
+    T, G = jnp.asarray(reals(T, "T")), jnp.asarray(reals(G, "G"))
     if T.ndim != 1:
         raise ValueError(
             f"conduction needs the temperatures of the bodies, shape (m,); got shape {T.shape}."
@@ -143,11 +186,16 @@ def conduction(T: ArrayLike, G: ArrayLike) -> Array:
     return jnp.sum((flow - flow.T) / 2, axis=1)
 
 
+@door(T=reals, T_bath=reals, G=reals)
 def bath(T: Scalar, T_bath: Scalar, G: Scalar) -> Scalar:
     """The power G (T_bath - T) from a bath into a body, with the conductance G in W/K."""
-    return G * (T_bath - T)
+    try:
+        return G * (T_bath - T)
+    except (TypeError, ValueError) as error:
+        raise ValueError("T, T_bath and G must be numbers, or arrays of one shape.") from error
 
 
+@door(trajectory=a_trajectory, volume=a_function("q"), which=at_least(0))
 def states(
     trajectory: Trajectory,
     body: Body,
@@ -164,6 +212,8 @@ def states(
 
     if trajectory.S is None:
         raise ValueError("states needs a trajectory of a ThermalSystem, which has an entropy.")
+    if not isinstance(body, Body):
+        wrong("body", "an equation of state, such as IdealGas or Solid", body)
     if not 0 <= which < len(trajectory.entropies):
         raise ValueError(
             f"which must be the number of a body, from 0 to {len(trajectory.entropies) - 1}; got"
@@ -174,10 +224,11 @@ def states(
     S = trajectory.S if trajectory.S.ndim == trajectory.p.ndim - 1 else trajectory.S[..., which]
     V = jnp.full(S.shape, jnp.nan)
     if volume is not None:
+        first = jax.tree.map(lambda a: a[(0,) * S.ndim], trajectory.q)
+        found = evaluate("volume", volume, first, takes="(q), a configuration")
+        check_returns("volume", found, (), "a number, the volume at q")
         over_time = jax.vmap(volume)
         V = (jax.vmap(over_time) if trajectory.is_ensemble else over_time)(trajectory.q)
-    if V.shape != S.shape:
-        raise ValueError(f"volume(q) must return a number; it returned shape {V.shape[S.ndim :]}.")
     given = None if volume is None else V
     dims = ("run", "time") if trajectory.is_ensemble else ("time",)
     quantities = {
@@ -235,6 +286,7 @@ class LawsKept:
         )
 
 
+@door(trajectory=a_trajectory)
 def laws(trajectory: Trajectory) -> LawsKept:
     """The largest error of the first law at the saved times, and the extremes of the second over
     all steps; of an ensemble the worst run.

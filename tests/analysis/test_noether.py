@@ -172,6 +172,8 @@ def test_decay_law():
     law = ac.analysis.decay(traj, lambda q: jnp.array([-q[1], q[0], 0.0]))
     assert law.predicted == pytest.approx(kappa, rel=1e-12)
     assert law.measured == pytest.approx(kappa, rel=1e-9)
+    with pytest.raises(ValueError, match="X must be finite"):
+        ac.analysis.decay(traj, lambda q: q * jnp.nan)
     assert "predicted" in str(law)
     with pytest.raises(ValueError, match="is not e"):
         ac.analysis.decay_rate(GRAVITY)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import accion as ac
-from accion.systems.rank import relative_rank
+from accion.systems.rank import relative_rank, surely_regular
 
 MID = ac.Midpoint()
 # of a geodesic of the Heisenberg group: multiplier, first velocity and place in the plane
@@ -295,3 +295,30 @@ def test_the_bordered_rank_does_not_depend_on_units(mass, A, rank):
     for size in (0, 6, 12):
         units = 10.0 ** np.random.default_rng(size).uniform(-size, size, 4)
         assert relative_rank(K * units[:, None] * units, 3)[0] == rank
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6])
+def test_what_is_surely_regular_has_full_rank(n):
+    """Near every rank, in mixed units: never said of a matrix that is not, and of ordinary ones
+    always.
+    """
+    rng, said = np.random.default_rng(n), 0
+    for small in 10.0 ** np.arange(-18, 1):
+        U, V = (np.linalg.qr(rng.normal(size=(n, n)))[0] for _ in range(2))
+        units = 10.0 ** rng.integers(-6, 7, size=n)
+        for K in (
+            U * np.append(np.ones(n - 1), small) @ V,
+            U * units @ U.T,
+            np.diag(units) * small,
+        ):
+            scaled = K * units[:, None] * units
+            for each in (K, scaled):
+                if surely_regular(each):
+                    assert relative_rank(each, n)[0] == n
+        said += surely_regular(U * rng.uniform(1, 9, n) @ U.T * small)
+    assert said == 19
+    assert not surely_regular(np.full((n, n), np.nan))
+    assert not surely_regular(np.diag(np.append(np.ones(n - 1), np.inf)))
+    assert not surely_regular(np.zeros((n, n)))
+    assert surely_regular(1e140 * np.eye(n))
+    assert surely_regular(1e-140 * np.eye(n))

@@ -65,6 +65,36 @@ def test_symmetries_are_found(name):
     assert system.name in found.text()
 
 
+def magnetic(t, q, v, params):
+    return params["m"] * v @ v / 2 + params["qB"] * (q[0] * v[1] - q[1] * v[0]) / 2
+
+
+def test_an_electron_has_the_same_symmetries_in_si_units():
+    """A uniform magnetic field of one tesla, beside which the mass is 1e-11."""
+    ordinary = ac.System(magnetic, ac.Euclidean(3), {"m": 1.0, "qB": 1.0})
+    expected = [s.field_text() for s in symmetries(ordinary)]
+    electron = ordinary.with_params({"m": 9.109e-31, "qB": 1.602e-19})
+    found = symmetries(electron, ac.Midpoint())
+    assert [s.field_text() for s in found] == expected
+    assert kinds(found) == ["rotation", "translation", "translation", "translation"]
+    assert all(s.survives for s in found)
+    assert found[1].text().split("; ")[1].startswith("f = 8.01e-20 q2\n")
+
+
+def anharmonic(t, q, v, params):
+    x = (q - params["l"] * jnp.array([2.0, 1.0])) / params["l"]
+    return params["m"] * (v @ v / 2 - (params["l"] / params["T"]) ** 2 * (x @ x + (x @ x) ** 2))
+
+
+@pytest.mark.parametrize("powers", [(0, 0, 0), (-40, 40, -40), (20, -40, 30)])
+def test_symmetries_have_the_units_of_the_system(powers):
+    m, length, time = (2.0**power for power in powers)
+    system = ac.System(anharmonic, ac.Euclidean(2), {"m": m, "l": length, "T": time})
+    (rotation,) = symmetries(system)
+    np.testing.assert_array_equal(rotation.A, [[0, -1], [1, 0]])
+    np.testing.assert_array_equal(rotation.b, [length, -2 * length])
+
+
 def test_three_bodies():
     """Translations, the rotation of all, and the rotation of the centre of mass alone, which is one
     more affine symmetry.
@@ -247,3 +277,12 @@ def test_bad_input():
         ValueError, match=r"X must be a vector field.*\(2,\); it returned shape \(\)"
     ):
         Symmetry(lambda q: q[0]).along(fall)
+
+
+def test_a_coupling_is_not_lost_beside_the_rest():
+    """Where each coordinate has the size at which its own terms meet, the other's are lost."""
+
+    def coupled(t, q, v, params):
+        return 0.5 * v @ v - 0.25 * (q @ q) ** 2 - 0.3 * q[0] * q[1]
+
+    assert not ac.analysis.symmetries(ac.System(coupled, ac.Euclidean(2))).found

@@ -54,6 +54,44 @@ def test_a_force_is_seen():
     assert A.symplecticity(damped_spring.system, ac.Midpoint(), q0=[1.0], v0=[0.0], h=0.1) > 1e-3
 
 
+def damped(m):
+    def L(t, q, v, params):
+        return params["m"] * (v @ v - q @ q) / 2
+
+    def force(t, q, v, params):
+        return -0.5 * params["m"] * v
+
+    return ac.System(L, ac.Euclidean(1), {"m": m}, force=force)
+
+
+def test_a_force_is_seen_in_any_units():
+    found = [
+        A.symplecticity(damped(m), ac.Midpoint(), q0=[1.0], v0=[0.0], h=0.1)
+        for m in (1.0, 2.0**-40)
+    ]
+    assert found[0] > 1e-3
+    assert found[1] == pytest.approx(found[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("length", [1.0, 1e-6])
+def test_a_holonomic_pendulum_keeps_the_form_on_its_constraint(length):
+    def L(t, q, v, params):
+        return 1e-3 * (v @ v / 2 - 9.81 * params["l"] * q[1])
+
+    def phi(t, q, params):
+        return (q @ q - params["l"] ** 2)[None]
+
+    system = ac.System(L, ac.Euclidean(2), {"l": length}, holonomic=phi)
+    q0, v0 = length * np.array([0.8, -0.6]), length * np.array([0.3, 0.4])
+    start = {"q0": q0, "v0": v0, "h": 0.1}
+    assert A.symplecticity(system, ac.Midpoint(), **start) < 1e-14
+    assert A.cosymplecticity(system, ac.Midpoint(), **start).form < 1e-14
+    forced = ac.System(
+        L, ac.Euclidean(2), {"l": length}, holonomic=phi, force=lambda t, q, v, params: -2e-4 * v
+    )
+    assert A.symplecticity(forced, ac.Midpoint(), **start) > 1e-3
+
+
 def test_cosymplectic_pair():
     """On slices of equal time the form is kept; what time brings in is there, and is zero for an
     autonomous system.

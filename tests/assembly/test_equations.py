@@ -16,8 +16,9 @@ from scipy.optimize import brentq
 
 from accion.assembly.banded import Banded
 from accion.assembly.elements import Family
-from accion.assembly.equations import Equations
+from accion.assembly.equations import Equations, Measure
 from accion.engines import auto
+from accion.numerics.newton import EPS
 from tests.helpers import central_difference
 
 
@@ -52,13 +53,20 @@ def exact(x, upper=False):
     return -2 * np.log(np.cosh((x - 0.5) * theta / 2) / np.cosh(theta / 4))
 
 
+def correction(equations, u, unit=1.0, row=1.0):
+    """The step of Newton's method, unknowns and rows measured by `unit` and `row`."""
+    n, m = len(u), len(equations.row_place)
+    measure = Measure(np.full(n, unit), np.full(m, row), np.ones(n))
+    return equations.correction(equations.linearised(u), measure)
+
+
 def newton(equations, u, iterations=12):
     left = []
     for _ in range(iterations):
-        step = equations.correction(u, 1.0)
+        step = correction(equations, u)
         assert step.x is not None
         left.append(np.abs(equations.residual(u)).max())
-        u = u + equations.spread(step.x)
+        u = u + equations.spread(step.without(0))
     return u, left
 
 
@@ -70,9 +78,18 @@ def test_both_solutions_of_bratu_s_problem_are_found_with_order_two(upper):
         x = np.linspace(0, 1, N + 1)
         u, left = newton(equations, (4.0 if upper else 0.0) * 4 * x * (1 - x))
         assert left[-1] < 1e-15 * N * (1 + np.abs(u).max())
-        assert equations.correction(u, 1.0).solved
+        assert correction(equations, u).solved
         errors.append(np.abs(u - exact(x, upper)).max())
     assert_allclose(np.log2(np.array(errors[:-1]) / errors[1:]), 2, atol=0.1)
+
+
+def test_the_step_of_newton_s_method_does_not_depend_on_sizes():
+    equations, _ = bratu(16)
+    u = np.linspace(0, 1, 17)
+    steps = [correction(equations, u, *sizes) for sizes in ((1.0, 1.0), (2.0**-60, 2.0**40))]
+    assert_allclose(steps[1].without(0), steps[0].without(0), rtol=1e-12)
+    assert_allclose(steps[1].sway, 2.0**60 * steps[0].sway, rtol=1e-12)
+    assert not any(step.solved for step in steps)
 
 
 def test_newton_s_method_is_quadratic():
@@ -182,7 +199,8 @@ def test_the_weak_direction_is_told():
     """Free ends: the string as a whole is held by next to nothing, and rounding moves it far."""
     band, entries = string(20, 1e-12)
     push = np.linspace(-1, 1, 21)
-    step = band.correction(entries, push, 1.0)
+    noise, ones = np.full(21, 2 * EPS), np.ones(21)
+    step = band.correction(entries, push, noise, ones)
     assert step.x is not None
     assert step.weak is not None
     assert not step.solved
@@ -192,21 +210,22 @@ def test_the_weak_direction_is_told():
     assert_allclose(step.weak.T @ step.weak, np.eye(3), atol=1e-12)
     assert_allclose(np.mean(step.without(1)), 0, atol=1e-6)
     held, entries = string(20, 1.0)
-    step = held.correction(entries, 1e-16 * push, 1.0)
+    step = held.correction(entries, 1e-16 * push, noise, ones)
     assert step.sway < 1e-14
     assert step.solved
 
 
 def test_a_singular_matrix_has_no_correction():
     band, entries = string(4, 0.0)
-    step = band.correction(entries, np.zeros(5), 1.0)
+    rest = (np.zeros(5), np.full(5, EPS), np.ones(5))
+    step = band.correction(entries, *rest)
     assert step.x is None
     assert step.solved
     assert step.sway == np.inf
     assert step.directions == 0
     with pytest.raises(ValueError, match="singular"):
         step.without(0)
-    assert band.correction(np.full(len(entries), np.nan), np.zeros(5), 1.0).x is None
+    assert band.correction(np.full(len(entries), np.nan), *rest).x is None
 
 
 def test_both_engines_give_the_same_for_any_number_of_elements(monkeypatch):

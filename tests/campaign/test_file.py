@@ -141,7 +141,7 @@ def test_a_campaign_file(folder, pendulum):
             22,
             "key reductions[1].kind: there is no reduction 'evnt'",
         ),
-        ('of = "q[0]"', 'of = "x[0]"', 23, "key reductions[1].of: there is no quantity 'x[0]'"),
+        ('of = "q[0]"', 'of = "x[0]"', 23, "there is no quantity 'x[0]'"),
         (
             "level = 0.1",
             "levels = 0.1",

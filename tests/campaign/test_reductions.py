@@ -215,6 +215,9 @@ def test_failed_members_say_why_and_stop_nobody(pendulum):
         campaign.run(pendulum, ac.Midpoint(), plan, chunk=5, throw=True, **QUIET)
 
 
+ENDS = "Newton's method did not converge in 40 iterations, or the motion's solution ends before h"
+
+
 def test_a_step_without_solution_is_told_from_one_that_is_not_finite():
     """x/h = p + (h/2) a exp(q + x/2) has no real root x for large a; beyond a wall L is not
     defined. `simulate` names the same steps.
@@ -229,7 +232,7 @@ def test_a_step_without_solution_is_told_from_one_that_is_not_finite():
         lambda t, q, v, params: 0.5 * v[0] ** 2 + jnp.log(1 - q[0]), ac.Euclidean(1), name="wall"
     )
     for system, column, value, code, words in (
-        (slope, "params.a", 100.0, 2, "Newton's method did not converge in 40 iterations"),
+        (slope, "params.a", 100.0, 2, ENDS),
         (wall, "v0[0]", 3.0, 3, "not finite"),
     ):
         plan = campaign.table({column: [0.01, value, 0.02]}, q0=[0.0], v0=[0.0])

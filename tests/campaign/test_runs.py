@@ -6,6 +6,8 @@ import pytest
 from scipy.stats import qmc
 
 import accion as ac
+from accion.campaign.members import Remembered
+from accion.campaign.program import chunk_of
 from tests.campaign.runs import QUIET, RUN
 
 campaign = ac.campaign
@@ -174,3 +176,23 @@ def test_a_component_that_nothing_sets():
         campaign.run(
             system, ac.Trapezoid(), campaign.grid({"q0[0]": [1.0]}, v0=[0.0, 0.0]), **QUIET
         )
+
+
+def test_chunks_of_short_runs_hold_more_members():
+    assert chunk_of(100_000, 200) == 5242
+    assert chunk_of(100_000, 10_000) == 1563
+    assert chunk_of(10**7, 1) == 8192
+    assert chunk_of(100, 1) == 100
+    assert chunk_of(1000, 10**9) == 256
+
+
+def test_systems_of_members_with_the_same_params_are_made_once(pendulum):
+    made, method = Remembered(), ac.Midpoint()
+    one, same, other = (
+        made(pendulum, method, pendulum.params | {"l": l}, None) for l in (0.5, np.array(0.5), 0.6)
+    )
+    assert one is same
+    assert float(other.params["l"]) == 0.6
+    for _ in range(2):
+        with pytest.raises(ValueError, match="must be finite"):
+            made(pendulum, method, pendulum.params | {"l": np.nan}, None)

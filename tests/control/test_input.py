@@ -85,7 +85,7 @@ WRONG = {
     ),
     "actuation with other arguments": (
         {"actuated": None, "actuation": short_actuation},
-        r"actuation .* Its arguments are \(t, q, params\);",
+        r"actuation takes 3 arguments, actuation\(t, q, params\)",
     ),
     "actuation that is a list": (
         {"actuated": None, "actuation": listed_actuation},
@@ -135,7 +135,7 @@ WRONG = {
     "start without a velocity": ({"start": [0, np.pi, 0, 0]}, r"start must be \(q, v\)"),
     "no end": ({"end": None}, r"end must be \(q, v\)"),
     "NaN in the end": ({"end": ([0, np.nan], [0, 0])}, r"end\[0\] must be finite"),
-    "words in the end": ({"end": (["a", 0], [0, 0])}, r"end\[0\] must be numbers"),
+    "words in the end": ({"end": (["a", 0], [0, 0])}, r"end\[0\] must be 2 real numbers"),
     "no duration": ({"duration": None}, "duration must be"),
     "negative duration": ({"duration": -1.0}, "duration must be a positive number"),
     "durations the wrong way round": ({"duration": (3, 1)}, "duration must be a positive number"),
@@ -149,7 +149,7 @@ WRONG = {
     "cost that is a vector": ({"cost": not_scalar}, "cost must return a scalar"),
     "cost with other arguments": (
         {"cost": short_cost},
-        r"cost could not be evaluated .* Its arguments are \(t, q, v, u, params\);",
+        r"cost takes 5 arguments, cost\(t, q, v, u, params\)",
     ),
     "list of paths": (
         {"path": [half]},
@@ -163,11 +163,11 @@ WRONG = {
     "terminal that is no function": ({"terminal": 1.0}, "terminal must be a function"),
     "terminal with other arguments": (
         {"terminal": book.half_square},
-        r"terminal .* Its arguments are \(t, q, v, params\);",
+        r"terminal takes 4 arguments, terminal\(t, q, v, params\)",
     ),
     "names of controls": ({"controls": ("a", "b")}, "controls must be 1 names"),
     "numbers for names": ({"controls": 3}, "controls must be 1 names"),
-    "t0": ({"t0": None}, "t0 must be a number"),
+    "t0": ({"t0": None}, "t0 must be a finite number"),
     "a thermal system": ({"system": hot}, "does not support thermal systems"),
     "a vakonomic system": ({"system": vakonomic}, "no forces to be controlled by"),
     "no system": ({"system": 3}, "must be a System"),
@@ -223,11 +223,11 @@ CALLS = {
     ),
     "guess of three": ({"guess": (1, 2, 3)}, "guess must be"),
     "guess of another kind": ({"guess": 3.0}, "guess must be"),
-    "guess of nothing": ({"guess": (None, None)}, "guess must have 9 configurations"),
-    "guess of numbers": ({"guess": (1.0, 2.0)}, "guess must have 9 configurations"),
+    "guess of nothing": ({"guess": (None, None)}, "guess must be an array of real numbers"),
+    "guess of numbers": ({"guess": (1.0, 2.0)}, "guess must be configurations"),
     "guess of words": (
         {"guess": ("a", "b")},
-        r"guess must be \(q, u\), arrays of numbers; got q = 'a'",
+        "guess must be an array of real numbers; got 'a'",
     ),
     "seed": ({"seed": "a"}, "seed must be a whole number >= 0"),
     "list of formulations": ({"formulation": ["direct"]}, "formulation must be one of"),
@@ -262,7 +262,7 @@ def test_none_is_no_bound():
 def test_what_is_not_a_problem():
     with pytest.raises(ValueError, match="refine needs a Solution"):
         refine(book.block())
-    with pytest.raises(ValueError, match="needs the ControlProblem that was solved"):
+    with pytest.raises(ValueError, match="problem must be the ControlProblem that was solved"):
         load("nowhere.zarr", book.block_system)
     with pytest.raises(ValueError, match="needs a ControlProblem"):
         ac.optimize(book.block_system, MIDPOINT, 8)  # pyright: ignore

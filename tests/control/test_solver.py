@@ -250,13 +250,6 @@ def test_iterations_do_not_grow_with_the_steps():
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(
-    reason=(
-        "from a line, multipliers of the unactuated rows grow with the shift of the Hessian: start"
-        " from a coarser mesh"
-    ),
-    strict=True,
-)
 def test_iterations_of_the_vakonomic_formulation_do_not_grow_with_the_steps():
     found = [
         ac.optimize(book.swing_up(), MIDPOINT, N, formulation="vakonomic", throw=False)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import accion as ac
-from accion.engines import auto, native
+from accion.engines import auto, programs
 from accion.methods import GeneralizedAlpha
 from tests.engines.native_cases import X
 from tests.helpers import PENDULUM
@@ -130,10 +130,10 @@ def test_engine_is_checked(monkeypatch):
 def test_an_error_of_the_engine_is_not_in_the_way(monkeypatch):
     """XLA serves; here, and where the engine is asked for by its name, it is raised."""
 
-    def broken(*args):
+    def broken(*args, **named):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(native, "machine", broken)
+    monkeypatch.setattr(programs, "Machine", broken)
     start = {"q0": [0.1, 0.2], "v0": [0.0, 0.0], "h": 0.1, "steps": 1}
     fresh = ac.System(lambda t, q, v, p: 0.5 * v @ v, ac.Euclidean(2))
     with pytest.raises(ZeroDivisionError):
@@ -149,3 +149,78 @@ def test_programs_are_bounded(monkeypatch):
     for k in range(4):
         auto.native("compiled", k, lambda x: 2 * x, X)
     assert len(auto.programs) <= 2
+
+
+def test_each_operation_takes_an_engine(monkeypatch):
+    """By XLA no native program is made, by native code the result is the same."""
+    duffing = ac.System(lambda t, q, v, p: v @ v / 2 - jnp.sum(q**4) / 4, ac.Euclidean(1))
+    problem = ac.ControlProblem(
+        duffing,
+        lambda t, q, v, u, p: u @ u,
+        actuated=[0],
+        start=([0.0], [0.0]),
+        end=([1.0], [0.0]),
+        duration=1.0,
+    )
+    ends = {"qa": [0.0], "qb": [0.5], "duration": 1.0, "steps": 8}
+    mesh = {"duration": 1.0, "h": [0.25, 0.125, 0.0625]}
+    operations = {
+        "connect": lambda e: ac.connect(duffing, ac.Midpoint(), **ends, engine=e).q,
+        "optimize": lambda e: ac.optimize(problem, ac.Midpoint(), 8, engine=e).u,
+        "reference": lambda e: ac.reference(duffing, q0=[1.0], v0=[0.0], ts=[0.0, 1.0], engine=e)[
+            0
+        ],
+        "order": lambda e: (
+            ac.analysis.order(duffing, ac.Midpoint(), q0=[1.0], v0=[0.0], **mesh, engine=e).errors
+        ),
+        "audit": lambda e: (
+            ac.analysis.audit(
+                duffing, ac.Midpoint(), q0=[1.0], v0=[0.0], h=0.1, steps=20, engine=e
+            ).order.errors
+        ),
+    }
+    made, true = [], programs.Machine
+
+    def counted(*args, **named):
+        made.append(args)
+        return true(*args, **named)
+
+    monkeypatch.setattr(programs, "Machine", counted)
+    auto.programs.clear()
+    for name, run in operations.items():
+        made.clear()
+        by_xla = run("xla")
+        assert not made, name
+        np.testing.assert_allclose(run("native"), by_xla, rtol=1e-6, err_msg=name)
+        assert made, name
+        with pytest.raises(ValueError, match="'auto', 'native', 'xla'; got 'gpu'"):
+            run("gpu")
+
+
+def test_numbers_of_all_types_stand_in_memory_alike():
+    """Filled into a memory that is there, or packed with leading axes; taken as parts of it, or as
+    copies.
+    """
+    rng = np.random.default_rng(0)
+    arrays = [
+        rng.normal(size=(2, 3)),
+        np.float64(1.5),
+        np.array([3, -4]),
+        np.int32(-7),
+        np.array([[True], [False]]),
+        np.True_,
+        rng.normal(size=4),
+    ]
+    layout = programs.Layout([jax.typeof(jnp.asarray(a)) for a in arrays])
+    memory = np.empty(layout.width)
+    layout.fill(memory, arrays)
+    rows = layout.packed([np.asarray(a)[None] for a in arrays], 1)
+    assert memory.tobytes() == rows.tobytes()
+    for found in (layout.taken(memory), [a[0] for a in layout.taken(rows)]):
+        for a, b, c in zip(arrays, found, layout.unpacked(memory), strict=True):
+            assert np.asarray(a).dtype == b.dtype == c.dtype
+            assert np.shape(a) == b.shape == c.shape
+            assert np.all(a == b)
+            assert np.all(a == c)
+    layout.fill(memory, [*arrays[:5], 2, arrays[6]])  # any whole number is a truth value
+    assert memory[layout.parts[5]].view(np.int64).tolist() == [1]

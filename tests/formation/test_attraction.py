@@ -149,3 +149,25 @@ def test_bad_refinement_is_named(triangle):
         refine(triangle, factor=1)
     with pytest.raises(ValueError, match="no boundary"):
         refine(triangle.isel(y=slice(5, 9)))
+
+
+def test_engines_agree():
+    """Where each run goes, and when; the last positions to rounding."""
+    edges, positions = ac.formation.shapes.square(5.0)
+    team = ac.formation.Formation.from_shape(edges, positions, 13.0)
+    grid = [np.linspace(-8.0, 8.0, 7), np.linspace(-8.0, 8.0, 5)]  # axes of two lengths
+    asked = {"h": 0.014, "steps": 300}
+    native, by_xla = (
+        ac.formation.attraction(team, 0, grid, engine=engine, **asked)
+        for engine in ("native", "xla")
+    )
+    assert native.sizes["x"] == 7
+    assert len(np.unique(native["outcome"])) > 1
+    for name in ("outcome", "mirrored", "shape", "stable"):
+        np.testing.assert_array_equal(native[name], by_xla[name])
+    np.testing.assert_allclose(native["time"], by_xla["time"])
+    np.testing.assert_allclose(native["other"], by_xla["other"], atol=1e-8)
+    finer = [ac.formation.refine(native, engine=engine) for engine in ("native", "xla")]
+    np.testing.assert_array_equal(finer[0]["outcome"], finer[1]["outcome"])
+    with pytest.raises(ValueError, match="engine must be"):
+        ac.formation.attraction(team, 0, grid, engine="fast", **asked)

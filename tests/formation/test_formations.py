@@ -344,4 +344,4 @@ def test_attraction_on_the_command_line(tmp_path):
     ):
         failed = run(*words)
         assert failed.exit_code == 1
-        assert message in " ".join(failed.stderr.split())
+        assert message in " ".join(failed.output.split())

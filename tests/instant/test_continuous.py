@@ -141,3 +141,37 @@ def test_the_error_of_a_reference_is_estimated():
     assert np.all(off[1:] < error[1:])
     assert np.all(error[1:] < 100 * off[1:])
     np.testing.assert_array_equal(ac.reference(planet, **start)[0], q)
+
+
+def duffing(t, q, v, params):
+    return v @ v / 2 - q @ q / 2 - jnp.sum(q**4) / (4 * params["l"] ** 2)
+
+
+def test_the_reference_is_as_good_in_any_units():
+    """Duffing's oscillator and what `order` measures by it, with the unit of length changed."""
+    system = ac.System(duffing, ac.Euclidean(1), {"l": 1.0})
+    found = []
+    for length in (1.0, 2.0**-40, 2.0**40):
+        own = system.with_params({"l": length})
+        q, v = ac.reference(own, q0=[length], v0=[0.0], ts=[0.0, 10.0])
+        start = {"q0": [length], "v0": [0.0], "duration": 1.0, "h": [0.2, 0.1, 0.05]}
+        found.append([*q[-1] / length, *v[-1] / length])
+        found[-1].append(ac.analysis.order(own, ac.Midpoint(), **start).slope)
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], rtol=1e-11)
+
+
+def test_a_number_that_is_zero_but_for_rounding_costs_no_steps():
+    """Along a line through the centre, in axes that are turned: what leads away from the line is
+    rounding, and is compared with the motion along it.
+    """
+    turn = np.linalg.qr(np.array([[1.0, 2.0, 2.0], [2.0, 1.0, -1.0], [0.3, -1.0, 1.0]]))[0]
+    system = ac.System(
+        lambda t, q, v, p: v @ v / 2 - jnp.sum((turn @ q) ** 2) ** 2 / 4, ac.Euclidean(3)
+    )
+    line = ac.mechanical(1.0, lambda t, q, p: q[0] ** 4 / 4, 1)
+    ts = [0.0, 10.0]
+    q, v = ac.reference(system, q0=[1.0, 0, 0], v0=[0.0, 0, 0], ts=ts, max_steps=300)
+    q_line, v_line = ac.reference(line, q0=[1.0], v0=[0.0], ts=ts)
+    np.testing.assert_allclose(q[-1], [*q_line[-1], 0, 0], atol=1e-10)
+    np.testing.assert_allclose(v[-1], [*v_line[-1], 0, 0], atol=1e-10)

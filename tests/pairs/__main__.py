@@ -1,9 +1,15 @@
-"""Tries every pair of a kind of system and an operation, and writes docs/matrix.md."""
+"""Tries every pair of a kind of system and an operation, and writes docs/matrix.md; with --units,
+tries them in twenty systems of units (of the operations that are named, or of all).
+"""
 
 import sys
 
+from tests.pairs.in_units import report
 from tests.pairs.table import PAGE, page, tried_all
 
 if __name__ == "__main__":
-    PAGE.write_text(page(tried_all("vectors", progress=sys.stderr)))
-    print(f"written: {PAGE}")
+    if "--units" in sys.argv:
+        report(sys.stdout, sys.argv[sys.argv.index("--units") + 1 :])
+    else:
+        PAGE.write_text(page(tried_all("vectors", progress=sys.stderr)))
+        print(f"written: {PAGE}")

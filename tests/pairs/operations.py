@@ -12,21 +12,20 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import accion as ac
-from tests.pairs.kinds import STEPS, Case, H, case
+from tests.pairs.kinds import STEPS, Case, case
 
-RUN = {"h": H, "steps": STEPS}
 A = ac.analysis
 
 
 @cache
-def trajectory(kind: str, space: str) -> Any:
+def trajectory(kind: str, space: str, units: tuple[int, int, int]) -> Any:
     """The run that operations on trajectories share."""
-    own = case(kind, space)
-    return ac.simulate(own.system, own.method, **own.start, **RUN)
+    own = case(kind, space, units)
+    return ac.simulate(own.system, own.method, **own.start, **own.run)
 
 
 def run_of(own: Case) -> Any:
-    return trajectory(own.kind, own.space)
+    return trajectory(own.kind, own.space, own.units)
 
 
 def simulate(own: Case) -> Any:
@@ -38,8 +37,8 @@ def two(value: Any) -> Any:
 
 
 def ensemble(own: Case) -> Any:
-    params = {"k": np.array([0.6, 0.7])}
-    return ac.ensemble(own.system, own.method, **own.start, params=params, **RUN).q
+    params = own.system.params | {"k": np.array([0.6, 0.7])}
+    return ac.ensemble(own.system, own.method, **own.start, params=params, **own.run).q
 
 
 def connect(own: Case) -> Any:
@@ -50,7 +49,7 @@ def connect(own: Case) -> Any:
     else:
         ends = [[jax.tree.map(lambda a, i=i: a[i], end) for i in range(r)] for end in ends]
     found = ac.connect(
-        own.system, own.method, qa=ends[0], qb=ends[1], duration=H * STEPS, steps=STEPS, guess=q
+        own.system, own.method, qa=ends[0], qb=ends[1], duration=own.h * STEPS, steps=STEPS, guess=q
     )
     return found.q
 
@@ -58,18 +57,18 @@ def connect(own: Case) -> Any:
 def optimize(own: Case) -> Any:
     problem = ac.ControlProblem(
         own.system,
-        lambda t, q, v, u, params: jnp.sum(u**2),
+        lambda t, q, v, u, params: jnp.sum((u - 0.3 * own.u.forces[0]) ** 2),
         actuated=[0],
         start=(own.start["q0"], own.start.get("v0", np.zeros(own.system.space.dim))),
         end=(None, None),
-        duration=H * STEPS,
+        duration=own.h * STEPS,
     )
     return ac.optimize(problem, own.method, STEPS).q
 
 
 def campaign(own: Case) -> Any:
     plan = ac.campaign.table({"params.k": np.array([0.6, 0.7])}, **own.start)
-    found = ac.campaign.run(own.system, own.method, plan, progress=False, throw=True, **RUN)
+    found = ac.campaign.run(own.system, own.method, plan, progress=False, throw=True, **own.run)
     return found["p"].values
 
 
@@ -77,7 +76,7 @@ def discrete(own: Case) -> Any:
     d, q = ac.discrete(own.system, own.method), run_of(own).q
     nodes = [jax.tree.map(lambda a, i=i: a[i], q) for i in range(own.system.order + 1)]
     entropies = run_of(own).S[:2] if own.system.entropic else ()
-    return d.Ld(0.0, H, *nodes, *entropies)
+    return d.Ld(0.0, own.h, *nodes, *entropies)
 
 
 def symbolic(own: Case) -> Any:
@@ -109,18 +108,19 @@ def accelerations(own: Case) -> Any:
 
 def reference(own: Case) -> Any:
     start = {name: own.start.get(name) for name in ("q0", "v0", "S0", "lam0")}
-    return ac.reference(own.system, **start, ts=[0.0, H], rtol=1e-8, atol=1e-8)[:2]
+    return ac.reference(own.system, **start, ts=[0.0, own.h], rtol=1e-11, atol=1e-11)[:2]
 
 
 def order(own: Case) -> Any:
-    return A.order(
-        own.system, own.method, **own.start, duration=4 * H, h=[4 * H, 2 * H, H, H / 2]
-    ).errors
+    sizes, start = own.h * np.array([4, 2, 1, 0.5]), dict(own.start)
+    if "q1" in start:
+        start["q1"] = lambda h, q1=start["q1"]: q1
+    return A.order(own.system, own.method, **start, duration=4 * own.h, h=sizes).errors
 
 
 def symplecticity(own: Case) -> Any:
     start = {name: value for name, value in own.start.items() if name != "S0"}
-    return A.symplecticity(own.system, own.method, **start, h=H)
+    return A.symplecticity(own.system, own.method, **start, h=own.h)
 
 
 def symmetries(own: Case) -> Any:
@@ -132,12 +132,12 @@ def momentum_map(own: Case) -> Any:
 
 
 def regularity(own: Case) -> Any:
-    return A.regularity(own.system, own.method, **own.start, h=H, steps=STEPS).condition
+    return A.regularity(own.system, own.method, **own.start, **own.run).condition
 
 
 def exact_lagrangian(own: Case) -> Any:
     exact, q = A.exact_discrete_lagrangian(own.system), run_of(own).q
-    return exact(0.0, H, *(jax.tree.map(lambda a, i=i: a[i], q) for i in range(2)))
+    return exact(0.0, own.h, *(jax.tree.map(lambda a, i=i: a[i], q) for i in range(2)))
 
 
 def modified_hamiltonian(own: Case) -> Any:
@@ -145,7 +145,7 @@ def modified_hamiltonian(own: Case) -> Any:
 
 
 def audit(own: Case) -> Any:
-    card = A.audit(own.system, own.method, **own.start, h=H, steps=STEPS)
+    card = A.audit(own.system, own.method, **own.start, **own.run)
     plt.close(card.figure())
     return card.trajectory.p
 
@@ -159,6 +159,15 @@ def save_and_load(own: Case) -> Any:
         return loaded.q
 
 
+def at(own: Case) -> Any:
+    found = run_of(own).at([0.0, 2.3 * own.h])
+    return found.q, found.v, found.p, found.energy()
+
+
+def extend(own: Case) -> Any:
+    return run_of(own).extend(2).q
+
+
 def plot(own: Case) -> Any:
     figure = run_of(own).plot()
     count = len(figure.axes)
@@ -168,8 +177,9 @@ def plot(own: Case) -> Any:
 
 def gradient(own: Case) -> Any:
     def last(k: Any) -> Any:
-        run = ac.simulate(own.system, own.method, **own.start, params={"k": k}, **RUN)
-        return jnp.sum(run.p[-1])
+        params = own.system.params | {"k": k}
+        run = ac.simulate(own.system, own.method, **own.start, params=params, **own.run)
+        return jnp.ravel(run.p[-1])[-1]
 
     return jax.grad(last)(0.7)
 
@@ -195,6 +205,8 @@ OPERATIONS: dict[str, Callable[[Case], Any]] = {
     "modified Hamiltonian": modified_hamiltonian,
     "audit": audit,
     "save and load": save_and_load,
+    "at": at,
+    "extend": extend,
     "plot": plot,
     "gradient": gradient,
 }

@@ -14,11 +14,15 @@ import accion as ac
 class Place:
     """A space, with what systems there are made of.
 
-    `height` is a potential, `ratio` the r(q) of the constraint v_last = r(q) v_first, `phi` a
-    holonomic constraint that holds at `q0` with the velocity `on_phi`.
+    `long` says which coordinates are lengths (the others are angles), and `bare(q, length)` is q
+    without the unit of length. The rest is in units of one: `height` is a potential, `ratio` the
+    r(q) of the constraint v_last = r(q) v_first, `phi` a holonomic constraint that holds at `q0`
+    with the velocity `on_phi`.
     """
 
     space: Any
+    long: np.ndarray
+    bare: Callable[..., Any]
     inertia: np.ndarray
     height: Callable[..., Any]
     ratio: Callable[..., Any]
@@ -35,6 +39,8 @@ class Place:
 PLACES = {
     "vectors": Place(
         ac.Euclidean(2),
+        np.array([True, True]),
+        lambda q, length: q / length,
         np.array([1.0, 2.0]),
         lambda q: jnp.sin(q[0]) + q[1] ** 2 / 2,
         lambda q: 1 + q[0] ** 2,
@@ -45,6 +51,8 @@ PLACES = {
     ),
     "a group": Place(
         ac.SO3(),
+        np.array([False, False, False]),
+        lambda R, length: R,
         np.array([1.0, 2.0, 2.5]),
         lambda R: R[2, 2],
         lambda R: R[0, 0],
@@ -55,6 +63,8 @@ PLACES = {
     ),
     "a product": Place(
         ac.Product(ac.SO2(), ac.Euclidean(1)),
+        np.array([False, True]),
+        lambda q, length: (q[0], q[1] / length),
         np.array([1.0, 2.0]),
         lambda q: q[0][0, 0] + q[1][0] ** 2 / 2,
         lambda q: 1 + q[1][0] ** 2,

@@ -13,7 +13,8 @@ HEAD = """# Every pair, or a sentence
 
 Each kind of system with each operation, on vectors: it works (+), or it is refused (-) by an error
 that names the pair and the reason in one sentence. Written by `python -m tests.pairs`; the tests
-(`tests/pairs`) try every cell again and compare.
+(`tests/pairs`) try every cell again and compare. `python -m tests.pairs --units` tries all of them
+in twenty systems of units of mass, length and time; the results agree.
 
 The kinds:
 

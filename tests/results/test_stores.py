@@ -61,6 +61,11 @@ def stores(tmp_path_factory):
     return folder
 
 
+# Only the stores that are read here have none: what is written now has checksums.
+of_before = pytest.mark.filterwarnings("ignore::accion.errors.NoChecksums")
+
+
+@of_before
 @pytest.mark.parametrize("name", SAVED)
 def test_trajectories_of_before_are_read(name, stores):
     system, method, start = SAVED[name]
@@ -81,6 +86,7 @@ def test_trajectories_of_before_are_read(name, stores):
     assert len(alone.plot().axes) == len(now.plot().axes)
 
 
+@of_before
 def test_an_ensemble_of_before_is_read(stores):
     masses = jnp.array([1.0, 2.0])
     now = ac.ensemble(BEAD, ac.Midpoint(), **START, params=masses, **RUN)
@@ -90,6 +96,7 @@ def test_an_ensemble_of_before_is_read(stores):
     np.testing.assert_allclose(there.energy(), now.energy(), atol=1e-12)
 
 
+@of_before
 def test_a_campaign_of_before_is_read(stores):
     there = campaign.load(stores / "campaign.zarr")
     assert there["success"].values.tolist() == [True, False]
@@ -101,6 +108,7 @@ def test_a_campaign_of_before_is_read(stores):
     assert campaign.summary(there).startswith("2 runs of bead by Midpoint(): 1 of 2 went well")
 
 
+@of_before
 def test_a_map_of_before_is_read(stores):
     there = formation.load_attraction(stores / "attraction.zarr")
     assert there["outcome"].shape == (3, 3)
@@ -108,6 +116,7 @@ def test_a_map_of_before_is_read(stores):
     assert formation.plot_attraction(there) is not None
 
 
+@of_before
 def test_a_control_of_before_is_read(stores):
     block = ac.System(
         lambda t, q, v, m: 0.5 * m * v @ v,
@@ -155,24 +164,26 @@ def test_what_cannot_be_read_is_named(what, stores, tmp_path):
             read(path)
 
 
+@of_before
 def test_another_format_is_named(stores, tmp_path):
     import json
     import shutil
 
-    for name, key, read in (
-        ("bead", "accion_format", ac.load),
-        ("campaign", "accion_campaign", campaign.load),
+    for name, key, number, read in (
+        ("bead", "accion_format", 1, ac.load),
+        ("campaign", "accion_campaign", 2, campaign.load),
     ):
         path = tmp_path / name
         shutil.copytree(stores / f"{name}.zarr", path)
         attributes = json.loads((path / ".zattrs").read_text())
         (path / ".zattrs").write_text(json.dumps(attributes | {key: 99}))
         with pytest.raises(
-            ValueError, match=r"that this accion can read \(format 99, expected 1\)"
+            ValueError, match=rf"that this accion can read \(format 99, expected {number}\)"
         ):
             read(path)
 
 
+@of_before
 def test_a_map_is_saved_and_loaded(stores, tmp_path):
     region = formation.load_attraction(stores / "attraction.zarr")
     path = tmp_path / "map.zarr"
@@ -190,5 +201,5 @@ def test_a_map_is_saved_and_loaded(stores, tmp_path):
         ac.load(tmp_path / "run.zarr", BEAD).save(path, overwrite=True)
     with pytest.raises(ValueError, match=r"a Zarr store, a folder.*to_netcdf"):
         formation.save_attraction(region, tmp_path / "map.nc")
-    with pytest.raises(ValueError, match="got a Dataset of time"):
+    with pytest.raises(ValueError, match="dataset must be a dataset that attraction"):
         formation.save_attraction(region[["time"]].drop_attrs(), tmp_path / "other")

@@ -109,10 +109,17 @@ def test_methods_without_such_a_lagrangian_are_named():
     problem = ac.ControlProblem(
         system, cost, actuated=[0], start=([0], [0]), end=([1], [0]), duration=1.0
     )
-    with pytest.raises(ValueError, match=r"connect does not support .* such as Parabola, yet"):
-        ac.connect(system, Parabola(), **ends)
-    with pytest.raises(ValueError, match=r"optimize does not support .* such as Parabola, yet"):
-        ac.optimize(problem, Parabola(), 8)
+    with pytest.raises(ValueError, match=r"optimize takes .* such as Parabola, in the direct"):
+        ac.optimize(problem, Parabola(), 8, formulation="vakonomic")
+
+
+def test_inner_points_are_found_from_the_ends():
+    """A parabola by two Gauss points, as it is written in tests, is `Galerkin(2)`."""
+    system = ac.System(pendulum, ac.Euclidean(1))
+    ends = {"qa": [0.3], "qb": [1.1], "duration": 1.0, "steps": 8}
+    ours, theirs = (ac.connect(system, m, **ends) for m in (Parabola(), ac.Galerkin(2)))
+    assert_allclose(ours.q, theirs.q, atol=1e-13)
+    assert_allclose(ours.p, theirs.p, atol=1e-12)
 
 
 def cost(t, q, v, u, params):

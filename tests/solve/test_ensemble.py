@@ -100,7 +100,7 @@ def test_one_member_fails_alone():
             {"q0": Q0S, "v0": [0.0, 0.0], "params": SYSTEM.params | {"mb": jnp.ones(2)}},
             "3 on q0, 2 on params",
         ),
-        ({"q0": "x", "v0": [0.0, 0.0]}, "must be numbers"),
+        ({"q0": "x", "v0": [0.0, 0.0]}, "must be an array of real numbers"),
     ],
 )
 def test_bad_ensembles_are_named(change, words):

@@ -155,6 +155,13 @@ def test_a_step_far_too_large_for_a_pendulum_is_warned_of(save_every):
     ac.simulate(SWING, ac.Midpoint(), q0=[1.0], v0=[0.0], h=0.5, steps=200, save_every=save_every)
 
 
+def test_a_long_run_is_looked_at_at_some_of_its_times():
+    start = {"q0": [1.0], "v0": [0.0], "steps": 4000}
+    with pytest.warns(ac.StepTooLarge):
+        ac.simulate(VERLET, ac.Trapezoid(), **start, h=1.35, params=1.0)
+    ac.simulate(VERLET, ac.Trapezoid(), **start, h=1.2, params=1.0)
+
+
 @pytest.mark.parametrize("save_every", [1, 2])
 def test_the_limit_is_where_it_is_said_to_be(save_every):
     """Stoermer and Verlet's rule on an oscillator, from rest: (max E - min E) / max T = s/(1 - s)

@@ -128,7 +128,7 @@ def test_project_at_any_time():
     for arguments, words in (
         (([1.0], [0.0, 0.0]), r"q must have shape \(2,\)"),
         (([1.0, 0.0], [0.0]), r"v must have shape \(2,\)"),
-        (([1.0, 0.0], [0.0, 0.0], "now"), "t, the time"),
+        (([1.0, 0.0], [0.0, 0.0], "now"), "t must be a finite number"),
     ):
         with pytest.raises(ValueError, match=words):
             ac.project(growing, *arguments)
@@ -167,7 +167,7 @@ SKATE = np.asarray(skate.Q0)
         (
             skate.system,
             {"q0": SKATE, "q1": SKATE + 0.1},
-            "step from q0 to q1 breaks the nonholonomic constraint of skate.*q1 is 0.0949 from",
+            "step from q0 to q1 breaks the nonholonomic constraint of skate.*q1 is 0.0947 from",
         ),
         (
             skate.system,
@@ -201,7 +201,7 @@ def test_the_second_configuration_of_a_run_is_the_one_that_was_given():
     before = ac.simulate(skate.system, ac.Midpoint(), q0=SKATE, v0=[0.5, 0.0, 1.0], h=0.1, steps=1)
     run = ac.simulate(skate.system, ac.Midpoint(), q0=SKATE, q1=before.q[1], h=0.1, steps=1)
     np.testing.assert_allclose(run.q[1], before.q[1], rtol=0, atol=1e-15)
-    with pytest.raises(ValueError, match=r"q1 \(member 1\) is off the constraint"):
+    with pytest.raises(ValueError, match="member 1: q1 is off the constraint"):
         ac.ensemble(PENDULUM, ac.Midpoint(), q0=[1.0, 0.0], q1=[q1, [1.1, 0.0]], h=0.1, steps=1)
     # A constraint that moves is looked at where the step ends.
     lift = ac.System(free, ac.Euclidean(2), holonomic=lambda t, q, p: q[1:] - t)

@@ -168,7 +168,7 @@ def test_the_second_law_is_watched_where_it_can_be_told():
 
 def test_numbers_as_people_write_them():
     assert ac.accelerations(isolated)(0.0, jnp.zeros(2), jnp.ones(2), 1)[1].shape == ()
-    with pytest.raises(ValueError, match="finite number"):
+    with pytest.raises(ValueError, match="must be a"):
         run(plain(), S0=True)
     with pytest.raises(ValueError, match="must be symmetric"):
         ac.thermo.conduction([1.0, 2.0], [[0.0, 0.5], [0.0, 0.0]])

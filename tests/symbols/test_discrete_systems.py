@@ -312,7 +312,7 @@ def test_what_cannot_be_written():
     class Other:
         """Not a system."""
 
-    with pytest.raises(ValueError, match=r"symbolic needs a System, .* got Other"):
+    with pytest.raises(ValueError, match=r"must be a System; got .*Other"):
         ac.symbolic(Other())
     top = ac.System(lambda t, q, v, p: 0.5 * v @ v, ac.SO3())
     with pytest.raises(ValueError, match="it is written on flat spaces only"):

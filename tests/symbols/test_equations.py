@@ -170,7 +170,7 @@ def test_reading():
 
 
 def test_bad_input():
-    with pytest.raises(ValueError, match="symbolic needs a System"):
+    with pytest.raises(ValueError, match="must be a System"):
         ac.symbolic(lambda t: t)  # pyright: ignore[reportArgumentType]
 
 

@@ -103,6 +103,9 @@ VECTOR_FUNCTIONS = {
         )
     ),
     "updates": lambda x: x.at[1].set(3.0).at[2].add(x[0]).at[jnp.array([0, 0])].add(x[:2]),
+    "updates by products and extremes": (
+        lambda x: x.at[1].multiply(x[0]).at[2].max(x[3]).at[jnp.array([0, 3])].min(x[1])
+    ),
     "cumulative": (
         lambda x: jnp.cumsum(x) + jnp.cumprod(x) + jnp.cumsum(x[::-1])[::-1] + jax.lax.cummax(x)
     ),
@@ -271,6 +274,21 @@ def test_an_operation_without_counterpart_is_named_with_its_line():
 
 def test_what_is_not_needed_may_be_untranslatable():
     assert translate(lambda x: (jnp.sort(x), x[0])[1], X).item() == X[0]
+
+
+def test_an_entry_that_is_untranslatable_leaves_the_others():
+    assert translate(lambda x: jnp.concatenate([jnp.sort(x), x])[4], X).item() == X[0]
+    assert translate(lambda x: jnp.where(jnp.array([True, False]), x[:2], jnp.sort(x)[:2])[0], X)
+    with pytest.raises(ac.Untranslatable, match="`sort`"):
+        translate(lambda x: jnp.linalg.solve(jnp.diag(jnp.sort(x)), x), X)
+    with pytest.raises(ac.Untranslatable, match="`sort`"):
+        translate(lambda x: x[jnp.sort(x)[0].astype(int)], X)
+
+
+def test_a_reduction_by_a_function_of_the_users_is_named():
+    """It holds a function of two numbers, which is not a call."""
+    with pytest.raises(ac.Untranslatable, match="`reduce`"):
+        translate(lambda x: jax.lax.reduce(x, 0.0, lambda a, b: a + 2 * b, (0,)), X)
 
 
 def test_an_index_that_depends_on_the_variables_is_an_error():

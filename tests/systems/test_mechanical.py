@@ -157,7 +157,7 @@ def test_rayleigh_is_the_gradient_of_the_dissipation():
     np.testing.assert_allclose(
         force(0.0, None, jnp.array([1.0, 2.0]), 0.3), [-0.3 - 4.0, -0.6], rtol=1e-15
     )
-    with pytest.raises(ValueError, match="dissipation function"):
+    with pytest.raises(ValueError, match="dissipation must be a function"):
         ac.rayleigh(3.0)
 
 

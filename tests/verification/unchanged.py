@@ -1,8 +1,9 @@
 """Whether two versions of accion give the same motion: every gallery system, a sample of each kind.
 
-    python tests/verification/unchanged.py OLD NEW [--engine auto|xla|native] [--only WORDS ...]
+    python tests/verification/unchanged.py OLD NEW [--engine OF_OLD [OF_NEW]] [--only WORDS ...]
 
-OLD and NEW are folders of checkouts, such as a worktree of an earlier commit and this one. Each
+OLD and NEW are folders of checkouts, such as a worktree of an earlier commit and this one; with
+`. . --engine xla native` the two engines of one version are compared. Each
 case runs for some steps in OLD; then a short run is restarted from a sample of its states in OLD
 and in NEW, and what they find is compared. Two-point problems are solved with the same ends, and
 problems of optimal control from the solution that OLD found.
@@ -154,12 +155,12 @@ def worker(pass_: str, folder: Path, tree: Path, engine: str, words: list[str]) 
         return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=said, **pipes)
 
 
-def run(folder: Path, old: Path, new: Path, engine: str, words: list[str]) -> list[int]:
+def run(folder: Path, old: Path, new: Path, engines: list[str], words: list[str]) -> list[int]:
     """Run all cases in OLD and, one after the other as they are ready, in NEW; their numbers."""
     numbers, deaf = [], False
     with (
-        worker("first", folder, old, engine, words) as first,
-        worker("again", folder, new, engine, []) as again,
+        worker("first", folder, old, engines[0], words) as first,
+        worker("again", folder, new, engines[-1], []) as again,
     ):
         assert first.stdout is not None
         assert again.stdin is not None
@@ -256,7 +257,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("old", type=checkout, help="folder of the checkout before a change")
     parser.add_argument("new", type=checkout, help="folder of the one after it")
-    parser.add_argument("--engine", default="auto", choices=("auto", "xla", "native"))
+    names = ("auto", "xla", "native")
+    parser.add_argument("--engine", nargs="+", default=["auto"], choices=names)
     parser.add_argument("--only", nargs="+", default=[], help="cases that contain one of these")
     given = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 160)

@@ -178,7 +178,7 @@ class AffineSymmetry:
         of the continuous system.
         """
         own = self.survives and trajectory.method == self.method
-        if not own or trajectory.system.holds_velocities:
+        if not own or trajectory.system.holds_velocities or np.ndim(trajectory.h):
             return self.symmetry.along(trajectory)
         return np.asarray(trajectory.momentum(self.X)) - self.discrete_f(trajectory)
 

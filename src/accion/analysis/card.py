@@ -15,8 +15,9 @@ from accion.analysis.order import Order, order
 from accion.analysis.regularity import Regularity, regularity
 from accion.analysis.symmetries import symmetries
 from accion.analysis.symplectic import symplecticity, symplecticity_along
+from accion.arguments import door, number as a_number, positive
 from accion.checks import check_kind
-from accion.engines.auto import small_jit
+from accion.engines.auto import by_chosen_engine, small_jit
 from accion.methods import Method
 from accion.plot import new_figure
 from accion.plot.figures import step_axis
@@ -53,7 +54,7 @@ class Card:
     def rows(self) -> list[tuple[str, str, str]]:
         """(what, value, remark) of each line."""
         rows = [*self.order_rows(), *self.momentum_rows(), *self.energy_rows()]
-        there = f"distance from the start after {SHORT} steps there and back"
+        there = f"distance from the start after {SHORT} steps there and back, of the size of q or p"
         rows.append(("reversal", number(self.reversal), there))
         words = self.regularity.text()
         return [*rows, ("regularity", f"{self.regularity.condition:.3g}", words)]
@@ -163,6 +164,8 @@ def number(x: float | None) -> str:
     return "-" if x is None else f"{x:.2e}"
 
 
+@door(t0=a_number, h=positive)
+@by_chosen_engine
 def audit(
     system: AbstractSystem,
     method: Method | None = None,
@@ -176,6 +179,7 @@ def audit(
     t0: float = 0.0,
     h: float,
     steps: int = 1000,
+    engine: str = "auto",
 ) -> Card:
     """What `method` does to `system`: one card, to read (`print`), in a notebook, or as `html` and
     `figure`.
@@ -188,6 +192,7 @@ def audit(
         method: None for a system that is given in discrete time.
         q0, v0, p0, q1, S0, lam0, t0, h, steps: a run, as that of `simulate`; the order is measured
             where it starts from v0.
+        engine: of what is run, as for `simulate`.
     """
     check_kind(system)
     system = system.with_entropies(S0)
@@ -253,8 +258,8 @@ def energy_change(run: Trajectory) -> tuple[float | None, float | None]:
 
 
 def reversal(run: Trajectory) -> float:
-    """How far from its start a trajectory ends that is run back: by the same method with -h where
-    it claims to be symmetric, else by its adjoint.
+    """How far from its start a trajectory ends that is run back, as a part of its size: by the same
+    method with -h where it claims to be symmetric, else by its adjoint.
     """
     system, h, last = run.system, run.h, run.t[-1]
     back = flow_back(system, run.method)
@@ -269,5 +274,13 @@ def reversal(run: Trajectory) -> float:
         return jax.lax.fori_loop(0, steps, lambda k, z: back(last - k * h, h, *z), (q, p))
 
     q, p = backwards(row(run.q, -1), run.p[-1], len(run) - 1)
-    off = system.space.local(row(run.q, 0), q)
-    return float(jnp.maximum(jnp.max(jnp.abs(off)), jnp.max(jnp.abs(p - run.p[0]))))
+    first, end, space = row(run.q, 0), row(run.q, -1), system.space
+    places = [space.magnitude(first), space.magnitude(end), space.local(first, end)]
+    pairs = ((space.local(first, q), places), (p - run.p[0], run.p))
+    return max(part_of(off, size) for off, size in pairs)
+
+
+def part_of(off: Any, size: Any) -> float:
+    """The largest entry of `off` as a part of that of `size`."""
+    largest = max(float(jnp.max(jnp.abs(jnp.asarray(a)))) for a in (off, *size))
+    return float(jnp.max(jnp.abs(jnp.asarray(off)))) / (largest if largest > 0 else 1.0)

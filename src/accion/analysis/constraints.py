@@ -9,9 +9,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.linalg
 
+from accion.arguments import door, positive, seed
 from accion.checks import check_mechanical, refuse
+from accion.memory import rows
 from accion.systems import System
 from accion.types import Array, Configuration, Scalar, Vector
 
@@ -215,9 +216,11 @@ class Chain:
         # home; momenta in those of L.
         for first in (self.ends[0], self.ends[2]):
             z[:, first : first + self.n] /= self.scale[first : first + self.n]
+        first = np.abs(z)  # where a number goes to zero, its size is what it had
         for _ in range(STEPS):
             r, J = (np.nan_to_num(np.asarray(x)) for x in rates(z)[:2])
-            if np.max(np.abs(r), initial=0.0) < 1e-13:
+            terms = np.einsum("pij,pj->pi", np.abs(J), np.abs(z) + first)
+            if np.all(np.abs(r) <= 1e-13 * terms):
                 break
             step = np.array(
                 [np.linalg.lstsq(A, x, rcond=SMALL)[0] for A, x in zip(J, r, strict=True)]
@@ -226,7 +229,8 @@ class Chain:
                 1.0, np.max(np.abs(step) / (1 + np.abs(z)), axis=1, keepdims=True)
             )
         found = [np.asarray(x) for x in rates(z)]
-        good = np.all(np.abs(found[0]) < 1e-10, axis=1)  # False for NaN
+        terms = np.einsum("pij,pj->pi", np.abs(found[1]), np.abs(z) + first)
+        good = np.all(np.abs(found[0]) <= 1e-10 * terms, axis=1)  # False for NaN
         return [x[good] for x in found]
 
 
@@ -255,7 +259,9 @@ def rank(A: np.ndarray) -> int:
 
 def pivoted(A: np.ndarray) -> Any:
     """The columns of A, the most independent ones first."""
-    return scipy.linalg.qr(A, pivoting=True)[-1]
+    from scipy import linalg  # takes long to import
+
+    return linalg.qr(A, pivoting=True)[-1]
 
 
 def pivots(G: np.ndarray, r: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -265,6 +271,7 @@ def pivots(G: np.ndarray, r: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(int(i) for i in sorted(rows[:r])), tuple(int(i) for i in sorted(columns[:r]))
 
 
+@door(samples=rows(10_000), seed=seed, seconds=positive)
 def constraint_algorithm(
     system: System, *, samples: int = 12, seed: int = 0, seconds: float = 10.0
 ) -> ConstraintAlgorithm:
@@ -376,10 +383,9 @@ def next_cut(b: np.ndarray, G: np.ndarray) -> Cut | None:
             for x, A in zip(b, G, strict=True)
         ]
     )
-    scale = max(1.0, float(np.max(np.abs(b), initial=0.0)))
-    rows = tuple(
-        j for j, column in zip(others, new.T, strict=True) if np.max(np.abs(column)) > SMALL * scale
-    )
+    least = SMALL * max(1.0, float(np.max(np.abs(b), initial=0.0)))
+    large = np.max(np.abs(new), axis=0) > least
+    rows = tuple(j for j, seen in zip(others, large, strict=True) if seen)
     return Cut((R, C), rows) if rows else None
 
 
@@ -387,6 +393,8 @@ def is_symplectic(derivative: np.ndarray, n: int) -> bool:
     """Whether dq ^ dp is nondegenerate on the kernel of the derivative of the equations (columns q,
     p, v, lam).
     """
-    kernel = scipy.linalg.null_space(derivative, rcond=SMALL)
+    from scipy import linalg  # takes long to import
+
+    kernel = linalg.null_space(derivative, rcond=SMALL)
     q, p = kernel[:n], kernel[n : 2 * n]
     return rank(q.T @ p - p.T @ q) == kernel.shape[1]

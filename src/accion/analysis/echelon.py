@@ -41,6 +41,18 @@ def null_space(rows: np.ndarray) -> np.ndarray:
     return Vt[rank:]
 
 
+def also_solving(
+    basis: np.ndarray, units: np.ndarray, rows: np.ndarray, other: np.ndarray
+) -> np.ndarray:
+    """Of vectors whose entries are in some units, the combinations that also solve equations in
+    other units; as rows.
+    """
+    turned = basis * (units / other)
+    size = np.max(np.abs(turned), axis=1, keepdims=True)
+    found = null_space(rows @ (turned / size).T) / size.T @ basis
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
 def solves(rows: np.ndarray, u: np.ndarray) -> bool:
     """Whether `u` solves the equations."""
     return bool(np.max(np.abs(rows @ u), initial=0.0) < FITS * np.linalg.norm(u))
@@ -62,6 +74,14 @@ def simple(basis: np.ndarray, rows: np.ndarray) -> list[np.ndarray]:
         basis[others] -= np.outer(basis[others, column], basis[row])
         row += 1
     return [clean if solves(rows, clean := fractions(u)) else u for u in basis[:row]]
+
+
+def in_own_units(u: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """Coefficients that were found in other units, the first of them one."""
+    if np.all(units == 1):
+        return u
+    u = u * units
+    return u / np.max(np.abs(u[np.flatnonzero(u)[:1]]))
 
 
 def different(

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.analysis.inputs import check_free, row, step_sizes
+from accion.arguments import door, number
 from accion.checks import check_mechanical, is_vector_space, refuse
 from accion.engines.xla import kept_jit
 from accion.instant.continuous import reference
@@ -119,7 +120,7 @@ class ExactLagrangian:
         """(Ld, D1, D2), from polynomials of growing degree until two agree."""
         system, before = self.system, None
         q0, q1 = system.space.check(q0, "q0"), system.space.check(q1, "q1")
-        t, h = jnp.asarray(t, float), jnp.asarray(h, float)
+        t, h = jnp.asarray(number(t, "t")), jnp.asarray(number(h, "h"))
         for degree in DEGREES:
             S, slopes, good = solved(system, degree, t, h, q0, q1)
             now = np.concatenate([[S], *slopes])
@@ -158,6 +159,7 @@ def difference(space: Space, q0: Configuration, q1: Configuration) -> Vector:
 solved = kept_jit(solve_with, static_argnums=(1,))
 
 
+@door()
 def exact_discrete_lagrangian(system: System) -> ExactLagrangian:
     """The exact discrete Lagrangian of a system without forces and constraints,
 
@@ -197,6 +199,7 @@ class VariationalOrder:
         return self.slope
 
 
+@door(t0=number)
 def variational_order(
     system: System,
     method: Method,

@@ -33,6 +33,10 @@ class Affine:
         square = self.n * self.n
         return jnp.reshape(u[:square], (self.n, self.n)) @ q + u[square:]
 
+    def units(self, sizes: np.ndarray) -> np.ndarray:
+        """The units of the coefficients where coordinates have these sizes."""
+        return np.concatenate([np.outer(sizes, 1 / sizes).ravel(), sizes])
+
     def forward(self, u: np.ndarray) -> np.ndarray:
         """The same field, or its opposite where that is how one says it."""
         return turned_forward(u)
@@ -57,6 +61,9 @@ class Motions:
     def X(self, u: Array, q: Configuration) -> Vector:
         n = self.group.dim
         return self.group.Ad(self.group.inverse(q)) @ u[:n] + u[n:]
+
+    def units(self, sizes: np.ndarray) -> np.ndarray:
+        return np.concatenate([sizes, sizes])
 
     def forward(self, u: np.ndarray) -> np.ndarray:
         return u
@@ -104,6 +111,15 @@ class Beside:
             for i, part in zip(factors, jnp.split(family.X(own, place), ends[:-1]), strict=True):
                 moved[i] = part
         return jnp.concatenate(moved)
+
+    def units(self, sizes: np.ndarray) -> np.ndarray:
+        slices = self.space.slices
+        return np.concatenate(
+            [
+                family.units(np.concatenate([sizes[slices[i]] for i in factors]))
+                for family, factors in self.families
+            ]
+        )
 
     def forward(self, u: np.ndarray) -> np.ndarray:
         moving = [(f, own) for (f, _), own in zip(self.families, self.parts(u), strict=True)]

@@ -5,8 +5,11 @@ from typing import Any
 import jax
 import numpy as np
 
+from accion.arguments import reals
 from accion.checks import is_vector_space, refuse
 from accion.systems import AbstractSystem
+
+MOST_STEPS = 10**7  # of a run whose errors are looked at
 
 
 def check_every_step(trajectory: Any, what: str) -> None:
@@ -15,6 +18,8 @@ def check_every_step(trajectory: Any, what: str) -> None:
         raise ValueError(f"{what} needs one run; got an ensemble.")
     if trajectory.system is None:
         raise ValueError(f"{what} needs a trajectory with its system: load(path, system=...).")
+    if np.ndim(trajectory.h):
+        raise ValueError(f"{what} along a trajectory needs steps of one length.")
     if not np.isclose(float(trajectory.t[1] - trajectory.t[0]), float(trajectory.h)):
         raise ValueError(f"{what} along a trajectory needs every step of it: save_every=1.")
 
@@ -35,16 +40,30 @@ def check_free(system: Any, what: str, why: str) -> None:
 
 def step_sizes(h: Any, least: int) -> np.ndarray:
     """`h` as step sizes, the largest first; `least` is how many there must be, 1 to 3."""
-    try:
-        h = np.asarray(h, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"h must be {least} step sizes or more, such as [0.1, 0.05, 0.025]; got {h!r}."
-        ) from error
+    words = f"{least} step sizes or more, such as [0.1, 0.05, 0.025]"
+    h = np.asarray(reals(h, "h", words))
     if h.ndim != 1 or len(h) < least or not np.all(np.isfinite(h)) or not np.all(h > 0):
         words = ("one step size", "two step sizes", "three step sizes")[least - 1]
         raise ValueError(f"h must be at least {words}, positive; got {h}.")
     return np.sort(h)[::-1]
+
+
+def steps_in(duration: float, sizes: np.ndarray, least: int) -> np.ndarray:
+    """How many steps of each of the `sizes` fill `duration`, `least` or more."""
+    with np.errstate(over="ignore"):  # what is beyond all numbers is too much, too
+        steps = np.rint(duration / sizes)
+    if np.max(steps) > MOST_STEPS:
+        raise ValueError(
+            f"duration = {duration:g} would take {np.max(steps):.3g} steps of h ="
+            f" {np.min(sizes):g}; after more than {MOST_STEPS:.0e} rounding hides what is measured"
+            " here. Take a shorter duration."
+        )
+    if np.min(steps) < least:
+        raise ValueError(
+            f"h must be so small that duration = {duration:g} has {least} steps or more; got"
+            f" {np.max(sizes):g}."
+        )
+    return steps.astype(int)
 
 
 def row(tree: Any, i: int) -> Any:

@@ -19,8 +19,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.analysis.echelon import different, in_units, null_space, simple, solves
+from accion.analysis.echelon import (
+    also_solving,
+    different,
+    in_own_units,
+    in_units,
+    null_space,
+    simple,
+    solves,
+)
 from accion.analysis.families import fields_on
+from accion.analysis.natural import Natural, natural_choices
 from accion.analysis.noether import Symmetry
 from accion.discretise import discretise
 from accion.discretise.window import nodes_of
@@ -29,7 +38,6 @@ from accion.results.trajectory import Trajectory
 from accion.systems import AbstractSystem, HigherOrderSystem, System, ThermalSystem
 from accion.types import Array, Configuration, Function, Vector
 
-STEP = 0.1  # of the discretised system that is looked at
 SAMPLES = 20  # points, besides two for each coefficient
 
 
@@ -80,33 +88,45 @@ class FieldSymmetry:
 
 def search(system: AbstractSystem, method: Any, seed: int) -> list[FieldSymmetry]:
     """All fields of the family of the space that leave the (discrete) Lagrangian as it is."""
-    family = fields_on(system.space)
-    points = random_points(system, 2 * family.count + SAMPLES, seed)
-    own = stepped if system.discrete_time else rates(system)
-    rows = rows_of(family, partial(own, system), points)
-    basis = [family.forward(u) for u in simple(null_space(rows), rows)]
+    family, (natural, *others) = fields_on(system.space), natural_choices(system)
+
+    def equations(natural: Natural) -> Any:
+        points = random_points(system, 2 * family.count + SAMPLES, seed, natural)
+        units = family.units(natural.x[: system.space.dim])
+        own = partial(stepped, h=natural.h) if system.discrete_time else rates(system)
+        return points, units, rows_of(family, units, partial(own, system), points)
+
+    (points, units, rows), h = equations(natural), natural.h
+    space = null_space(rows)
+    for other in others if len(space) else ():
+        _, own_units, more = equations(other)
+        space = also_solving(space, units, more, own_units)
+    basis = [family.forward(u) for u in simple(space, rows)]
     places = jax.vmap(partial(place, system))(points)
 
     def values(u: Any) -> Any:
-        return np.asarray(jax.vmap(partial(family.X, jnp.asarray(u)))(places))
+        moved = jax.vmap(partial(family.X, jnp.asarray(units * u)))(places)
+        return np.asarray(moved) / natural.x[: system.space.dim]
 
     basis = different(basis, values, np.count_nonzero)
     kept: list[Any] = [None] * len(basis)
     if method is not None and basis:
-        discrete = rows_of(family, partial(stepped, system, method=method), points)
+        discrete = rows_of(family, units, partial(stepped, system, h=h, method=method), points)
         kept = [solves(discrete, u) for u in basis]
     return [
-        FieldSymmetry(family, u, system.names, method, k) for u, k in zip(basis, kept, strict=True)
+        FieldSymmetry(family, in_own_units(u, units), system.names, method, k)
+        for u, k in zip(basis, kept, strict=True)
     ]
 
 
-def rows_of(family: Any, terms: Callable[..., Array], points: Any) -> np.ndarray:
-    """Rows over the coefficients: the terms of what has to be zero, added, in units of their
-    size.
+def rows_of(family: Any, units: np.ndarray, terms: Callable[..., Array], points: Any) -> np.ndarray:
+    """Rows over the coefficients, in their units: the terms of what has to be zero, added, in
+    units of their size.
     """
 
     def at(point: Any) -> Any:
-        return jax.jacfwd(lambda u: terms(partial(family.X, u), point))(jnp.zeros(family.count))
+        slopes = jax.jacfwd(lambda u: terms(partial(family.X, u), point))
+        return slopes(jnp.zeros(family.count)) * units
 
     found = np.asarray(jax.jit(jax.vmap(at))(points))  # (points, equations, terms, coefficients)
     size = np.sum(np.linalg.norm(found, axis=-1), axis=-1)
@@ -116,7 +136,9 @@ def rows_of(family: Any, terms: Callable[..., Array], points: Any) -> np.ndarray
 # ---------------------------------------------------------------- random points
 
 
-def random_points(system: AbstractSystem, samples: int, seed: int) -> dict[str, np.ndarray]:
+def random_points(
+    system: AbstractSystem, samples: int, seed: int, natural: Natural
+) -> dict[str, np.ndarray]:
     """Random numbers for each point: a time, a place, derivatives or increments, multipliers."""
     rng, r = np.random.default_rng(seed), system.order
     shapes = {
@@ -124,8 +146,12 @@ def random_points(system: AbstractSystem, samples: int, seed: int) -> dict[str, 
         "v": (r, system.step_space.dim),
         "lam": (system.multipliers,),
     }
-    numbers = {name: rng.normal(size=(samples, *shape)) for name, shape in shapes.items()}
-    return numbers | {"t": rng.uniform(0.1, 2, samples)}
+    sizes = {"x": natural.x, "v": natural.rates, "lam": natural.lam}
+    numbers = {
+        name: sizes[name] * rng.normal(size=(samples, *shape)) for name, shape in shapes.items()
+    }
+    numbers["speeds"] = numbers["v"] / natural.rates * natural.rates[0]  # of one step each
+    return numbers | {"t": natural.t * rng.uniform(0.1, 2, samples)}
 
 
 def place(system: Any, point: Any) -> Configuration:
@@ -196,15 +222,18 @@ def of_system(system: System, X: Any, point: Any) -> Array:
 # ---------------------------------------------------------------- in discrete time
 
 
-def stepped(system: Any, X: Any, point: Any, method: Any = None) -> Array:
+def stepped(system: Any, X: Any, point: Any, h: float, method: Any = None) -> Array:
     """The terms of sum_j (D_j Ld + Fd_j).X(q_j) of a step or window, shape (1, terms); of a
     discrete constraint that acts by forces also those of A X at its start.
     """
-    form, t, h, r = discretise(system, method), point["t"], STEP, system.order
-    z, x = start_of(system, point), h * point["v"]
+    form, t, r = discretise(system, method), point["t"], system.order
+    z, x = start_of(system, point), h * point["speeds"]
     acts = system.constraint is not None and not system.enters_action
     if acts:
-        found, ok = nearest(lambda x: form.closure(t, h, z, form.from_increments(x[None])), x[0])
+        metric = jnp.diag(jnp.where(x[0] == 0, 1.0, x[0]) ** -2)  # any that knows the units
+        found, ok = nearest(
+            lambda x: form.closure(t, h, z, form.from_increments(x[None])), x[0], metric
+        )
         x = jnp.where(ok, found, jnp.nan)[None]
     lam = point["lam"] if system.enters_action else None
     d = form.from_increments(x)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.analysis.inputs import check_every_step
+from accion.analysis.natural import natural_units
 from accion.discretise import discretise
 from accion.discretise.window import differences
 from accion.engines.auto import small_map
@@ -30,11 +31,14 @@ from accion.types import Array, Configuration, Scalar, Vector
 
 
 class Random:
-    """Random numbers, some for each point: the times, and vectors of any length."""
+    """Random numbers, some for each point, and the sizes that belong to them: the times, and
+    vectors of any length.
+    """
 
-    def __init__(self, samples: int, seed: int) -> None:
+    def __init__(self, system: AbstractSystem, samples: int, seed: int) -> None:
         self.samples, self.rng = samples, np.random.default_rng(seed)
-        self.t = self.rng.uniform(0.1, 2, samples)
+        self.sizes = natural_units(system, ordinary=False)
+        self.t = self.sizes.t * self.rng.uniform(0.1, 2, samples)
 
     def normal(self, *shape: int) -> np.ndarray:
         """Of shape (samples, *shape)."""
@@ -55,9 +59,11 @@ def at_random(system: AbstractSystem, samples: int, seed: int, h: float | None) 
 
 @at_random.register
 def _(system: System, samples: int, seed: int, h: float | None) -> Any:
-    space, random = system.space, Random(samples, seed)
+    space, random = system.space, Random(system, samples, seed)
+    sizes = random.sizes
     x, v, w = random.vectors(3, space.dim)
-    lam = random.vectors(2, system.multipliers)
+    x, v, w = sizes.x * x, sizes.rates[0] * v, sizes.rates[0] * w
+    lam = sizes.lam * random.vectors(2, system.multipliers)
 
     def at(t: Scalar, q: Configuration, v: Vector, lam: Any) -> Any:
         _, v = constrained.project_at(system, t, q, v)
@@ -73,8 +79,10 @@ def _(system: System, samples: int, seed: int, h: float | None) -> Any:
 
 @at_random.register
 def _(system: ThermalSystem, samples: int, seed: int, h: float | None) -> Any:
-    space, random = system.step_space, Random(samples, seed)
-    (x,), (v, w) = random.vectors(1, space.dim), random.vectors(2, system.space.dim)
+    space, random, n = system.step_space, Random(system, samples, seed), system.space.dim
+    sizes = random.sizes
+    (x,), (v, w) = sizes.x * random.vectors(1, space.dim), random.vectors(2, n)
+    v, w = sizes.rates[0, :n] * v, sizes.rates[0, :n] * w
 
     def both(_: Any, point: Any) -> Any:
         t, x, v, w = point
@@ -86,9 +94,11 @@ def _(system: ThermalSystem, samples: int, seed: int, h: float | None) -> Any:
 
 @at_random.register
 def _(system: HigherOrderSystem, samples: int, seed: int, h: float | None) -> Any:
-    space, random, rows = system.space, Random(samples, seed), system.order
-    (x,), lam = random.vectors(1, space.dim), random.vectors(2, system.multipliers)
-    jets, others = random.normal(rows, space.dim), random.normal(rows, space.dim)
+    space, random, rows = system.space, Random(system, samples, seed), system.order
+    sizes = random.sizes
+    (x,), lam = sizes.x * random.vectors(1, space.dim), random.vectors(2, system.multipliers)
+    jets, others = (sizes.rates * random.normal(rows, space.dim) for _ in range(2))
+    lam = sizes.lam * lam
 
     def both(_: Any, point: Any) -> Any:
         t, x, jets, others, lam, mu = point
@@ -100,9 +110,11 @@ def _(system: HigherOrderSystem, samples: int, seed: int, h: float | None) -> An
 
 @at_random.register
 def _(system: DiscreteSystem, samples: int, seed: int, h: float | None) -> Any:
-    space, random, r = system.space, Random(samples, seed), system.order
-    (x,), lam = random.vectors(1, space.dim), random.vectors(2, system.multipliers)
-    steps = [needed(h) * random.normal(r, space.dim) for _ in range(2)]
+    space, random, r = system.space, Random(system, samples, seed), system.order
+    sizes = random.sizes
+    (x,), lam = sizes.x * random.vectors(1, space.dim), random.vectors(2, system.multipliers)
+    lam = sizes.lam * lam
+    steps = [needed(h) * sizes.rates[0] * random.normal(r, space.dim) for _ in range(2)]
     form = discretise(system, None)
 
     def at(h: Scalar, t: Scalar, q: Configuration, x: Vector, lam: Any) -> Any:
@@ -118,8 +130,9 @@ def _(system: DiscreteSystem, samples: int, seed: int, h: float | None) -> Any:
 
 @at_random.register
 def _(system: DiscreteThermalSystem, samples: int, seed: int, h: float | None) -> Any:
-    space, random = system.step_space, Random(samples, seed)
+    space, random = system.step_space, Random(system, samples, seed)
     x, v, w = random.vectors(3, space.dim)
+    x, v, w = (random.sizes.x * x, *(random.sizes.rates[0] * a for a in (v, w)))
 
     def both(h: Scalar, point: Any) -> Any:
         t, x, v, w = point
@@ -180,7 +193,7 @@ def _(system: System, run: Trajectory) -> np.ndarray:
     check_every_step(run, "regularity")
     m, first = system.multipliers, jax.tree.map(lambda a: a[:-1], run.q)
     method: Any = run.method
-    equations = StepEquations(method, m)
+    equations = StepEquations(method, discretise(system, method).blocks.lam)
 
     def one(h: Scalar, step: Any) -> Any:
         t, q, q1, p = step

@@ -16,15 +16,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.interpolate import make_interp_spline
 
-from accion.analysis.inputs import check_every_step, check_free, step_sizes
+from accion.analysis.inputs import check_every_step, check_free, step_sizes, steps_in
 from accion.analysis.neighbours import Neighbours, flow_back, weights
-from accion.checks import check_kind, check_method, refuse
+from accion.arguments import door, positive, shown, wrong
+from accion.checks import a_method, check_kind, check_method, refuse
 from accion.engines.xla import kept_jit
+from accion.memory import check_room
 from accion.methods import Method
 from accion.numerics.batches import at_times
-from accion.results.trajectory import Trajectory
+from accion.results.trajectory import Trajectory, a_trajectory
 from accion.solve.simulation import simulate
 from accion.stepping.views import discrete
 from accion.systems import AbstractSystem, DiscreteSystem, HigherOrderSystem, System
@@ -37,11 +38,14 @@ def check(system: AbstractSystem, method: Any, order: int) -> None:
     what = "modified_hamiltonian"
     if system.entropic:
         refuse(what, system.kind, "friction and heat make no Hamiltonian flow")
+    if not system.discrete_time:
+        a_method(method, "method")
     flow_back(system, method)
     check_free(system, what, "their discrete flow is not that of a Hamiltonian on (q, p)")
     check_method(system, method)
     if isinstance(order, bool) or not isinstance(order, int) or order < 2 or order % 2:
-        raise ValueError(f"order must be an even number, 2 or more; got {order!r}.")
+        raise ValueError(f"order must be an even number, 2 or more; got {shown(order)}.")
+    check_room(order**2 * 64, f"order = {order}", "Choose a lower order.")
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,7 @@ class ModifiedHamiltonian:
         x, ps, _ = Neighbours(self.system, self.method, self.order // 2)(t, h, q, p)
         return c @ x / h, c @ (ps - p) / h
 
+    @door(trajectory=a_trajectory)
     def along(self, trajectory: Trajectory) -> np.ndarray:
         """Its values along a trajectory of which every step is kept, where there are neighbours on
         both sides: shape (times - order,).
@@ -124,6 +129,8 @@ def extended_change(t: np.ndarray, H: np.ndarray, rate: np.ndarray, order: int) 
     """
     # A spline of odd degree k is integrated to order k + 1, which must not be less than that of H.
     degree = min(max(7, order - 1), (len(t) - 2) // 2 * 2 + 1)
+    from scipy.interpolate import make_interp_spline  # takes long to import
+
     brought = make_interp_spline(t, rate, k=degree).antiderivative()(t)
     return float(np.max(np.abs((H - H[0]) - (brought - brought[0]))))
 
@@ -214,6 +221,7 @@ def curved(space: Any, q: Any, m: int, count: int) -> np.ndarray:
     return np.asarray(sum(c * local(middle, part) for c, part in pairs if c))
 
 
+@door()
 def modified_hamiltonian(
     system: AbstractSystem, method: Method | None = None, order: int = 4
 ) -> ModifiedHamiltonian:
@@ -275,6 +283,7 @@ class Ladder:
         return "\n".join([*title, head, *rows])
 
 
+@door(duration=positive)
 def ladder(
     system: System,
     method: Method,
@@ -299,13 +308,18 @@ def ladder(
 
     Reference: Colombo-Gamonal, Thm 5.2.
     """
+    check_kind(system)
     if system.discrete_time:
         refuse("ladder", system.kind, "they have no energy to begin with")
+    if not isinstance(orders, list | tuple) or not orders:
+        wrong("orders", "even numbers, such as (2, 4, 6)", orders)
     modified = [modified_hamiltonian(system, method, order) for order in orders]
     sizes, autonomous = step_sizes(h, 1), is_autonomous(system)
+    most = max(orders)
+    counts = steps_in(duration, sizes, most + 1 if autonomous else 2 * most - 1)
     drifts = []
-    for step in sizes:
-        traj = simulate(system, method, q0=q0, v0=v0, h=float(step), steps=round(duration / step))
+    for step, steps in zip(sizes, counts.tolist(), strict=True):
+        traj = simulate(system, method, q0=q0, v0=v0, h=float(step), steps=steps)
         drifts.append([energy_drift(traj, autonomous), *(each.drift(traj) for each in modified)])
     return Ladder(sizes, (0, *orders), np.array(drifts).T, not autonomous)
 

@@ -9,12 +9,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.checks import refuse
+from accion.analysis.natural import natural_units
+from accion.arguments import door, seed
+from accion.checks import check_field, check_mechanical, refuse
+from accion.errors import in_function
+from accion.memory import rows
 from accion.methods import Method
-from accion.results.trajectory import Trajectory
+from accion.results.trajectory import Trajectory, a_trajectory
 from accion.spaces import Group, Space
 from accion.stepping.views import discrete
 from accion.systems import AbstractSystem, System
+from accion.systems.arity import check_function
 from accion.types import Array, Configuration, Covector, Scalar, Vector
 
 Field = Callable[[Configuration], Vector]
@@ -24,14 +29,23 @@ ROUNDOFF = 1e-12  # what counts as no motion, relative to the size of a configur
 
 def complete_lift(X: Field) -> Callable[[Vector, Vector], tuple[Vector, Vector]]:
     """X^C on TQ of a flat space, as a function of (q, v): (X(q), dX(q).v)."""
-    return lambda q, v: jax.jvp(X, (q,), (v,))
+    check_function("X", X, "q")
+
+    def lift(q: Configuration, v: Vector) -> Any:
+        with in_function("X"):
+            return jax.jvp(X, (q,), (v,))
+
+    return lift
 
 
 def vertical_lift(X: Field) -> Callable[[Vector, Vector], tuple[Vector, Vector]]:
     """X^V on TQ of a flat space, as a function of (q, v): (0, X(q))."""
 
+    check_function("X", X, "q")
+
     def lift(q: Configuration, v: Vector) -> Any:
-        return jnp.zeros_like(v), X(q)
+        with in_function("X"):
+            return jnp.zeros_like(v), X(q)
 
     return lift
 
@@ -48,6 +62,10 @@ class Symmetry:
 
     X: Field
     f: Callable[[Any, Any], Any] | None = None
+
+    def __post_init__(self) -> None:
+        check_function("X", self.X, "q")
+        check_function("f", self.f, "t, q", optional=True)
 
     @staticmethod
     def from_action(
@@ -169,6 +187,7 @@ def written(q: Configuration) -> Any:
     return jax.tree.map(lambda x: np.asarray(x).tolist(), q)
 
 
+@door(trajectory=a_trajectory)
 def spatial_momentum(trajectory: Trajectory) -> Array:
     """The momentum in space Ad*_(g^-1) p at each saved time of a trajectory on a group.
 
@@ -182,6 +201,7 @@ def spatial_momentum(trajectory: Trajectory) -> Array:
     Returns:
         An array of shape (times, dim).
     """
+    trajectory.check_system()
     group = trajectory.system.space
     if not isinstance(group, Group):
         raise ValueError(f"spatial_momentum needs a group, such as SO3(); got {group}.")
@@ -204,6 +224,7 @@ class Decay:
         return f"e^({self.measured:.9g} t), predicted e^({self.predicted:.9g} t)"
 
 
+@door(samples=rows(1000), seed=seed)
 def decay_rate(system: System, *, samples: int = 20, seed: int = 0) -> float:
     """kappa of a Lagrangian L = e^{-kappa t} L0(q, v).
 
@@ -214,13 +235,15 @@ def decay_rate(system: System, *, samples: int = 20, seed: int = 0) -> float:
     Raises:
         ValueError: where L is not of that form.
     """
-    space, rng = system.space, np.random.default_rng(seed)
+    check_mechanical(system, "decay_rate")
+    space, rng, natural = system.space, np.random.default_rng(seed), natural_units(system)
     t, (x, v) = rng.uniform(0, 2, samples), rng.normal(size=(2, samples, space.dim))
+    t, x, v = natural.t * t, natural.x * x, natural.rates[0] * v
     q = jax.vmap(lambda x: space.retract(space.identity(), x))(x)
     L, dL = jax.jit(jax.vmap(lambda *z: (system.L(*z), jax.grad(system.L)(*z))))(t, q, v)
     L, dL = np.asarray(L), np.asarray(dL)
     kappa = -float(dL @ L / (L @ L))
-    if not np.max(np.abs(dL + kappa * L)) <= 1e-9 * np.max(np.abs(L)):
+    if not np.max(np.abs(dL + kappa * L)) <= 1e-9 * np.max(np.abs(dL) + np.abs(kappa * L)):
         raise ValueError(
             f"the Lagrangian of {system.name} is not e^(-kappa t) times one that does not depend on"
             " time."
@@ -228,6 +251,7 @@ def decay_rate(system: System, *, samples: int = 20, seed: int = 0) -> float:
     return kappa
 
 
+@door(trajectory=a_trajectory)
 def decay(trajectory: Trajectory, X: Field) -> Decay:
     """The law |J0(t)| = e^{kappa t} |J0(0)| of J0 = dL0/dv.X for L = e^{-kappa t} L0 with the
     symmetry X.
@@ -241,13 +265,17 @@ def decay(trajectory: Trajectory, X: Field) -> Decay:
 
     Reference: Colombo-Gamonal, eq 9, with the right sign.
     """
+    trajectory.check_system()
     system = trajectory.system
     kappa = decay_rate(system)
+    check_field(X, jax.tree.map(lambda a: a[0], trajectory.q), system.space.dim)
 
     def momentum(q: Configuration, v: Vector) -> Covector:
         return system.legendre(0.0, q, v) @ X(q)
 
     J0 = np.asarray(jax.jit(jax.vmap(momentum))(trajectory.q, trajectory.v))
+    if not np.all(np.isfinite(J0)):
+        raise ValueError("X must be finite all along the trajectory; dL/dv.X is not.")
     if np.any(J0 == 0) or np.any(np.sign(J0) != np.sign(J0[0])):
         raise ValueError("the momentum is zero somewhere on the trajectory; it has no rate.")
     return Decay(float(np.polyfit(np.asarray(trajectory.t), np.log(np.abs(J0)), 1)[0]), kappa)

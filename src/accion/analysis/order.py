@@ -7,9 +7,12 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from accion.analysis.inputs import row, step_sizes
-from accion.checks import check_kind
-from accion.instant.continuous import reference
+from accion.analysis.inputs import row, step_sizes, steps_in
+from accion.arguments import door, number, positive, reals, wrong
+from accion.checks import a_function, check_kind
+from accion.engines.auto import by_chosen_engine
+from accion.errors import in_function
+from accion.instant.continuous import reference, roots_of_inertia
 from accion.methods import Method
 from accion.results.trajectory import Trajectory
 from accion.solve.simulation import simulate
@@ -41,6 +44,8 @@ class Order:
         return "\n".join(rows)
 
 
+@door(t0=number, duration=positive, q1=a_function("h"))
+@by_chosen_engine
 def order(
     system: AbstractSystem,
     method: Method | None = None,
@@ -55,15 +60,17 @@ def order(
     h: Sequence[float] | np.ndarray,
     exact: Any = None,
     q1: Callable[[float], Any] | None = None,
+    engine: str = "auto",
 ) -> Order:
     """The order of `method` on `system`, from errors at t0 + duration for each step in `h`.
 
-    The error is the largest component of (q, v), of a thermal system of (q, v, S), of one of order
-    r of (q, q', ..., q^(r)), of a vakonomic one also of lam; of a system that is given in discrete
-    time of (q, p) or (q, p, S). It is measured against `exact` or else against the continuous
-    trajectory, integrated with tolerances of 1e-13 for each of its steps. Errors within a factor 30
-    of the smallest one that roundoff, or the estimated error of that trajectory, lets be seen are
-    not used.
+    The error is the largest of those of q and v, of a thermal system of q, v and S, of one of order
+    r of q, q', ..., q^(r), of a vakonomic one also of lam; of a system that is given in discrete
+    time of q and p, or q, p and S. Each is a part of the size of what it is an error of, with
+    coordinates compared by their inertias, so that it does not depend on units. It is measured
+    against `exact` or else against the continuous trajectory, integrated with tolerances of 1e-13
+    for each of its steps. Errors within a factor 30 of the smallest one that roundoff, or the
+    estimated error of that trajectory, lets be seen are not used.
 
     Arguments:
         system, method: what is stepped; `method` is None for a system given in discrete time.
@@ -73,62 +80,134 @@ def order(
         exact: what the errors are of, at the end. A system that is given in discrete time has no
             continuous trajectory, and needs it.
         q1: `q1(h)`, where given, starts the runs from q0 and q1(h) in place of v0 or p0.
+        engine: as for `simulate`.
     """
     check_kind(system)
     sizes = step_sizes(h, 3)
-    steps = np.rint(duration / sizes).astype(int)
-    if np.any(steps < 1) or np.any(np.abs(steps * sizes - duration) > 1e-9 * duration):
+    steps = steps_in(duration, sizes, 1)
+    if np.any(np.abs(steps * sizes - duration) > 1e-9 * duration):
         raise ValueError(f"each step must divide the duration {duration:g}; got {sizes}.")
     start: dict[str, Any] = {"q0": q0, "v0": v0, "S0": S0, "lam0": lam0}
-    exact, blur = continuous_end(system, start, t0, duration) if exact is None else (exact, 0.0)
+    if exact is not None:
+        exact = check_exact(system, exact)
+    other: Any = exact
+    if exact is None:
+        exact, other = (continuous_end(system, start, t0, duration, k) for k in (1, 10))
     if q1 is not None:
         start |= {"v0": None} if system.discrete_time else {"v0": None, "lam0": None}
     runs = [
         simulate(
             system,
             method,
-            **(start if q1 is None else start | {"q1": q1(float(step))}),
+            **(start if q1 is None else start | {"q1": called(q1, step)}),
             p0=p0,
             t0=t0,
             h=float(step),
-            steps=int(count),
-            save_every=int(count),
+            **length_of(method, t0, duration, int(count)),
         )
         for step, count in zip(sizes, steps, strict=True)
     ]
-    errors = np.array([error_at_end(run, exact) for run in runs])
-    scale = jnp.max(jnp.abs(exact[1])) + jnp.max(system.space.magnitude(exact[0]))
-    return fitted(sizes, errors, 1e-13 * float(scale), blur)
+    ends = [end_of(run) for run in runs]
+    norm = Norm(system, t0, q0, duration, exact)
+    errors = np.array([norm.distance(end, exact) for end in ends])
+    return fitted(sizes, errors, 1e-13, norm.distance(other, exact))
 
 
-def continuous_end(system: AbstractSystem, start: Any, t0: float, duration: float) -> Any:
-    """Where the continuous trajectory ends, and an estimate of its error."""
+def length_of(method: Method | None, t0: float, duration: float, count: int) -> dict[str, Any]:
+    """How long a run is, as `simulate` takes it: some steps, or where these have lengths of their
+    own up to the end.
+    """
+    if method is not None and method.own_lengths:
+        return {"until": t0 + duration}
+    return {"steps": count, "save_every": count}
+
+
+def called(q1: Callable[[float], Any], step: float) -> Any:
+    """q1(h), the second configuration."""
+    with in_function("q1"):
+        return q1(float(step))
+
+
+def check_exact(system: AbstractSystem, exact: Any) -> list[Any]:
+    """What the errors are of: a configuration, velocities or momenta, and what else there is."""
+    if not isinstance(exact, list | tuple) or len(exact) < 2:
+        wrong("exact", "what a run should end with, such as (q, v)", exact)
+    place, *rest = exact
+    return [system.space.check(place, "exact[0]"), *(jnp.asarray(reals(x, "exact")) for x in rest)]
+
+
+def continuous_end(
+    system: AbstractSystem, start: Any, t0: float, duration: float, coarser: float
+) -> list[Any]:
+    """Where the continuous trajectory ends, with tolerances so much coarser."""
     if system.discrete_time:
         raise ValueError(
             f"order does not support {system.kind} without `exact`: they have no continuous motion"
             " to be compared with."
         )
-    ends = jnp.array([t0, t0 + duration])
-    found = reference(system, **start, ts=ends, rtol=TOLERANCE, atol=TOLERANCE, with_error=True)
-    *exact, error = (row(part, -1) for part in found)
-    return exact, float(error)
+    ends, tolerance = jnp.array([t0, t0 + duration]), coarser * TOLERANCE
+    return [
+        row(part, -1)
+        for part in reference(system, **start, ts=ends, rtol=tolerance, atol=tolerance)
+    ]
 
 
-def error_at_end(run: Trajectory, exact: Any) -> float:
-    """The largest component of what a run ends with, without that of `exact`."""
-    system, end, jets = run.system, row(run.q, -1), run.jets
-    if system.discrete_time:
-        rates = run.p[-1] - exact[1]
-    elif jets is not None:
-        rates = jets[-1] - exact[1][: system.order]
-    else:
-        rates = run.v[-1] - exact[1]
-    parts = [system.space.local(exact[0], end), rates]
-    if len(exact) > 2 and run.S is not None:
-        parts.append(run.S[-1] - exact[2])
-    elif len(exact) > 2 and run.lam is not None:
-        parts.append(run.lam[-1] - (exact[2] if jets is None else exact[2][0]))
-    return float(max(jnp.max(jnp.abs(jnp.asarray(part))) for part in parts))
+def end_of(run: Trajectory) -> list[Any]:
+    """What a run ends with, as `reference` gives it: q, velocities (or momenta) and the rest."""
+    system, q, jets = run.system, row(run.q, -1), run.jets
+    rates = run.p if system.discrete_time else run.v if jets is None else jets
+    rest = run.S if run.S is not None else run.lam
+    return [q, rates[-1], *([] if rest is None else [rest[-1]])]
+
+
+class Norm:
+    """How far two ends of a motion are apart, as a part of their size: the largest of those of q,
+    of each derivative, and of what is beside them, in the metric of the masses.
+    """
+
+    def __init__(self, system: Any, t0: float, q0: Any, duration: float, exact: list[Any]) -> None:
+        """The sizes of the `exact` end; of q also of where the motion comes from, and of the way
+        that its velocity leads in a hundredth of the time.
+        """
+        self.space, self.order = system.space, 1 if system.discrete_time else system.order
+        self.mass, places = self.units(system, t0, exact), [self.space.check(q0, "q0"), exact[0]]
+        rates = self.rates(exact)
+        ways = [self.space.local(*places)]
+        if not system.discrete_time:
+            ways.append(0.01 * duration * rates[0])
+        q = np.stack([*map(self.space.magnitude, places), *ways])
+        self.count = system.frame.m if system.entropic else system.multipliers
+        rest = [float(np.max(np.abs(part))) for part in self.beside(exact)]
+        self.sizes = [self.size(q), *map(self.size, rates), *rest]
+
+    def units(self, system: Any, t: float, exact: list[Any]) -> np.ndarray:
+        """Roots of inertias; of a system given in discrete time nothing is known."""
+        if system.discrete_time:
+            return np.ones(system.space.dim)
+        z = system.point(exact[0], exact[2] if system.entropic else None)
+        return np.asarray(roots_of_inertia(system, np.float64(t), z, exact[1]))
+
+    def rates(self, end: list[Any]) -> np.ndarray:
+        """Velocities and, of order r, the derivatives up to r, shape (r, dim)."""
+        return np.asarray(end[1]).reshape(-1, self.space.dim)[: self.order]
+
+    def beside(self, end: list[Any]) -> list[np.ndarray]:
+        """Entropies, or multipliers without their derivatives."""
+        return [np.ravel(part)[: self.count] for part in end[2:]]
+
+    def size(self, vectors: Any) -> float:
+        """The largest component."""
+        return float(np.max(np.abs(vectors) * self.mass))
+
+    def distance(self, end: list[Any], exact: list[Any]) -> float:
+        """That of two ends."""
+        parts = [self.size(self.space.local(exact[0], end[0]))]
+        parts += [self.size(d) for d in self.rates(end) - self.rates(exact)]
+        # Multipliers of a constraint force, which a run has, are not part of a state.
+        both = zip(self.beside(end), self.beside(exact), strict=False)
+        parts += [float(np.max(np.abs(a - b))) for a, b in both]
+        pairs = zip(parts, self.sizes, strict=True)
+        return max(part / size if size > 0 else float(part > 0) for part, size in pairs)
 
 
 def fitted(h: np.ndarray, errors: np.ndarray, roundoff: float, blur: float) -> Order:

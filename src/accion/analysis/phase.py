@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.linalg
 
 from accion.checks import check_start, refuse
 from accion.discretise import discretise
@@ -24,6 +23,7 @@ from accion.spaces import Space
 from accion.stepping import scheme_of
 from accion.stepping.views import discrete
 from accion.systems import AbstractSystem, DiscreteSystem, HigherOrderSystem, Start, System
+from accion.systems.rank import SWEEPS, scale_of
 from accion.types import Array, Configuration, Covector, Scalar, Vector
 
 
@@ -37,11 +37,17 @@ class FormOfStep(NamedTuple):
 
 
 def defect(step: FormOfStep) -> float:
-    """max |T^T J1 T - J0| on the changes that are allowed, relative to max |T|^2."""
+    """The largest entry of T^T J1 T - J0 on the changes that are allowed, in units in which the
+    sums of the sizes of their terms are one, at most: a number without units.
+    """
     T, before, after, K = step
-    off = T.T @ after @ T - before
-    off = off if K is None else K.T @ off @ K
-    return float(np.max(np.abs(off)) / np.max(np.abs(T)) ** 2)
+    off, terms = T.T @ after @ T - before, np.abs(T).T @ np.abs(after) @ np.abs(T) + np.abs(before)
+    if K is None:
+        units = own_units(terms)
+    else:  # which have units of their own
+        off, terms = K.T @ off @ K, np.abs(K).T @ terms @ np.abs(K)
+        units = units_of(terms)
+    return float(np.max(np.abs(off) * units * units[:, None]))
 
 
 def form_defect(space: Space, T: np.ndarray, p0: Any, p1: Any) -> float:
@@ -173,7 +179,55 @@ def allowed_changes(system: Any, t: Any, q: Any, p: Any, v: Any = None) -> np.nd
         return None
     v = first_velocity(system, t, q, p)[0] if v is None else v
     C, state = map(np.asarray, slopes_at(system, t, q, v))
-    return state @ scipy.linalg.null_space(C)
+    return state @ allowed_by(C, state)
+
+
+def allowed_by(C: np.ndarray, state: np.ndarray) -> np.ndarray:
+    """The changes of (q, v) that C takes to zero, as columns; `state` says what they do to (q, p).
+
+    Coordinates are measured by their inertias, and velocities in a time in which rows that see
+    both see them alike: the rank does not depend on units.
+    """
+    n = C.shape[1] // 2
+    inertia = np.abs(np.diagonal(state[n:, n:]))
+    inertia = np.where(inertia > 0, inertia, np.max(inertia))
+    length = 1 / np.sqrt(np.where(inertia > 0, inertia, 1.0))
+    at, moving = (np.max(np.abs(part) * length, axis=1) for part in (C[:, :n], C[:, n:]))
+    both = (at > 0) & (moving > 0)
+    rate = np.max(at[both] / moving[both], initial=0.0)
+    return null_space(C, np.concatenate([length, length * (rate if rate > 0 else 1.0)]))
+
+
+def null_space(C: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """The changes that C takes to zero, as columns, orthonormal in the given units."""
+    scaled = C * units
+    size = np.max(np.abs(scaled), axis=1, keepdims=True)
+    from scipy import linalg  # takes long to import
+
+    return units[:, None] * linalg.null_space(scaled / np.where(size > 0, size, 1.0))
+
+
+def units_of(form: np.ndarray) -> np.ndarray:
+    """Units in which the entries of a form are of size one, in every row."""
+    return balanced(form, np.ones(len(form)))
+
+
+def own_units(terms: np.ndarray) -> np.ndarray:
+    """The same for sums of sizes, whatever units they came in: of all such units those that follow
+    from units in which the logarithms of all entries are least together.
+    """
+    there = terms > 0
+    sizes = np.log(terms, where=there, out=np.zeros(terms.shape))
+    pairs = there + np.diag(np.sum(there, axis=1))
+    start = np.exp(-np.linalg.lstsq(pairs, np.sum(sizes, axis=1), rcond=1e-12)[0])
+    return balanced(terms, start)
+
+
+def balanced(form: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """Units with which every row of a form has entries of size one, from others."""
+    for _ in range(2 * SWEEPS):
+        units = units * scale_of(np.max(np.abs(form) * units * units[:, None], axis=1))
+    return units
 
 
 def on_phase_space(system: Any, method: Any, t: Any, h: Any, start: Start) -> FormOfStep:
@@ -218,8 +272,9 @@ def on_windows(system: Any, method: Any, t: Any, h: Any, start: Start) -> FormOf
     T = np.asarray(small_jit(jax.jacfwd(step))(zero))
     omega = small_jit(lambda t, nodes, lam: d.omega(t, h, *nodes, lam=lam if m else None))
     before, behind = omega(t, nodes, lam), omega(t + h, list(end), after)
-    K = scipy.linalg.null_space(np.asarray(jax.jacfwd(constraints)(zero))) if m else None
-    return FormOfStep(T, np.asarray(before), np.asarray(behind), K)
+    before, behind = np.asarray(before), np.asarray(behind)
+    K = null_space(np.asarray(jax.jacfwd(constraints)(zero)), units_of(before)) if m else None
+    return FormOfStep(T, before, behind, K)
 
 
 def first_windows(

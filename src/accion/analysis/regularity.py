@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from accion.analysis.matrices import along_steps, at_random, matrix_words
+from accion.arguments import count, door, number, positive, seed
 from accion.checks import check_kind
+from accion.memory import rows
 from accion.methods import Method
 from accion.solve.simulation import simulate
 from accion.systems import AbstractSystem
-from accion.systems.rank import condition, direction_words, relative_rank
+from accion.systems.rank import condition, direction_words, equilibrated, relative_rank
 from accion.types import ArrayLike, Configuration
 
 
@@ -99,6 +101,7 @@ class Regularity:
         return self.text()
 
 
+@door(t0=number, h=positive, steps=count, samples=rows(10_000), seed=seed)
 def regularity(
     system: AbstractSystem,
     method: Method | None = None,
@@ -115,8 +118,8 @@ def regularity(
     samples: int = 50,
     seed: int = 0,
 ) -> Regularity:
-    """The regularity of a system at random points and, with a start, of its steps along a
-    trajectory.
+    """The regularity of a system at random points of its natural size (`analysis.natural`) and,
+    with a start, of its steps along a trajectory.
 
     Rank and condition are of d2L/dv2, under constraints of [[d2L/dv2, A^T], [A, 0]] at points that
     satisfy them (with L + lam.Phi for L where they are vakonomic), with each coordinate measured by
@@ -167,7 +170,8 @@ def summary(system: Any, found: np.ndarray, other: np.ndarray, along: float | No
     if ranks[0] < size:
         direction = direction_words(system, next(d for r, d in pairs if r == ranks[0])[:n])
     same = system.constraint is None and system.mechanical is not None
-    same = same or bool(np.allclose(found, other, rtol=1e-9, atol=1e-12))
+    alike = (equilibrated(each, n)[0] for each in (found, other))  # without units
+    same = same or bool(np.allclose(*alike, rtol=0, atol=1e-9))
     hyper = False if ranks[0] < size else True if same else None
     worst = max(condition(each, n) for each in found) if ranks[0] == size else np.inf
     return Regularity(system, size, ranks, float(worst), direction, hyper, along)

@@ -7,10 +7,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.arguments import door
+from accion.checks import (
+    check_counts,
+    check_mechanical,
+    check_rows_fit,
+    check_start,
+    check_times,
+)
 from accion.engines.auto import native
 from accion.engines.xla import kept_jit
 from accion.instant.continuous import accelerations
-from accion.systems import System
+from accion.systems import Start, System
 from accion.types import Array, ArrayLike, Configuration, Scalar, Vector
 
 
@@ -52,6 +60,7 @@ def rk4_loop(constants: Any, z: Any, rows: Array) -> tuple[Any, Any]:
     return jax.lax.scan(partial(saved_row, constants), z, rows)
 
 
+@door()
 def rk4(
     system: System,
     *,
@@ -74,6 +83,7 @@ def rk4(
     Returns:
         Arrays with one row for each saved time.
     """
+    check_mechanical(system, "rk4")
     if (
         system.constraint is not None
         or not system.space.flat
@@ -83,13 +93,17 @@ def rk4(
             f"rk4 is for unconstrained systems on Euclidean or Torus; got {system.name} on"
             f" {system.space}."
         )
-    q0, v0 = jnp.asarray(q0, dtype=float), jnp.asarray(v0, dtype=float)
-    constants, rows = (system, float(t0), float(h), save_every), np.arange(steps // save_every)
-    program = native("folded", "rk4", saved_row, constants, (q0, v0), 0)
+    at, size = check_times(t0, h, steps, save_every)
+    steps, save_every = check_counts(steps, save_every)
+    check_rows_fit(system, steps, save_every)
+    begin: Any = check_start(system, Start(q0, v0))[:2]
+    constants, rows = (system, float(at), float(size), save_every), np.arange(steps // save_every)
+    program = native("folded", "rk4", saved_row, constants, begin, 0)
     _, (q, v) = (
-        rk4_loop(constants, (q0, v0), rows)
+        rk4_loop(constants, begin, rows)
         if program is None
-        else program(constants, (q0, v0), rows, len(rows))
+        else program(constants, begin, rows, len(rows))
     )
-    t = t0 + h * save_every * jnp.arange(steps // save_every + 1)
-    return t, jnp.concatenate([q0[None], q]), jnp.concatenate([v0[None], v])
+    t = at + size * save_every * jnp.arange(steps // save_every + 1)
+    q, v = (jnp.concatenate([a[None], b]) for a, b in zip(begin, (q, v), strict=True))
+    return t, q, v

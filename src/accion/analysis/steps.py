@@ -9,8 +9,10 @@ import numpy as np
 
 from accion.analysis.inputs import check_vectors
 from accion.analysis.phase import checked_start, phase_point
+from accion.arguments import door, number, positive, seed
 from accion.checks import check_mechanical, check_times, refuse
 from accion.engines.auto import small_jit, small_map
+from accion.memory import rows
 from accion.systems import System
 from accion.types import ArrayLike
 
@@ -55,6 +57,7 @@ class StepBound:
         return self.text()
 
 
+@door(t0=number, R=positive, c=positive, samples=rows(10_000), seed=seed)
 def step_bound(
     system: System,
     *,
@@ -85,8 +88,6 @@ def step_bound(
     check_vectors(system, "step_bound", "it looks at a ball of configurations")
     if system.constraint is not None:
         refuse("step_bound", "systems under constraints", "they move on no ball of (q, p)")
-    if not (R > 0 and c > 0):
-        raise ValueError(f"R and c must be positive; got {R!r} and {c!r}.")
     t0, _ = check_times(t0, 1.0, 1, 1)
     start = checked_start(system, "step_bound", q0=q0, v0=v0, p0=p0)
     q0, p0 = phase_point(system, None, t0, 1.0, start, "step_bound")
@@ -123,7 +124,7 @@ def step_bound(
     if not np.all(np.isfinite(values)):
         raise ValueError(
             f"the equations of {system.name} are not finite everywhere in the ball of radius"
-            f" {2 * R:g}; choose a smaller R."
+            f" {2 * R:g} around (q0, p0); choose a smaller R, or another q0, v0 or p0."
         )
     M = float(np.max(values))
     A = np.asarray(small_jit(jax.jacfwd(field))(z0))

@@ -8,6 +8,7 @@ from typing import Any
 from accion.analysis import invariance, up_to_rates
 from accion.analysis.affine import AffineSymmetry
 from accion.analysis.invariance import FieldSymmetry
+from accion.arguments import door, seed
 from accion.checks import check_kind, check_method, is_vector_space
 from accion.methods import Method
 from accion.systems import AbstractSystem, System
@@ -75,6 +76,7 @@ def has_total_derivatives(system: AbstractSystem) -> bool:
     return search_of(system) is up_to_rates
 
 
+@door(seed=seed)
 def symmetries(
     system: AbstractSystem, method: Method | None = None, *, seed: int = 0
 ) -> Symmetries:

@@ -22,15 +22,19 @@ from accion.analysis.phase import (
     phase_point,
     tangent_map,
 )
-from accion.checks import check_kind, check_method, check_times, refuse
+from accion.arguments import door, number, shown
+from accion.checks import a_function, check_counts, check_kind, check_method, check_times, refuse
 from accion.engines.auto import small_jit, small_map
+from accion.memory import rows
 from accion.methods import Method
-from accion.results.trajectory import Trajectory
+from accion.results.trajectory import Trajectory, a_trajectory
 from accion.stepping.views import discrete
 from accion.systems import AbstractSystem
+from accion.systems.functions import check_returns, evaluate
 from accion.types import ArrayLike, Configuration, Covector, Scalar
 
 
+@door(t0=number, h=number)
 def symplecticity(
     system: AbstractSystem,
     method: Method | None = None,
@@ -43,13 +47,15 @@ def symplecticity(
     t0: float = 0.0,
     h: float,
 ) -> float:
-    """The defect max |T^T J T - J| of one step, relative to max |T|^2, where T is its tangent map:
-    zero, to roundoff, for every variational method on a system without force.
+    """The defect of T^T J T = J of one step, T its tangent map: the largest entry of T^T J T - J,
+    relative to the sums of the sizes of their terms. Zero, to roundoff, for every variational
+    method on a system without force, in any units.
 
     T is computed by automatic differentiation in local coordinates at both ends. J is the canonical
     form on (q, p) (on a group left trivialised); of a system of order r, the discrete
     Poincare-Cartan form on 2r configurations and the multipliers of their windows. Under
-    constraints changes of the state are taken that keep them.
+    constraints the form is taken on the submanifold of the states that satisfy them: its pullback
+    to the changes of the state that are tangent to it.
 
     Arguments:
         system: of any kind without entropies.
@@ -79,6 +85,7 @@ class Along:
     volume: np.ndarray
 
 
+@door(trajectory=a_trajectory)
 def symplecticity_along(trajectory: Trajectory) -> Along:
     """The defects of the form dq ^ dp along a trajectory of which every step is kept, and the
     volume that each step makes of a unit one.
@@ -127,6 +134,7 @@ class Cosymplectic:
     one-form beta of what time brings in.
 
     The pullback of dq ^ dp is dq ^ dp + beta ^ dt: on slices of equal time the form is kept.
+    Defects of the form are those of `symplecticity`, under constraints on their submanifold.
     """
 
     time: float
@@ -134,6 +142,7 @@ class Cosymplectic:
     beta: np.ndarray
 
 
+@door(t0=number, h=number)
 def cosymplecticity(
     system: AbstractSystem,
     method: Method | None = None,
@@ -169,13 +178,15 @@ def cosymplecticity(
         return jnp.concatenate([z[:1] + t + h, space.displacement(end, place), momentum])
 
     T = np.asarray(small_jit(jax.jacfwd(extended))(jnp.zeros(2 * n + 1)))
-    J = canonical(space, p)
-    pulled = T[1:].T @ canonical(space, p1) @ T[1:]  # of dq ^ dp, on (t, q, p)
+    J, after = canonical(space, p), canonical(space, p1)
+    pulled = T[1:].T @ after @ T[1:]  # of dq ^ dp, on (t, q, p)
     time = np.max(np.abs(T[0] - np.eye(2 * n + 1)[0]))
-    off = float(np.max(np.abs(pulled[1:, 1:] - J)) / np.max(np.abs(T)) ** 2)
+    allowed = allowed_changes(system, t, q, p, start.v0)
+    off = defect(FormOfStep(T[1:, 1:], J, after, allowed))
     return Cosymplectic(float(time), off, pulled[1:, 0])
 
 
+@door(loop=a_function("s"), t0=number, h=number, points=rows(1000))
 def poincare_invariant(
     system: AbstractSystem,
     method: Method | None,
@@ -198,6 +209,13 @@ def poincare_invariant(
     check_kind(system)
     check_vectors(system, "poincare_invariant", "the integral of p dq is taken in coordinates")
     step = discrete(system, method).hamiltonian_flow
+    steps, _ = check_counts(steps, 1)
+    n = system.space.dim
+    found = evaluate("loop", loop, jnp.zeros(()), takes="(s), from 0 to 1")
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        raise ValueError(f"loop must return the pair (q, p); it returned {shown(found)}.")
+    for part in found:
+        check_returns("loop", part, (n,), f"(q, p), each of shape ({n},)")
     q, p = jax.vmap(loop)(jnp.arange(points) / points)
 
     @small_map

@@ -8,7 +8,9 @@ import jax
 import numpy as np
 
 from accion.analysis.inputs import check_every_step
-from accion.results.trajectory import Trajectory
+from accion.arguments import door
+from accion.engines.xla import kept_jit
+from accion.results.trajectory import Trajectory, a_trajectory
 from accion.stepping.views import discrete
 
 
@@ -45,6 +47,7 @@ class ThermalRegularity:
         )
 
 
+@door(trajectory=a_trajectory)
 def thermal_regularity(trajectory: Trajectory) -> ThermalRegularity:
     """The two matrices of Bonich Def 3.25 along a trajectory of a thermal system.
 
@@ -66,7 +69,7 @@ def thermal_regularity(trajectory: Trajectory) -> ThermalRegularity:
     return ThermalRegularity(*map(np.asarray, both_ways(system, method, h, t[:-1], first, second)))
 
 
-@partial(jax.jit, static_argnums=1)
+@partial(kept_jit, static_argnums=(1,))
 def both_ways(system: Any, method: Any, h: Any, t: Any, first: Any, second: Any) -> Any:
     """The two matrices of Bonich Def 3.25 of each step."""
     d = discrete(system, method)

@@ -20,31 +20,49 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.analysis.affine import AffineSymmetry, coefficients, turned_forward
-from accion.analysis.closed_forms import Growth, Points, candidates
-from accion.analysis.echelon import beside, different, in_units, null_space, simple, solves
+from accion.analysis.closed_forms import Growth, Points
+from accion.analysis.echelon import (
+    also_solving,
+    beside,
+    different,
+    in_own_units,
+    in_units,
+    null_space,
+    simple,
+    solves,
+)
+from accion.analysis.natural import Natural, natural_choices
 from accion.instant.constrained import matrix, nearest, project_at
 from accion.stepping.views import discrete
 from accion.systems import System
 from accion.types import Array, Configuration, Covector, Scalar, Vector
 
-STEP = 0.1  # of the discretised system that is looked at
-
 
 def search(system: System, method: Any, seed: int) -> list[AffineSymmetry]:
     """All fields X = A q + b of a `System` on a space of vectors, each with its f."""
-    points = sample(system, seed)
-    growth = Growth(system, points)
-    own = growth.rows() if system.holds_velocities else null_rows(system, points)
-    rows = np.concatenate([own, acting_rows(system, points)])
-    basis = [turned_forward(u) for u in simple(null_space(rows), rows)]
+
+    def equations(natural: Natural) -> tuple[Points, Growth, np.ndarray]:
+        points = sample(system, seed, natural)
+        growth = Growth(system, points, natural)
+        own = growth.rows() if system.holds_velocities else null_rows(system, points)
+        return points, growth, np.concatenate([own, acting_rows(system, points)])
+
+    natural, *others = natural_choices(system)
+    points, growth, rows = equations(natural)
+    space = null_space(rows)
+    for other in others if len(space) else ():
+        more, _, own = equations(other)
+        space = also_solving(space, points.units, own, more.units)
+    basis = [turned_forward(u) for u in simple(space, rows)]
     if system.constraint is not None:
-        basis = different(basis, lambda u: values(u, points.q), entries)
+        basis = different(basis, lambda u: values(u, points.q / points.size), entries)
     kept: list[Any] = [None] * len(basis)
     if method is not None and basis:
         kept = survive(system, method, growth, points, basis)
+    found = [in_own_units(u, points.units) for u in basis]
     return [
-        AffineSymmetry(*coefficients(u), growth.closed(u), system.names, method, k)
-        for u, k in zip(basis, kept, strict=True)
+        AffineSymmetry(*coefficients(u), growth.closed(u / points.units), system.names, method, k)
+        for u, k in zip(found, kept, strict=True)
     ]
 
 
@@ -59,16 +77,18 @@ def entries(u: np.ndarray) -> tuple[int, int]:
     return int(np.count_nonzero(coefficients(u)[0])), int(np.count_nonzero(u))
 
 
-def sample(system: System, seed: int) -> Points:
-    """Random points; where there are constraints they are moved there, the accelerations by the
-    constraint's second derivative.
+def sample(system: System, seed: int, natural: Natural) -> Points:
+    """Random points of natural size; where there are constraints they are moved there, the
+    accelerations by the constraint's second derivative.
     """
     n, rng = system.space.dim, np.random.default_rng(seed)
     count = 2 * (n * n + n) + 20
-    t, (q, v, a) = rng.uniform(0.1, 2, count), rng.normal(size=(3, count, n))
+    t, (q, v, a) = natural.t * rng.uniform(0.1, 2, count), rng.normal(size=(3, count, n))
+    q, v, a = natural.x * q, natural.rates[0] * v, natural.rates[0] / natural.time * a
+    sizes = (natural.x, natural.h)
     constraint = system.constraint
     if constraint is None:
-        return Points(t, q, v, a)
+        return Points(t, q, v, a, *sizes)
 
     def moved(t: Scalar, q: Configuration, v: Vector, a: Any) -> Any:
         q, v = project_at(system, t, q, v)
@@ -77,9 +97,14 @@ def sample(system: System, seed: int) -> Points:
             return constraint.on_velocities(system, t, q, v)
 
         off = jax.jvp(equations, (t, q, v), (jnp.ones(()), v, a))[1]
-        return t, q, v, a - jnp.linalg.lstsq(jax.jacfwd(equations, 2)(t, q, v), off)[0]
+        # in units of the coordinates, and each equation in its own
+        C = jax.jacfwd(equations, 2)(t, q, v) * natural.x
+        row = jnp.max(jnp.abs(C), axis=1)
+        row = jnp.where(row > 0, row, 1.0)
+        return t, q, v, a - natural.x * jnp.linalg.lstsq(C / row[:, None], off / row)[0]
 
-    return Points(*map(np.asarray, jax.jit(jax.vmap(moved))(t, q, v, a)))
+    t, q, v, a = map(np.asarray, jax.jit(jax.vmap(moved))(t, q, v, a))
+    return Points(t, q, v, a, *sizes)
 
 
 # ---------------------------------------------------------------- rows over (A, b)
@@ -103,15 +128,18 @@ def change_of(E: Callable[..., Any], arguments: Any, moves: tuple[bool, ...]) ->
 
 
 def along_allowed(
-    system: System, rows: np.ndarray, t: np.ndarray, q: np.ndarray, v: np.ndarray
+    system: System, rows: np.ndarray, t: np.ndarray, q: np.ndarray, points: Points
 ) -> np.ndarray:
-    """Rows of shape (points, terms, n, size) combined along the virtual displacements at (t, q, v),
+    """Rows of shape (points, terms, n, size) combined along the virtual displacements at (t, q),
     their terms added, in units of the terms.
     """
+    rows = rows * points.size[:, None] * points.units
     if system.constraint is not None:
-        A = np.asarray(jax.jit(jax.vmap(lambda *z: matrix(system, *z)))(t, q, v))
+        A = np.asarray(jax.jit(jax.vmap(lambda *z: matrix(system, *z)))(t, q, points.v))
+        A = A * points.size
         good = np.all(np.isfinite(A), axis=(1, 2))
-        _, _, Vt = np.linalg.svd(A[good])
+        size = np.max(np.abs(A[good]), axis=2, keepdims=True)
+        _, _, Vt = np.linalg.svd(A[good] / np.where(size > 0, size, 1.0))
         rows = np.einsum("pij,ptjk->ptik", Vt[:, A.shape[1] :], rows[good])
     rows = np.moveaxis(rows, 1, 0).reshape(rows.shape[1], -1, rows.shape[-1])
     return in_units(np.sum(rows, axis=0), np.sum(np.linalg.norm(rows, axis=-1), axis=0))
@@ -128,8 +156,8 @@ def null_rows(system: System, points: Points) -> np.ndarray:
 
         return change_of(E, (q, v, a), (True, False, False))
 
-    rows = np.asarray(jax.jit(jax.vmap(at))(*points))
-    return along_allowed(system, rows, points.t, points.q, points.v)
+    rows = np.asarray(jax.jit(jax.vmap(at))(*points.each))
+    return along_allowed(system, rows, points.t, points.q, points)
 
 
 def acting_rows(system: System, points: Points) -> np.ndarray:
@@ -144,7 +172,7 @@ def acting_rows(system: System, points: Points) -> np.ndarray:
     size = points.q.shape[1] * (points.q.shape[1] + 1)
     if system.force is None and system.constraint is None:
         return np.zeros((0, size))
-    rows = np.asarray(jax.jit(jax.vmap(at))(*points[:3])).reshape(-1, size)
+    rows = np.asarray(jax.jit(jax.vmap(at))(*points[:3])).reshape(-1, size) * points.units
     return in_units(rows, np.linalg.norm(rows, axis=1))
 
 
@@ -167,7 +195,7 @@ def discrete_null_rows(system: System, method: Any, points: Points) -> np.ndarra
     """The discrete E of D1 Ld.X(q0) + D2 Ld.X(q1) = 0, at three configurations on the
     constraint.
     """
-    d, h = discrete(system, method), STEP
+    d, h = discrete(system, method), points.h
 
     def at(t: Scalar, q: Configuration, v: Vector, a: Any) -> Any:
         def E(q0: Configuration, q1: Configuration, q2: Configuration) -> Any:
@@ -179,25 +207,25 @@ def discrete_null_rows(system: System, method: Any, points: Points) -> np.ndarra
         ]
         return change_of(E, three, (True, True, True)), three[1]
 
-    rows, middle = map(np.asarray, jax.jit(jax.vmap(at))(*points))
-    return along_allowed(system, rows, points.t + h, middle, points.v)
+    rows, middle = map(np.asarray, jax.jit(jax.vmap(at))(*points.each))
+    return along_allowed(system, rows, points.t + h, middle, points)
 
 
 def paired_rows(system: System, method: Any, growth: Growth, points: Points) -> np.ndarray:
     """What is left of D1 Ld.X(q0) + D2 Ld.X(q1) beside f(t + h, q1) - f(t, q0) of the candidates,
     on steps that satisfy the constraint.
     """
-    d, h = discrete(system, method), STEP
+    d, h = discrete(system, method), points.h
 
     def at(t: Scalar, q: Configuration, v: Vector) -> Any:
-        x, ok = nearest(lambda x: d.form.closure(t, h, q, x), h * v)
+        metric = jnp.diag(points.size**-2.0)  # any that knows the units
+        x, ok = nearest(lambda x: d.form.closure(t, h, q, x), h * v, metric)
         ends = (q, jnp.where(ok, q + x, jnp.nan))
         return pairing(d.D1(t, h, *ends), ends[0]) + pairing(d.D2(t, h, *ends), ends[1]), ends[1]
 
     rows, end = map(np.asarray, jax.jit(jax.vmap(at))(*points[:3]))
-    columns = np.hstack(
-        [candidates(k, points.t + h, end) - candidates(k, points.t, points.q) for k in growth.rates]
-    )
+    rows = rows * points.units
+    columns = growth.changes(points, end)
     size = np.linalg.norm(rows, axis=1)
     good = np.isfinite(size) & (size > 0)
     return beside(rows[good] / size[good, None], columns[good] / size[good, None])
@@ -208,12 +236,12 @@ def work_rows(system: System, method: Any, points: Points) -> np.ndarray:
     size = points.q.shape[1] * (points.q.shape[1] + 1)
     if system.force is None:
         return np.zeros((0, size))
-    d, h = discrete(system, method), STEP
+    d, h = discrete(system, method), points.h
 
     def at(t: Scalar, q: Configuration, v: Vector) -> Any:
         end = q + h * v
         minus, plus = d.force_minus(t, h, q, end), d.force_plus(t, h, q, end)
         return jnp.stack([pairing(minus, q), pairing(plus, end)])
 
-    both = np.asarray(jax.jit(jax.vmap(at))(*points[:3]))
+    both = np.asarray(jax.jit(jax.vmap(at))(*points[:3])) * points.units
     return in_units(np.sum(both, axis=1), np.sum(np.linalg.norm(both, axis=-1), axis=1))

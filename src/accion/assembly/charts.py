@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from accion.engines.xla import kept_jit
 from accion.spaces import Euclidean, Torus
 from accion.types import Configuration
 
@@ -44,11 +45,11 @@ def local_all(space: Any, q0: Configuration, q1: Configuration) -> np.ndarray:
     return np.asarray(space.local(q0, q1) if is_vector(space) else local_each(space, q0, q1))
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(kept_jit, static_argnums=(0,))
 def retract_each(space: Any, q: Configuration, e: jax.Array) -> Configuration:
     return jax.vmap(space.retract)(q, e)
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(kept_jit, static_argnums=(0,))
 def local_each(space: Any, q0: Configuration, q1: Configuration) -> jax.Array:
     return jax.vmap(space.local)(q0, q1)

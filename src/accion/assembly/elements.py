@@ -6,7 +6,7 @@ of a function of a few variables, put in their places.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.engines.auto import small_map
+from accion.engines.xla import kept_jit
 from accion.types import Array
 
 # Elements that XLA evaluates at once: few numbers of them, so that problems of all lengths share
@@ -89,6 +90,18 @@ def compiled(f: Callable[..., Any], frame: Any) -> Compiled:
     )
 
 
+@partial(kept_jit, static_argnums=(0,))
+def all_at_once(f: Callable[..., Any], args: Any, data: Any, x: Array) -> tuple[Array, Array]:
+    """(cost, rows) of all elements, through which derivatives go."""
+    return jax.vmap(f, (None, 0, 0))(args, data, x)
+
+
+@partial(kept_jit, static_argnums=(0,))
+def all_slopes(f: Callable[..., Any], args: Any, data: Any, x: Array) -> Array:
+    """The derivatives of the rows of all elements, the same."""
+    return jax.vmap(jax.jacfwd(lambda x, data: f(args, data, x)[1]))(x, data)
+
+
 @dataclass(frozen=True)
 class Family:
     """K elements f(args, data_k, x[columns_k]) -> (cost, rows), each with a few entries of the
@@ -126,6 +139,14 @@ class Family:
         fixed, own = (self.numbers, np.float64(weight)), np.append(lam, 0.0)[self.rows]
         found = self.functions.curvature(fixed, (self.own_data, x[self.columns], own))
         return Curvature(*(np.asarray(a) for a in found))
+
+    def traced_rows(self, x: Any) -> Array:
+        """The rows that the elements add, shape (K, nr), as JAX traces them."""
+        return all_at_once(self.f, self.args, self.data, x[self.columns])[1]
+
+    def traced_slopes(self, x: Array) -> Array:
+        """Their derivatives, shape (K, nr, nv)."""
+        return all_slopes(self.f, self.args, self.data, x[self.columns])
 
     def evaluate(self, function: Callable[..., Any], x: np.ndarray) -> list[np.ndarray]:
         found = function((self.numbers,), (self.own_data, x[self.columns]))

@@ -3,12 +3,33 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from accion.assembly.banded import Correction
 from accion.assembly.elements import Family
 from accion.assembly.sparsity import Sparsity, add_rows
+from accion.numerics.newton import EPS
+
+
+class Linear(NamedTuple):
+    """What is left of the equations (m,), and the entries of their derivatives in the places
+    `sparsity.jacobian`.
+    """
+
+    residual: np.ndarray
+    entries: np.ndarray
+
+
+class Measure(NamedTuple):
+    """The sizes of unknowns (n,) and of rows (m,), and of the quantities that unknowns are added
+    to, by which rows are rounded.
+    """
+
+    unknowns: np.ndarray
+    rows: np.ndarray
+    beside: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -60,27 +81,40 @@ class Equations:
             total = add_rows(total, F, F.values(x).rows)
         return total
 
-    def linearised(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(residual, entries of its derivatives in the places `sparsity.jacobian`)."""
+    def linearised(self, x: np.ndarray) -> "Linear":
+        """The equations at `x`, and their derivatives there."""
         sparsity = self.sparsity
         still = [F for F, c in zip(self.families, sparsity.constant, strict=True) if c]
         total, moving = self.summed(x, still), sparsity.moving(self.families)
         slopes = [F.slopes(x) for F in moving]
         for F, found in zip(moving, slopes, strict=True):
             total = add_rows(total, F, found.rows)
-        return total, sparsity.jacobian_entries([found.Drows for found in slopes])
+        return Linear(total, sparsity.jacobian_entries([found.Drows for found in slopes]))
 
-    def correction(self, x: np.ndarray, extent: float) -> Correction:
-        """The step of Newton's method from `x`, over the unknowns that are not fixed.
-
-        Arguments:
-            x: shape (n,).
-            extent: the size of the quantities that unknowns are added to, see `Banded.correction`.
+    def correction(self, linear: "Linear", measure: "Measure") -> Correction:
+        """The step of Newton's method over the unknowns that are not fixed, from where the
+        equations are `linear`.
         """
-        residual, entries = self.linearised(x)
-        _, columns = self.sparsity.jacobian
-        free = entries[~self.fixed[columns]]
-        return self.sparsity.square.correction(free, -residual, extent)
+        rows, columns = self.sparsity.jacobian
+        free = ~self.fixed
+        wanted, sizes = free[columns], measure.unknowns[free]
+        entries = linear.entries * measure.unknowns[columns] / measure.rows[rows]
+        far = np.abs(linear.entries) * measure.beside[columns] / measure.rows[rows]
+        noise = np.zeros(len(linear.residual))
+        with np.errstate(invalid="ignore"):  # a matrix that is no number is told as singular
+            np.maximum.at(noise, rows, EPS * far)
+        right = -linear.residual / measure.rows
+        return self.sparsity.square.correction(entries[wanted], right, noise, sizes)
+
+    def blocks(self, linear: "Linear", kinds: np.ndarray, row_kinds: np.ndarray) -> np.ndarray:
+        """The largest entry between each kind of rows and each kind of unknowns, whose numbers are
+        `row_kinds` (m,) and `kinds` (n,).
+        """
+        rows, columns = self.sparsity.jacobian
+        largest = np.zeros((np.max(row_kinds) + 1, np.max(kinds) + 1))
+        sizes = np.where(np.isfinite(linear.entries), np.abs(linear.entries), 0.0)
+        np.maximum.at(largest, (row_kinds[rows], kinds[columns]), sizes)
+        return largest
 
     def spread(self, dx: np.ndarray) -> np.ndarray:
         """A change of the unknowns that are not fixed as one of all, shape (n,)."""

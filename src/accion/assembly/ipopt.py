@@ -7,16 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from accion.assembly.interrupts import INTERRUPTED, Interrupt, noted
 from accion.assembly.program import Program, Summed
+from accion.assembly.scales import Scaled
 from accion.assembly.sqp import Found, Point, silent, stationarity
 
 INFINITY = 2e19  # what IPOPT takes for it
+STOPPED = 5  # the status where it was asked to stop
 WORDS = {
     0: "a local minimum was found",
     1: "a local minimum was found, to the acceptable tolerance of IPOPT",
     2: "IPOPT found the constraints to be infeasible",
     3: "the search direction became too small",
     4: "the iterates diverge",
+    STOPPED: INTERRUPTED,
     -1: "no minimum was found in the allowed iterations",
     -2: "IPOPT's restoration of feasibility failed",
     -3: "IPOPT could not compute a step",
@@ -45,9 +49,10 @@ def load() -> Any:
 class Functions:
     """A program as IPOPT asks for it: functions that write into arrays."""
 
-    def __init__(self, program: Program, report: Callable[..., None]) -> None:
+    def __init__(self, program: Scaled, report: Callable[..., None]) -> None:
         self.program, self.report = program, report
         self.iterations = 0
+        self.interrupt, self.error = Interrupt(), None
         self.key: bytes | None = None
         self.point: Summed | None = None
         i, j = program.sparsity.hessian
@@ -80,13 +85,40 @@ class Functions:
     def hessian(self, x: np.ndarray, lam: np.ndarray, weight: float, out: np.ndarray) -> None:
         out[:] = self.program.hessian(np.array(x), weight, np.array(lam))[self.lower]
 
+    @property
+    def asked(self) -> tuple[Callable[..., Any], ...]:
+        """All of them, in IPOPT's order."""
+        return self.cost, self.gradient, self.rows, self.jacobian, self.hessian
+
     def watch(
         self, mode: int, iteration: int, cost: float, off: float, slope: float, *_: Any
     ) -> bool:
         """Called after each iteration; whether to go on."""
         self.iterations = iteration
-        self.report(iteration, cost, off, slope)
-        return True
+        self.report(iteration, cost * self.program.scales.cost, off, slope)
+        return not self.stopped
+
+    @property
+    def stopped(self) -> bool:
+        """Whether to end: Ctrl-C was pressed, or a function raised an error."""
+        return self.interrupt.asked or self.error is not None
+
+    def kept(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """`f` for IPOPT, which does not look at errors: they are kept, and what it gets from then
+        on is no number, so that it ends.
+        """
+
+        def call(*given: Any) -> Any:
+            if not self.stopped:
+                try:
+                    return f(*given)
+                except Exception as error:
+                    self.error = error
+            if f != self.cost:
+                given[-1][:] = np.nan
+            return np.nan
+
+        return call
 
 
 def solve(
@@ -114,27 +146,24 @@ def solve(
         Where it ended; `success` says whether that is a minimum.
     """
     ipyopt = load()
-    program, x = program.recentred(x)
-    x = np.clip(np.array(x, dtype=float), program.lower, program.upper)
-    functions = Functions(program, report)
+    centred, x = program.recentred(x)
+    scaled = centred.scaled
+    x = np.clip(np.array(x / scaled.scales.x, dtype=float), scaled.lower, scaled.upper)
+    functions = Functions(scaled, report)
 
     def finite(a: np.ndarray) -> np.ndarray:
         return np.clip(a, -INFINITY, INFINITY)
 
     problem = ipyopt.Problem(
-        program.n,
-        finite(program.lower),
-        finite(program.upper),
-        program.m,
-        finite(program.row_lower),
-        finite(program.row_upper),
-        program.sparsity.jacobian,
+        scaled.n,
+        finite(scaled.lower),
+        finite(scaled.upper),
+        scaled.m,
+        finite(scaled.row_lower),
+        finite(scaled.row_upper),
+        scaled.sparsity.jacobian,
         functions.hessian_places,
-        functions.cost,
-        functions.gradient,
-        functions.rows,
-        functions.jacobian,
-        functions.hessian,
+        *map(functions.kept, functions.asked),
         functions.watch,
         ipopt_options={
             "print_level": 0,
@@ -146,33 +175,41 @@ def solve(
     )
     multipliers, lower, upper = np.zeros(program.m), np.zeros(program.n), np.zeros(program.n)
     if lam is not None:
-        multipliers[:] = lam
+        multipliers[:] = scaled.multipliers_in(lam)
         problem.set(warm_start_init_point="yes")
-    x, _, status = problem.solve(x, mult_g=multipliers, mult_x_L=lower, mult_x_U=upper)
-    return ended(program, x, multipliers, (lower, upper), functions.iterations, status)
+    with noted() as functions.interrupt:
+        x, _, status = problem.solve(x, mult_g=multipliers, mult_x_L=lower, mult_x_U=upper)
+    if functions.error is not None:
+        raise functions.error
+    if functions.interrupt.asked:
+        status = STOPPED
+    return ended(scaled, x, multipliers, (lower, upper), functions.iterations, status)
 
 
 def ended(
-    program: Program,
+    scaled: Scaled,
     x: np.ndarray,
     lam: np.ndarray,
     bounds: tuple[np.ndarray, np.ndarray],
     iterations: int,
     status: int,
 ) -> Found:
-    """Where IPOPT ended, with the multipliers of rows and of lower and upper bounds."""
-    cost, g, gradient, J, terms = program.slopes(x)
-    point = Point(program, x, cost, g, gradient - bounds[0] + bounds[1], J, terms)
-    beyond = np.maximum(np.maximum(program.row_lower - g, g - program.row_upper), 0.0)
+    """Where IPOPT ended, with the multipliers of rows and of lower and upper bounds, in the units
+    of the program.
+    """
+    cost, g, gradient, J, terms = scaled.slopes(x)
+    point = Point(scaled, x, cost, g, gradient - bounds[0] + bounds[1], J, terms)
+    beyond = np.maximum(np.maximum(scaled.row_lower - g, g - scaled.row_upper), 0.0)
+    scales = scaled.scales
     return Found(
-        x,
-        lam,
-        program,
-        cost,
+        x * scales.x,
+        scaled.multipliers_out(lam),
+        scaled.program,
+        cost * scales.cost,
         float(np.max(beyond, initial=0.0)),
         stationarity(point, lam),
         iterations,
         status in (0, 1),
         WORDS.get(status, f"IPOPT ended with status {status}"),
-        bounds,
+        tuple(side * scales.cost / scales.x for side in bounds),
     )

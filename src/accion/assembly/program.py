@@ -13,6 +13,7 @@ import numpy as np
 
 from accion.assembly.charts import Chart, is_vector, retract_all
 from accion.assembly.elements import Curvature, Family, Slopes
+from accion.assembly.scales import Scaled, Scales
 from accion.assembly.sparsity import Sparsity, add_rows
 from accion.types import Configuration
 
@@ -39,6 +40,7 @@ class Program:
             in a matrix.
         row_label: row_label(j) names a row, with its time.
         chart: which unknowns are displacements, where some are.
+        scales: the sizes of unknowns, rows and cost, by which solvers measure; None for 1.
     """
 
     families: tuple[Family, ...]
@@ -50,6 +52,7 @@ class Program:
     row_place: np.ndarray
     row_label: Callable[[int], str]
     chart: Chart | None = None
+    scales: Scales | None = None
 
     @property
     def n(self) -> int:
@@ -77,9 +80,21 @@ class Program:
     def sparsity(self) -> Sparsity:
         return Sparsity(self.families, self.fixed, self.place, self.row_place)
 
+    @property
+    def scaled(self) -> Scaled:
+        """The problem as solvers see it."""
+        ones = Scales(np.ones(self.n), np.ones(self.m), 1.0)
+        return Scaled(self, ones if self.scales is None else self.scales)
+
     def with_families(self, families: tuple[Family, ...]) -> "Program":
         """The same problem with other data; what is known of its sparsity is kept."""
         moved = replace(self, families=families)
+        moved.__dict__.update(sparsity=self.sparsity, fixed=self.fixed)
+        return moved
+
+    def with_scales(self, scales: Scales) -> "Program":
+        """The same problem, measured by other sizes."""
+        moved = replace(self, scales=scales)
         moved.__dict__.update(sparsity=self.sparsity, fixed=self.fixed)
         return moved
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from accion.assembly.program import Program
 from accion.assembly.saddle import Saddle, SaddleFactors
+from accion.assembly.scales import Scaled
 
 LEAST_PART = 1e-8
 GAIN, LOSS = 1e-5, 1e-5  # what a step must gain in violation, or in cost for each unit of violation
@@ -32,7 +33,7 @@ class Found(NamedTuple):
     lam: np.ndarray
     program: Program  # the program whose chart x belongs to
     cost: float
-    violation: float  # the largest of a row
+    violation: float  # the largest of a row, relative to the size of its terms
     # the largest derivative of cost + lam.rows, relative to the size of its terms
     stationarity: float
     iterations: int
@@ -42,9 +43,9 @@ class Found(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A program whose constraints are equations, in one place."""
+    """A program whose constraints are equations, in one place; measured by its sizes."""
 
-    program: Program
+    program: Scaled
     x: np.ndarray
     cost: float
     rows: np.ndarray  # what is left of them
@@ -67,7 +68,7 @@ class Point(NamedTuple):
         return self.program.hessian(self.x, 1.0, lam) if self.H is None else self.H
 
 
-def point_at(program: Program, x: np.ndarray, lam: np.ndarray | None = None) -> Point:
+def point_at(program: Scaled, x: np.ndarray, lam: np.ndarray | None = None) -> Point:
     """The program at x, with second derivatives for the multipliers `lam`."""
     program, x = program.recentred(x)
     if lam is None:
@@ -110,28 +111,31 @@ def solve(
         program: one with equations only.
         x: the unknowns to start from, shape (n,).
         lam: multipliers of the rows to start from, shape (m,); without them, the best ones there.
-        tolerance: of what is left of rows, and of the stationarity.
+        tolerance: of what is left of rows, and of the stationarity, relative to their sizes.
         max_iterations: after which it is given up.
-        report: called as report(iteration, cost, largest row, stationarity).
+        report: called as report(iteration, cost, largest row, stationarity, point, lam).
 
     Returns:
         Where it ended; `success` says whether that is a minimum.
     """
-    saddle = program.sparsity.saddle
-    start = point_at(program, np.where(program.fixed, program.lower, x), np.zeros(program.m))
+    saddle, scaled = program.sparsity.saddle, program.scaled
+    x = np.where(program.fixed, program.lower, x) / scaled.scales.x
+    start = point_at(scaled, x, np.zeros(program.m))
     point = start._replace(H=None)
     if not (np.isfinite(point.cost) and np.all(np.isfinite(point.rows))):
         words = "the cost or a constraint is not finite at the first guess"
         return ended(point, np.zeros(program.m), 0, False, words)
-    if lam is None and np.any(point.gradient[~program.fixed]):
+    if lam is not None:
+        lam = scaled.multipliers_in(lam)
+    elif np.any(point.gradient[~program.fixed]):
         lam = first_multipliers(saddle, point)
-    elif lam is None:
+    else:
         lam, point = np.zeros(program.m), start
     filter_ = Filter([(1e4 * max(1.0, point.violation), -np.inf)])
     shift, calm = 0.0, False  # calm: the last step was a full one of Newton's method
     for iteration in range(max_iterations):
         off, slope = point.largest_row, stationarity(point, lam)
-        report(iteration, point.cost, off, slope)
+        report(iteration, point.cost * scaled.scales.cost, off, slope, point, lam)
         if off <= tolerance and slope <= tolerance:
             point, lam = polished(saddle, point, lam)
             return ended(point, lam, iteration, True, "a local minimum was found")
@@ -159,9 +163,11 @@ def solve(
 
 
 def ended(point: Point, lam: np.ndarray, iterations: int, success: bool, message: str) -> Found:
-    slope = stationarity(point, lam)
-    where = (point.program, point.cost, point.largest_row, slope)
-    return Found(point.x, lam, *where, iterations, success, message)
+    """Where a solver ended, in the units of the program."""
+    scaled, slope = point.program, stationarity(point, lam)
+    x, lam = point.x * scaled.scales.x, scaled.multipliers_out(lam)
+    where = (scaled.program, point.cost * scaled.scales.cost, point.largest_row, slope)
+    return Found(x, lam, *where, iterations, success, message)
 
 
 def polished(saddle: Saddle, point: Point, lam: np.ndarray) -> tuple[Point, np.ndarray]:
@@ -310,7 +316,7 @@ def search(
     return None
 
 
-def left_at(program: Program, x: np.ndarray) -> tuple[float, np.ndarray]:
+def left_at(program: Scaled, x: np.ndarray) -> tuple[float, np.ndarray]:
     """(cost, what is left of the rows)."""
     cost, rows = program.values(x)
     return cost, rows - program.row_lower
@@ -343,15 +349,15 @@ def feasible(
     Arguments:
         program: one with equations only.
         x: the unknowns to start from, shape (n,).
-        tolerance: of the rows, relative to 1 + the largest unknown; below it goes on as far as
-            rounding lets it.
+        tolerance: of the rows, relative to their size times 1 + the largest unknown over its own;
+            below it goes on as far as rounding lets it.
         max_iterations: after which it is given up.
 
     Returns:
         Where it ended; `success` says whether the rows are satisfied there.
     """
-    saddle = program.sparsity.saddle
-    point = point_at(program, np.where(program.fixed, program.lower, x))
+    saddle, scaled = program.sparsity.saddle, program.scaled
+    point = point_at(scaled, np.where(program.fixed, program.lower, x) / scaled.scales.x)
     lam, last, size = np.zeros(program.m), np.inf, 1.0
     for iteration in range(max_iterations):
         off = point.largest_row

@@ -1,5 +1,9 @@
 """A campaign as a TOML file.
 
+A campaign file is code: what it names as "module:attribute" is imported, which runs the file
+module.py. It must lie beside the campaign file (or module/__init__.py, or, for "a.b:attribute",
+a/b.py); nothing is imported from elsewhere. Run campaign files that you would run as programs.
+
     # of the gallery, or "module:attribute" of a file beside this one
     system = "pendulum"
     # method, h, steps and the start are those of the gallery where they are left out;
@@ -8,6 +12,7 @@
     h = 0.01
     steps = 1000
     store = "pendulums.zarr"                 # beside this file
+    engine = "auto"                          # or "native", "xla"; it may be left out
 
     [start]                                  # of every member, where the plan does not set it
     v0 = [0.0]
@@ -26,27 +31,29 @@
     name = "down"
 """  # fmt: skip
 
-import importlib
-import sys
 import tomllib
+import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import jax
 import numpy as np
 
 from accion import checks
 from accion.campaign import plans, reductions, running
 from accion.campaign.lines import line_of, words_of
 from accion.campaign.members import base_of
+from accion.campaign.modules import module_beside, own_modules
+from accion.campaign.names import check_name
+from accion.engines.auto import check_engine
 from accion.methods import Method, registry
 from accion.systems import Start
 
 if TYPE_CHECKING:
     import xarray as xr
 
-TOP = ("system", "method", "h", "steps", "t0", "store", "chunk", "start", "plan", "reductions")
+SETTINGS = ("h", "steps", "t0", "store", "chunk", "engine")
+TOP = ("system", "method", *SETTINGS, "start", "plan", "reductions")
 PLANS = {"grid": ("axes",), "sample": ("size", "how", "seed", "ranges"), "table": ("file",)}
 KINDS = {
     "final": ("parts",),
@@ -68,11 +75,13 @@ class Source:
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
-        self.text = self.path.read_text()
+        self.text = text_of(self.path)
         try:
             self.data = tomllib.loads(self.text)
         except tomllib.TOMLDecodeError as error:
             raise ValueError(f"{self.path} is not TOML: {error}.") from error
+        except RecursionError as error:
+            raise ValueError(f"{self.path} has too many brackets inside each other.") from error
 
     def wrong(self, path: Iterable[Any], message: str, cause: Exception | None = None) -> NoReturn:
         """Raise ValueError with the line of the key at `path`."""
@@ -83,7 +92,10 @@ class Source:
     def get(self, path: Iterable[Any], kind: Any, default: Any = ...) -> Any:
         """The value at `path`, of the type `kind`; an error if it is missing and has no default."""
         value: Any = self.data
-        for key in path:
+        path = tuple(path)
+        for depth, key in enumerate(path):
+            if not isinstance(value, list if isinstance(key, int) else dict):
+                self.wrong(path[:depth], f"expected {TYPES[dict]}; got {value!r}.")
             if isinstance(value, dict) and key not in value:
                 if default is ...:
                     self.wrong(path, "it is missing.")
@@ -106,24 +118,38 @@ class Source:
         """What `f` returns; its ValueError names the key."""
         try:
             return f(*args, **named)
-        except (ValueError, TypeError, OSError) as error:
-            self.wrong(path, str(error), error)
+        except (ValueError, TypeError, OSError, MemoryError, OverflowError) as error:
+            self.wrong(path, str(error) or type(error).__name__, error)
 
     def attribute(self, path: Iterable[Any], text: str) -> Any:
-        """What "module:attribute" names; modules beside the file are found."""
+        """What "module:attribute" names, of a module beside the file."""
         module, _, name = text.partition(":")
-        folder = str(self.path.absolute().parent)
-        if folder not in sys.path:
-            sys.path.insert(0, folder)
         try:
-            found: Any = importlib.import_module(module)
+            found: Any = module_beside(self.path.absolute().parent, module)
             for word in name.split("."):
                 found = getattr(found, word)
-        except (ImportError, AttributeError, ValueError) as error:
-            self.wrong(
-                path, f"{text!r} cannot be imported ({type(error).__name__}: {error}).", error
-            )
+        except Exception as error:  # whatever the user's file raises
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            own = Path(last.filename).is_relative_to(self.path.absolute().parent)
+            at = f", line {last.lineno} of {last.filename}" if own else ""
+            words = f"{type(error).__name__}: {error}{at}"
+            self.wrong(path, f"{text!r} cannot be imported ({words}).", error)
         return found
+
+
+def text_of(path: Path) -> str:
+    """The text of a file.
+
+    Raises:
+        OSError: where it is none that ends, such as a device or a pipe, or cannot be read.
+        ValueError: where it is not UTF-8.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(f"{path} is not a file that can be read: a folder, a device or a pipe.")
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not a text in UTF-8: byte {error.start} ({error}).") from error
 
 
 def read(path: str | Path, find: Callable[[str], Any]) -> dict[str, Any]:
@@ -147,7 +173,10 @@ def read(path: str | Path, find: Callable[[str], Any]) -> dict[str, Any]:
     t0, chunk = source.get(("t0",), float, 0.0), source.get(("chunk",), int, None)
     source.attempt(("h",), checks.check_times, t0, h, 1, 1)
     source.attempt(("steps",), checks.check_times, 0.0, 1.0, steps, 1)
+    source.attempt(("chunk",), checks.whole, 1 if chunk is None else chunk, "chunk")
     source.attempt(("method",), checks.check_system, system, method)
+    engine = source.get(("engine",), str, "auto")
+    source.attempt(("engine",), check_engine, engine)
     plan = plan_of(source, rest)
     check_columns(source, system, plan)
     arguments = {
@@ -159,10 +188,9 @@ def read(path: str | Path, find: Callable[[str], Any]) -> dict[str, Any]:
         "steps": steps,
         "t0": t0,
     }
-    return arguments | {
-        "chunk": chunk,
-        "store": source.path.absolute().parent / source.get(("store",), str),
-    }
+    store = source.path.absolute().parent / source.get(("store",), str)
+    source.attempt(("store",), store.exists)
+    return arguments | {"chunk": chunk, "store": store, "engine": engine}
 
 
 def method_of(source: Source, entry: Any) -> Method | None:
@@ -225,12 +253,18 @@ def plan_of(source: Source, rest: dict[str, Any]) -> plans.Plan:
 
 def csv(file: Path) -> dict[str, np.ndarray]:
     """The columns of a CSV file, whose first line names them."""
-    names = [name.strip().strip('"') for name in file.read_text().split("\n", 1)[0].split(",")]
-    rows = np.loadtxt(file, delimiter=",", skiprows=1, ndmin=2)
+    first, *lines = text_of(file).removeprefix("\ufeff").splitlines() or [""]
+    names = [name.strip().strip('"') for name in first.split(",")]
+    if not lines:
+        raise ValueError(f"{file.name} has no rows after its first line, which names the columns.")
+    rows = np.loadtxt(lines, delimiter=",", ndmin=2)
     if rows.shape[1] != len(names):
         raise ValueError(
             f"{file.name} names {len(names)} columns in its first line and has {rows.shape[1]}."
         )
+    twice = [name for i, name in enumerate(names) if name in names[:i]]
+    if twice:
+        raise ValueError(f"{file.name} has two columns called {twice[0]!r}; rename one of them.")
     return dict(zip(names, rows.T, strict=True))
 
 
@@ -239,11 +273,11 @@ def axis(source: Source, name: str) -> Any:
     path = ("plan", "axes", name)
     if isinstance(source.data["plan"]["axes"][name], dict):
         source.only(path, ("from", "to", "count"))
-        values = np.linspace(
-            source.get((*path, "from"), float),
-            source.get((*path, "to"), float),
-            max(0, source.get((*path, "count"), int)),
-        )
+        ends = [source.get((*path, key), float) for key in ("from", "to")]
+        if not np.all(np.isfinite(ends)):
+            source.wrong(path, f"from and to must be finite numbers; got {ends[0]} and {ends[1]}.")
+        count = max(0, source.get((*path, "count"), int))
+        values = source.attempt((*path, "count"), np.linspace, *ends, count)
     else:
         values = source.get(path, list)
     source.attempt(path, plans.grid, {name: values})
@@ -264,7 +298,8 @@ def reduction(source: Source, path: tuple[Any, ...]) -> reductions.Reduction:
     kind = source.get((*path, "kind"), str)
     if ":" in kind:
         source.only(path, ("kind",))
-        return source.attribute((*path, "kind"), kind)
+        own = source.attribute((*path, "kind"), kind)
+        return source.attempt((*path, "kind"), reductions.check_reductions, [own])[0]
     if kind not in KINDS:
         source.wrong(
             (*path, "kind"),
@@ -276,6 +311,7 @@ def reduction(source: Source, path: tuple[Any, ...]) -> reductions.Reduction:
             (*path, "parts"), reductions.final, *source.get((*path, "parts"), list, [])
         )
     of, name = source.get((*path, "of"), str), source.get((*path, "name"), str)
+    source.attempt((*path, "name"), check_name, name, "a reduction")
     f = source.attribute((*path, "of"), of) if ":" in of else of
     more = {"level": source.get((*path, "level"), float, 0.0)} if kind == "event" else {}
     return source.attempt((*path, "of"), getattr(reductions, kind), f, name, **more)
@@ -302,16 +338,7 @@ def run(
         raise ImportError(
             "a campaign on a cluster needs dask: pip install 'accion[cluster]'."
         ) from error
-    for module in {
-        name.partition(":")[0]
-        for name in texts(tomllib.loads(Path(path).read_text()))
-        if name.partition(":")[0] in sys.modules
-    }:
-        cloudpickle.register_pickle_by_value(sys.modules[module])  # workers need not have the file
+    for module in own_modules():
+        cloudpickle.register_pickle_by_value(module)  # workers need not have the file
     with Client(scheduler) as client:
         return running.run(**arguments, overwrite=overwrite, client=client)
-
-
-def texts(data: Any) -> list[str]:
-    """All texts in a tree that name "module:attribute"."""
-    return [leaf for leaf in jax.tree.leaves(data) if isinstance(leaf, str) and ":" in leaf]

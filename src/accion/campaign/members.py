@@ -1,7 +1,7 @@
 """From the row of a plan to the system and the start of one member."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import singledispatch
 from typing import Any, NamedTuple
 
@@ -53,6 +53,7 @@ def base_of(system: Any, plan: Plan) -> tuple[dict[str, Any], dict[str, Target]]
             )
     trees = base | {"params": system.params}
     targets = {name: target(trees, name, shape) for name, shape in shapes.items()}
+    check_apart(targets)
     check_filled(base, targets)
     return base, targets
 
@@ -113,15 +114,21 @@ def target(trees: dict[str, Any], name: str, shape: Iterable[int]) -> Target:
         (root + path_words(path), leaf)
         for path, leaf in jax.tree_util.tree_flatten_with_path(trees[root])[0]
     ]
-    for i, (word, leaf) in enumerate(leaves):
-        rest = name.removeprefix(word)
-        if name.startswith(word) and INDEX.fullmatch(rest):
-            if not is_number(leaf):
-                raise ValueError(
-                    f"{word} is no number, so a campaign cannot vary it; it is {leaf!r}."
-                )
-            at = tuple(int(digits) for digits in re.findall(r"\d+", rest))
-            return Target(root, i, fitting(np.shape(leaf), at, name, shape))
+    meant = [
+        (i, word, leaf)
+        for i, (word, leaf) in enumerate(leaves)
+        if name.startswith(word) and INDEX.fullmatch(name.removeprefix(word))
+    ]
+    if len(meant) > 1:
+        raise ValueError(
+            f"{name!r} may mean several of the params, whose names have dots or brackets of their"
+            " own; rename them."
+        )
+    for i, word, leaf in meant:
+        if not is_number(leaf):
+            raise ValueError(f"{word} is no number, so a campaign cannot vary it; it is {leaf!r}.")
+        at = tuple(int(digits) for digits in re.findall(r"\d+", name.removeprefix(word)))
+        return Target(root, i, fitting(np.shape(leaf), at, name, shape))
     known = (
         ", ".join(word for word, leaf in leaves if is_number(leaf))
         or "nothing: the system has no params of its own"
@@ -143,6 +150,19 @@ def fitting(
     return at
 
 
+def check_apart(targets: dict[str, Target]) -> None:
+    """Raise ValueError where two columns set the same: one of them would be lost."""
+    owner = {goal: name for name, goal in targets.items()}
+    for name, goal in targets.items():
+        for depth in range(len(goal.at) + 1):
+            other = owner.get(goal._replace(at=goal.at[:depth]))
+            if other is not None and other != name:
+                raise ValueError(
+                    f"the columns {other!r} and {name!r} of the plan set the same; leave one of"
+                    " them out."
+                )
+
+
 def check_filled(base: dict[str, Any], targets: dict[str, Target]) -> None:
     """Raise ValueError where something of the start is set neither by a column nor by the rest."""
     for root, value in base.items():
@@ -159,15 +179,43 @@ def check_filled(base: dict[str, Any], targets: dict[str, Target]) -> None:
                 )
 
 
+def with_numbers(system: Any, method: Method | None, params: Any, S0: Any) -> Any:
+    """The system with these params and as many entropies as `S0`, checked."""
+    own = system if params is None else system.with_params(params)
+    return checks.check_system(own, method, None, S0)
+
+
+class Remembered:
+    """`with_numbers` of one system and method, made once for the same numbers: members that fail
+    often have the same params. Only for numbers that are known.
+    """
+
+    def __init__(self) -> None:
+        self.made: dict[Any, Any] = {}
+
+    def __call__(self, system: Any, method: Method | None, params: Any, S0: Any) -> Any:
+        leaves, tree = jax.tree.flatten((params, S0))
+        key = (tree, *(np.asarray(a, float).tobytes() if is_number(a) else a for a in leaves))
+        if key not in self.made:
+            try:
+                self.made[key] = with_numbers(system, method, params, S0)
+            except ValueError as error:
+                self.made[key] = error
+        if isinstance(self.made[key], ValueError):
+            raise self.made[key]
+        return self.made[key]
+
+
 def member(
     system: Any,
     method: Method | None,
     base: dict[str, Any],
     targets: dict[str, Target],
     row: dict[str, Any],
+    made: Callable[..., Any] = with_numbers,
 ) -> tuple[Any, Start]:
     """The system and the start of the member that `row` describes, checked in shape (in value too
-    where they are known).
+    where they are known); `made` is `with_numbers`, or remembers it.
     """
     trees = {name: value for name, value in base.items() if value is not None} | {
         "params": system.params
@@ -178,9 +226,7 @@ def member(
         trees[goal.root] = jax.tree.unflatten(treedef, leaves)
     params = trees.pop("params")
     start = Start(**{"q0": None} | trees)
-    system = checks.check_system(
-        system if params is None else system.with_params(params), method, None, start.S0
-    )
+    system = made(system, method, params, start.S0)
     return system, checks.check_start(system, start)
 
 

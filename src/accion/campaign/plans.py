@@ -12,11 +12,13 @@ from typing import Any, TypeVar
 import jax
 import numpy as np
 
-from accion.checks import whole
+from accion.arguments import reals, shown, whole, wrong
+from accion.memory import check_room
 
 Named = TypeVar("Named", bound=Mapping[str, Any])
 
 ROOTS = ("q0", "v0", "p0", "q1", "S0", "lam0", "params")
+LARGEST_SEED = 2**128
 LONG = 32  # numbers, beyond which a definition keeps a digest of them
 
 
@@ -158,9 +160,14 @@ def table(columns: Mapping[str, Any], **rest: Any) -> Table:
     `params` may be built like the system's own, as far as it varies.
     """
     flat = {}
-    for root, value in columns.items():
+    for root, value in named(columns, "columns").items():
         for path, leaf in jax.tree_util.tree_flatten_with_path(value, is_leaf=is_column)[0]:
-            flat[root + path_words(path)] = numbers(leaf, root + path_words(path))
+            name = root + path_words(path)
+            if name in flat:
+                raise ValueError(
+                    f"the table has two columns called {name!r}; leave one of them out."
+                )
+            flat[name] = numbers(leaf, name)
     lengths = {name: len(column) for name, column in flat.items()}
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
         raise ValueError(
@@ -176,7 +183,7 @@ def grid(axes: Mapping[str, Any], **rest: Any) -> Grid:
 
     `campaign.unfold(dataset)` gives the result one dimension for each axis.
     """
-    flat = {name: numbers(values, name) for name, values in axes.items()}
+    flat = {name: numbers(values, name) for name, values in named(axes, "axes").items()}
     empty = [name for name, values in flat.items() if not len(values)]
     if not flat or empty:
         raise ValueError(
@@ -206,19 +213,33 @@ def sample(
         whole(size, "the number of samples"),
         whole(seed, "seed, with which the samples can be made again,", 0),
     )
-    if how not in HOW:
-        raise ValueError(f"there is no way to sample called {how!r}. Try one of: {', '.join(HOW)}.")
-    if not ranges:
-        raise ValueError("samples need at least one range.")
+    if seed >= LARGEST_SEED:
+        raise ValueError(f"seed must be below 2^128; got {seed}.")
+    if not isinstance(how, str) or how not in HOW:
+        raise ValueError(
+            f"how: there is no way to sample called {shown(how)}. Try one of: {', '.join(HOW)}."
+        )
+    if not named(ranges, "ranges"):
+        raise ValueError("ranges: samples need at least one range.")
+    drawn = size * len(ranges) if how == "latin" else len(ranges)
+    check_room(16 * drawn, f"size = {size}", 'Take fewer samples, or how="sobol".')
     pairs = {}
     for name, pair in check_names(ranges).items():
-        pair = np.asarray(pair, dtype=float)
+        pair = np.asarray(reals(pair, f"the range of {name} in ranges", "(low, high)"))
         if pair.shape != (2,) or not np.all(np.isfinite(pair)) or not pair[0] < pair[1]:
             raise ValueError(
                 f"the range of {name} must be (low, high) with low < high; got {ranges[name]!r}."
             )
         pairs[name] = (float(pair[0]), float(pair[1]))
     return Sample(size, pairs, how, seed, check_rest(rest))
+
+
+def named(given: Any, name: str) -> Mapping[str, Any]:
+    """A dictionary by the names of what its entries set."""
+    if isinstance(given, Mapping):
+        return given
+    wrong(name, 'a dictionary such as {"q0[0]": [0.1, 0.2]}', given)
+    return None
 
 
 def path_words(path: Iterable[Any]) -> str:
@@ -236,10 +257,7 @@ def is_column(value: Any) -> bool:
 
 
 def numbers(values: Any, name: str) -> np.ndarray:
-    try:
-        array = np.asarray(values, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numbers; got {values!r}.") from error
+    array = np.asarray(reals(values, name, "real numbers"))
     if array.ndim == 0:
         raise ValueError(
             f"{name} must have a value for each member, or for each point of its axis; got the"
@@ -250,10 +268,10 @@ def numbers(values: Any, name: str) -> np.ndarray:
 
 def check_names(columns: Named) -> Named:
     for name in columns:
-        if name.split("[")[0].split(".")[0] not in ROOTS:
+        if not isinstance(name, str) or name.split("[")[0].split(".")[0] not in ROOTS:
             raise ValueError(
-                f"{name!r} sets nothing. Try one of: {', '.join(ROOTS[:-1])}, or a component such"
-                " as q0[0], or params.NAME."
+                f"{shown(name)} sets nothing. Try one of: {', '.join(ROOTS[:-1])}, or a component"
+                " such as q0[0], or params.NAME."
             )
     return columns
 
@@ -271,16 +289,12 @@ def as_arrays(value: Any, name: str) -> Any:
     """A part of a start as float64: a tuple stays one, and a list of parts of unequal length
     becomes one.
     """
-    try:
-        return (
-            tuple(as_arrays(part, name) for part in value)
-            if isinstance(value, tuple)
-            else np.asarray(value, dtype=float)
-        )
-    except (TypeError, ValueError) as error:
-        if isinstance(value, list) and all(isinstance(part, list) for part in value):
-            return as_arrays(tuple(value), name)
-        raise ValueError(f"{name} must be numbers; got {value!r}.") from error
+    if isinstance(value, tuple):
+        return tuple(as_arrays(part, name) for part in value)
+    parts = isinstance(value, list) and all(isinstance(part, list) for part in value)
+    if parts and name in ("q0", "q1") and len(set(map(len, value))) > 1:
+        return as_arrays(tuple(value), name)
+    return np.asarray(reals(value, name, "real numbers"))
 
 
 # ---------------------------------------------------------------- definitions

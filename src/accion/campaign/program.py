@@ -1,9 +1,7 @@
 """The compiled work of a campaign: all members of one chunk."""
 
-import os
-import threading
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -11,15 +9,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion import checks
-from accion.campaign import starts
-from accion.campaign.members import Target, base_of, member
-from accion.campaign.moments import Moment
-from accion.campaign.plans import Plan, digest
-from accion.campaign.reductions import Reduction, fold
+from accion.arguments import shown
+from accion.campaign.by_native import by_native
+from accion.campaign.by_xla import ByXla
+from accion.campaign.callbacks import unsaid
+from accion.campaign.chunks import Given, Members, Runner, runner_of
+from accion.campaign.members import Remembered, base_of, member
+from accion.campaign.plans import Plan
+from accion.campaign.reductions import Reduction
+from accion.memory import check_room
 from accion.methods import Method
 from accion.numerics import newton
+from accion.solve import starts
 from accion.stepping import Scheme, scheme_of
 from accion.systems import Start
+from accion.systems.traced import TracedFunction
 from accion.types import Array, Scalar
 
 FAILURES = (
@@ -28,11 +32,11 @@ FAILURES = (
     "Newton's method did not converge",
     "not finite",
     "a step led out of the chart of the retraction",
+    "a function that is called back raised an error",
 )
+RAISED = 5
 NOT_RUN = -1  # in place of one of them, where an interrupted campaign did not come to a member
-LOCK = threading.Lock()
-COMPILED: dict[str, Any] = {}  # programs of this process, by what they are
-MOST = 8  # of them at once
+MOST_STEPS = 10**15
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +53,7 @@ class Job:
     steps: int
     reductions: tuple[Reduction, ...]
     chunk: int
+    engine: str = "auto"
 
     @property
     def size(self) -> int:
@@ -65,101 +70,46 @@ class Job:
         return c * self.chunk, min((c + 1) * self.chunk, self.size)
 
 
-def one(
-    job: Job,
-    targets: dict[str, Target],
-    system: Any,
-    base: dict[str, Any],
-    t0: Array,
-    h: Array,
-    steps: Array,
-    row: dict[str, Array],
-) -> tuple[dict[str, Array], dict[str, Any], dict[str, Any]]:
-    """One member from its start to its end: what its reductions found, and how it went.
-
-    Members go one after the other (`lax.map`), not side by side: under `vmap` every member runs the
-    rare branches of Newton's method and waits for the slowest, six to eight times slower for
-    pendulums (benchmarks/campaign.py); and no member's digits depend on who is in its chunk.
-    """
-    system, start = member(system, job.method, base, targets, row)
-    system.check()
-    scheme = scheme_of(system, job.method)
-    state, known = scheme.begin(t0, h, start)
-    state = state._replace(changes=())  # a campaign does not look at energies
-    nothing = jnp.array(0)
-    first = Moment(scheme, t0, h, state, nothing)
-    carries = tuple(jax.tree.map(jnp.asarray, each.init(first)) for each in job.reductions)
-
-    def turn(k: Array, carry: Any) -> Any:
-        state, last, carries = carry
-        after, iterations = scheme.step(state, t0 + k * h, h)
-        # The iterations of the step that failed tell why; NaN stops Newton's method at once in
-        # those after it.
-        last = jnp.where(state.completed == k, iterations, last)
-        now = Moment(scheme, t0 + (k + 1) * h, h, after, iterations)
-        return after, last, fold(job.reductions, carries, now)
-
-    end, last, carries = jax.lax.fori_loop(0, steps, turn, (state, nothing, carries))
-    at_end = Moment(scheme, t0 + steps * h, h, end, last)
-    results = {}
-    for each, carry in zip(job.reductions, carries, strict=True):
-        for name, value in each.results(carry, at_end).items():
-            if name in results:
-                raise ValueError(
-                    f"two reductions give a result called {name!r}; name them differently."
-                )
-            results[name] = value
-    went = {"completed": end.completed, "iterations": last, "left": end.left}
-    return results, went, starts.start_data(scheme, start, state, known)
+def forever() -> None:
+    """In place of what ends a run."""
 
 
 class Program:
-    """A job made ready: traced once, compiled when the first chunk is run, used by all threads."""
+    """A job made ready, by the engine that serves; `job` says which it is."""
 
     def __init__(self, job: Job):
-        self.job = job
         self.base, self.targets = base_of(job.system, job.plan)
         # with as many entropies as its members start from
-        self.system = checks.check_system(job.system, job.method, None, self.base.get("S0"))
+        S0 = jax.tree.map(np.zeros_like, self.base.get("S0"))
+        self.system = checks.check_system(job.system, job.method, None, S0)
         # Plain lists go in, so that a system that was made anew, with functions that are new to
         # Python, can use what was compiled before.
-        self.numbers, frame = jax.tree.flatten(
+        numbers, frame = jax.tree.flatten(
             (job.system, self.base, job.t0, job.h, jnp.asarray(job.steps))
         )
 
-        def all_members(numbers: list[Any], rows: list[Array]) -> Any:
-            member_of = partial(one, job, self.targets, *jax.tree.unflatten(frame, numbers))
-            return jax.lax.map(
-                lambda row: member_of(dict(zip(self.targets, row, strict=True))), rows
-            )
+        def runner(numbers: list[Any], row: list[Any]) -> Runner:
+            whole = jax.tree.unflatten(frame, numbers)
+            return runner_of(job.method, job.reductions, self.targets, whole, row)
 
-        self.lowered = jax.jit(all_members).trace(self.numbers, list(self.rows(0).values())).lower()
+        self.job = job
+        rows = list(self.rows(0).values())
+        functions = functions_of(job.system)
+        given = Given(runner, numbers, rows, (job.method, frame), functions, job.steps)
+        self.members: Members = by_native(given, job.engine) or ByXla(given, job.chunk)
+        self.job = replace(job, engine=self.members.engine)
 
-    @cached_property
-    def text(self) -> str:
-        """The program, with the names of what it gives."""
-        return f"{self.lowered.as_text()}{self.lowered.out_tree}"
+    @property
+    def engine(self) -> str:
+        """The engine that runs it: "native" or "xla"."""
+        return self.members.engine
 
     @property
     def digest(self) -> str:
-        """What tells one program from another: its code after tracing, with the constants in it,
-        and its numbers.
+        """What tells one program from another: its operations, with the constants in them, its
+        numbers, and the functions of Python that it calls.
         """
-        numbers = b"".join(np.ascontiguousarray(leaf).tobytes() for leaf in self.numbers)
-        return digest(self.text.encode() + numbers)
-
-    @cached_property
-    def compiled(self) -> Any:
-        """The program as machine code, shared with earlier campaigns that differ in numbers
-        only.
-        """
-        key = digest(self.text.encode())
-        with LOCK:
-            if key not in COMPILED:
-                if len(COMPILED) >= MOST:
-                    COMPILED.pop(next(iter(COMPILED)))
-                COMPILED[key] = self.lowered.compile()
-            return COMPILED[key]
+        return self.members.digest
 
     def rows(self, c: int) -> dict[str, np.ndarray]:
         """The rows of chunk `c`; the last chunk is filled up with its last member, so that all have
@@ -174,26 +124,32 @@ class Program:
 
     def shapes(self) -> dict[str, jax.ShapeDtypeStruct]:
         """The shape and type of each result of one member."""
-        return {
-            name: jax.ShapeDtypeStruct(a.shape[1:], a.dtype)
-            for name, a in self.lowered.out_info[0].items()
-        }
+        return self.members.shapes[0]
 
-    def run(self, c: int) -> dict[str, np.ndarray]:
-        """Everything that is stored of chunk `c`, by name."""
-        compiled, rows = self.compiled, self.rows(c)
+    def run(self, c: int, go_on: Callable[[], None] = forever) -> dict[str, np.ndarray]:
+        """Everything that is stored of chunk `c`, by name.
+
+        `go_on` is called several times a second; what it raises ends the run.
+        """
+        rows = self.rows(c)
         first, last = self.job.span(c)
-        out = jax.tree.map(
-            lambda a: np.asarray(a)[: last - first], compiled(self.numbers, list(rows.values()))
-        )
+        with unsaid():
+            out, raised = self.members.run(list(rows.values()), last - first, go_on)
         results, went, start_data = out
         failure, reason = self.failures(rows, went, start_data)
+        steps = np.where(failure == 1, 0, went["completed"])
+        for i, (k, words) in raised.items():
+            failure[i], steps[i] = RAISED, k
+            reason[i] = f"{FAILURES[RAISED]} at step {k} (t = {self.time(k):.6g}): {words}"
         bad = failure > 0
         arrays = {name: blanked(a, bad) for name, a in results.items()}
-        steps = np.where(failure == 1, 0, went["completed"])
         columns = {name: a[: last - first] for name, a in rows.items()}
         outcome = {"success": ~bad, "steps_completed": steps, "failure": failure, "reason": reason}
         return columns | arrays | outcome
+
+    def time(self, k: int) -> float:
+        """That of node k."""
+        return float(self.job.t0 + k * self.job.h)
 
     def failures(
         self, rows: dict[str, np.ndarray], went: dict[str, Any], start_data: dict[str, Any]
@@ -205,10 +161,11 @@ class Program:
             completed == job.steps, 0, np.where(went["iterations"] >= newton.ITERATIONS, 2, 3)
         ).astype(np.int8)
         failure = np.where(went["left"], np.int8(4), failure)
-        reason = np.full(len(failure), "", dtype=object)
+        reason, made = np.full(len(failure), "", dtype=object), Remembered()
 
         def build(row: dict[str, Any]) -> tuple[Scheme, Start]:
-            system, start = member(job.system, job.method, self.base, self.targets, row)
+            own = (self.base, self.targets, row, made)
+            system, start = member(job.system, job.method, *own)
             return scheme_of(system, job.method), start
 
         for i in starts.suspects(job.system.space, start_data):
@@ -218,10 +175,22 @@ class Program:
                 failure[i], reason[i] = 1, f"bad start: {words}"
         for i in np.flatnonzero(failure > 1):
             k = int(completed[i])
-            more = {2: f" in {newton.ITERATIONS} iterations", 4: f" ({job.system.space.chart})"}
+            more = {
+                2: f" in {newton.ITERATIONS} iterations, or the motion's solution ends before h",
+                4: f" ({job.system.space.chart})",
+            }
             words = FAILURES[failure[i]] + more.get(int(failure[i]), "")
-            reason[i] = f"{words} at step {k} (t = {float(job.t0 + k * job.h):.6g})"
+            reason[i] = f"{words} at step {k} (t = {self.time(k):.6g})"
         return failure, reason
+
+
+def functions_of(system: Any) -> list[TracedFunction]:
+    """The functions that a system holds."""
+
+    def is_function(value: Any) -> bool:
+        return isinstance(value, TracedFunction)
+
+    return [f for f in jax.tree.leaves(system, is_leaf=is_function) if is_function(f)]
 
 
 def blanked(a: np.ndarray, bad: np.ndarray) -> np.ndarray:
@@ -230,12 +199,19 @@ def blanked(a: np.ndarray, bad: np.ndarray) -> np.ndarray:
     return np.where(bad.reshape(-1, *[1] * (a.ndim - 1)), np.asarray(nothing, dtype=a.dtype), a)
 
 
-def cores() -> int:
-    """How many processors this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
-        return os.cpu_count() or 1
+FILLING = 2**20  # steps of all members of a chunk, if there are enough
+PER_MEMBER = 8  # bytes at least, of what says whether it is done
+
+
+def chunk_of(members: int, steps: int) -> int:
+    """How many members are run and stored at once where the user does not say it.
+
+    A chunk costs tens of ms to write, however many it holds: its steps should take longer. Few
+    chunks would leave threads idle at the end and lose more when interrupted: 64, or where runs are
+    short 16.
+    """
+    filling = min(FILLING // steps, -(-members // 16))
+    return min(members, max(256, min(8192, max(filling, -(-members // 64)))))
 
 
 def job_of(
@@ -247,18 +223,30 @@ def job_of(
     t0: Scalar,
     reductions: tuple[Reduction, ...],
     chunk: int | None,
+    engine: str = "auto",
 ) -> Job:
     """The job, its arguments checked."""
     if not isinstance(plan, Plan):
         raise ValueError(
             "the third argument must be a plan: table(...), grid(...) or sample(...); got"
-            f" {plan!r}."
+            f" {shown(plan)}."
         )
     system = checks.check_system(system, method)
+    if method is not None and method.own_lengths:
+        raise ValueError(
+            f"campaign.run does not support {method!r}: each member would have times of its own;"
+            " call simulate for each."
+        )
     first, length = checks.check_times(t0, h, steps, 1)
-    # A chunk costs tens of ms to write, however many it holds; fewer than 64 would leave threads
-    # idle at the end and lose more when interrupted.
-    own = min(plan.size, max(256, min(8192, -(-plan.size // 64)))) if chunk is None else chunk
-    size = checks.whole(own, "chunk, how many members are run and stored at once,")
     steps = checks.whole(steps, "steps")
-    return Job(system, method, plan, first, length, steps, reductions, size)
+    own = chunk_of(plan.size, steps) if chunk is None else chunk
+    # No more than there are: the last chunk is filled up to its size.
+    most = checks.whole(own, "chunk, how many members are run and stored at once,")
+    size = min(most, plan.size)
+    checks.check_time_moves(first, length, steps)
+    if steps > MOST_STEPS:
+        raise ValueError(f"a run has at most {MOST_STEPS:.0e} steps; got {steps:.3g}.")
+    check_room(plan.size * PER_MEMBER, f"a plan of {plan.size} members", "Take fewer members.")
+    numbers = 8 + 4 * system.order * system.space.dim
+    check_room(8 * size * numbers, f"chunk = {size}", "Run fewer members at once.")
+    return Job(system, method, plan, first, length, steps, reductions, size, engine)

@@ -7,6 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from accion.arguments import shown
 from accion.campaign.moments import Moment
 from accion.results.channels import LONG_NAMES, Label
 from accion.types import Array
@@ -30,7 +31,8 @@ def quantity(f: Any) -> Callable[[Moment], Array]:
         return lambda now: component(now.t if name == "t" else now.value(name), at, f)
     if not callable(f):
         raise ValueError(
-            f"a reduction needs a function of (t, q, v), or a text such as 'energy'; got {f!r}."
+            "f: a reduction needs a function of (t, q, v), or a text such as 'energy'; got"
+            f" {shown(f)}."
         )
     of_three = positional(f) == 3
 
@@ -45,8 +47,8 @@ def parsed(text: str) -> tuple[str, tuple[int, ...]]:
     found = TEXT.fullmatch(text.strip())
     if found is None:
         raise ValueError(
-            f"there is no quantity {text!r}. Try one of: {', '.join(NAMES)}, or a component such as"
-            " q[0], or a function of (t, q, v)."
+            f"there is no quantity {shown(text)} for f. Try one of: {', '.join(NAMES)}, or a"
+            " component such as q[0], or a function of (t, q, v)."
         )
     return found[1], tuple(int(i) for i in re.findall(r"\d+", found[2]))
 

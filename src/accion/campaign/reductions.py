@@ -7,7 +7,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from accion.arguments import door, number, shown, text, wrong
 from accion.campaign.moments import Moment
+from accion.campaign.names import check_name
 from accion.campaign.quantities import NAMES, Known, label_of, quantity
 from accion.results.channels import Label
 from accion.types import Array
@@ -44,13 +46,19 @@ class Reduction:
     name: str = "result"
     labels: Callable[[Known], dict[str, Label]] = no_labels
 
+    def __post_init__(self) -> None:
+        for field in ("init", "update", "result", "labels"):
+            if not callable(getattr(self, field)):
+                wrong(field, "a function", getattr(self, field))
+        text(self.name, "name")
+
     def results(self, carry: Any, last: Moment) -> dict[str, Array]:
         """What is stored, by name."""
         found = self.result(carry, last)
-        return {
-            name: jnp.asarray(value)
-            for name, value in (found if isinstance(found, dict) else {self.name: found}).items()
-        }
+        named = found if isinstance(found, dict) else {self.name: found}
+        for name in named:
+            check_name(name, "a reduction")
+        return {name: jnp.asarray(value) for name, value in named.items()}
 
 
 def nothing(*_: Any) -> tuple[()]:
@@ -62,8 +70,10 @@ def final(*parts: str) -> Reduction:
     trajectory of the system has, such as "v", "energy", "lam", "T", "jets".
     """
     for part in parts:
-        if part not in NAMES:
-            raise ValueError(f"the final state has no {part!r}. Try one of: {', '.join(NAMES)}.")
+        if not isinstance(part, str) or part not in NAMES:
+            raise ValueError(
+                f"parts: the final state has no {shown(part)}. Try one of: {', '.join(NAMES)}."
+            )
 
     def result(_: Any, last: Moment) -> dict[str, Any]:
         found = {}
@@ -80,6 +90,7 @@ def final(*parts: str) -> Reduction:
     return Reduction(nothing, nothing, result, "final", dict)
 
 
+@door(name=text)
 def extrema(f: Any, name: str) -> Reduction:
     """The least and the largest value of f over the times of the run, and when: NAME_min, NAME_max,
     NAME_t_min, NAME_t_max.
@@ -129,6 +140,7 @@ def extrema(f: Any, name: str) -> Reduction:
     return Reduction(init, update, result, name, labels)
 
 
+@door(name=text, level=number)
 def event(f: Any, name: str, level: float = 0.0) -> Reduction:
     """The first time at which f passes through `level`, by linear interpolation between two steps,
     NaN if never, and how often: NAME_t, NAME_count.
@@ -164,6 +176,7 @@ def event(f: Any, name: str, level: float = 0.0) -> Reduction:
     return Reduction(init, update, result, name, labels)
 
 
+@door(name=text)
 def mean(f: Any, name: str) -> Reduction:
     """The mean of f over time, by the trapezoidal rule over the steps: NAME_mean.
 
@@ -192,12 +205,14 @@ def mean(f: Any, name: str) -> Reduction:
 
 def check_reductions(reductions: Reduction | Iterable[Any]) -> tuple[Reduction, ...]:
     """The reductions as a tuple."""
+    if not isinstance(reductions, Reduction | list | tuple):
+        wrong("reductions", "a Reduction or a list of them", reductions)
     reductions = (reductions,) if isinstance(reductions, Reduction) else tuple(reductions)
     for each in reductions:
         if not isinstance(each, Reduction):
             raise ValueError(
                 "reductions must be final(), extrema(f, name), event(f, name), mean(f, name) or a"
-                f" Reduction; got {each!r}."
+                f" Reduction; got {shown(each)}."
             )
     return reductions
 

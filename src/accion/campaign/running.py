@@ -2,27 +2,52 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Semaphore
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from accion.campaign.cluster import on_cluster
+from accion.arguments import count, door, path as path_of, switch, wrong
+from accion.campaign.cluster import a_client, on_cluster
+from accion.campaign.identity import identity_of
 from accion.campaign.plans import Plan
-from accion.campaign.program import FAILURES, NOT_RUN, Job, Program, cores, job_of
+from accion.campaign.program import FAILURES, NOT_RUN, Job, Program, job_of
 from accion.campaign.reductions import Reduction, check_reductions, final
-from accion.campaign.store import Store, in_memory
+from accion.campaign.store import Store, in_memory, variables
+from accion.engines.auto import check_engine
 from accion.errors import StepFailed
 from accion.methods import Method
-from accion.progress import progress_bar
+from accion.progress import cores, progress_bar, threads
 from accion.types import Scalar
 
 if TYPE_CHECKING:
     import xarray as xr
 
+WAITING = 2  # threads for each core: one computes while another one waits for the disk
 
+
+def a_dataset(value: Any, name: str) -> Any:
+    """What `run` returns: the check of a `door`."""
+    import xarray as xr
+
+    if isinstance(value, xr.Dataset) and "failure" in value:
+        return value
+    wrong(name, "a dataset that campaign.run(...) or campaign.load(...) returned", value)
+    return None
+
+
+@door(
+    store=path_of,
+    progress=switch,
+    overwrite=switch,
+    throw=switch,
+    client=a_client,
+    chunk=count,
+    engine=check_engine,
+)
 def run(
     system: Any,
     method: Method | None,
@@ -38,6 +63,7 @@ def run(
     client: Any = None,
     overwrite: bool = False,
     throw: bool = False,
+    engine: str = "auto",
 ) -> "xr.Dataset":
     """Run every member of `plan`: `steps` steps of length `h` from time `t0`, as `simulate` makes
     them.
@@ -59,24 +85,38 @@ def run(
             with `steps`.
         chunk: how many members are run and stored at once.
         client: a dask.distributed.Client (`pip install accion[cluster]`): each chunk is a task of
-            the cluster, and workers that see the store write to it themselves.
+            the cluster, and workers that see the store write to it themselves. A worker whose code,
+            versions, engine or processor differ refuses to compute.
         overwrite: whether another campaign in the store is replaced.
         throw: whether to raise at the end where a member failed.
+        engine: "native", "xla" or "auto", as for `simulate`; their last digits differ, so a
+            campaign goes on with the engine that it was begun with.
 
     Returns:
         An xarray.Dataset with an axis `member`; channels have the names, units and words that they
         have in a trajectory.
 
     Raises:
-        ValueError: where the store holds another campaign.
+        ValueError: where the store holds another campaign, or one of another engine.
+        OSError: where it cannot be written, or another campaign is being written there.
+        ConnectionError: where the cluster is lost, or without workers for a minute.
         StepFailed: where a member failed, with `throw`.
     """
     reductions = check_reductions((final(),) if reductions is None else reductions)
-    program = Program(job_of(system, method, plan, h, steps, t0, reductions, chunk))
-    disk = None if store is None else Store(store)
-    left = list(range(program.job.chunks)) if disk is None else disk.prepare(program, overwrite)
-    chunks = computed(program, left, disk, client, progress)
-    dataset = in_memory(program, chunks) if disk is None else disk.dataset()
+    if store is not None and not overwrite:
+        engine = check_engine(Store(store).engine_for(engine))
+    program = Program(job_of(system, method, plan, h, steps, t0, reductions, chunk, engine))
+    variables(program)  # raises where something could not be stored, before the work
+    if store is None:
+        every = range(program.job.chunks)
+        dataset = in_memory(program, computed(program, every, None, client, progress))
+    else:
+        disk = Store(store, identity_of(program))
+        with disk.locked(overwrite):
+            left = disk.prepare(program, overwrite)
+            computed(program, left, disk, client, progress)
+            disk.finish(program.job)
+            dataset = disk.dataset(check=False)  # what was there was compared, the rest is new
     if throw:
         raise_first(program.job, dataset)
     return dataset
@@ -102,21 +142,24 @@ def computed(
 def on_threads(
     program: Program, left: Sequence[int], store: Store | None
 ) -> Iterator[tuple[int, dict[str, np.ndarray] | None]]:
-    """Chunks as they finish. JAX lets other threads run while it computes."""
+    """Chunks as they finish. Compiled code lets other threads run while it computes.
+
+    As many as there are cores compute, while others wait for the disk. Where the block around it
+    ends early, by an interrupt too, so do the threads.
+    """
+    computing = Semaphore(cores())
 
     def work(c: int) -> tuple[int, dict[str, np.ndarray] | None]:
-        arrays = program.run(c)
+        with computing:
+            arrays = program.run(c, go_on)
         if store is None:
             return c, arrays
         store.write(program.job, c, arrays)
         return c, None
 
-    pool = ThreadPoolExecutor(cores())
-    try:
+    with threads(WAITING * cores()) as (pool, go_on):
         for future in as_completed([pool.submit(work, c) for c in left]):
             yield future.result()
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 @contextmanager
@@ -137,9 +180,14 @@ def bar(job: Job, left: Sequence[int], progress: bool) -> Iterator[Callable[[int
         yield lambda c: advance(length(c))
 
 
+@door(dataset=a_dataset)
 def failures(dataset: "xr.Dataset") -> list[tuple[int, int, str]]:
-    """The members that failed: a list of (member, step, reason)."""
-    bad = np.flatnonzero(dataset["failure"].values > 0)
+    """The members that did not go well: a list of (member, step, reason).
+
+    Of a campaign that was interrupted, also those that did not run yet: their step is -1, their
+    reason "not run".
+    """
+    bad = np.flatnonzero(dataset["failure"].values != 0)
     part = dataset.isel(member=bad)
     return list(
         zip(
@@ -151,6 +199,7 @@ def failures(dataset: "xr.Dataset") -> list[tuple[int, int, str]]:
     )
 
 
+@door(dataset=a_dataset)
 def summary(dataset: "xr.Dataset") -> str:
     """How a campaign went, in words: how many members went well, how many did not run yet, how many
     failed and why.
@@ -185,12 +234,15 @@ def raise_first(job: Job, dataset: "xr.Dataset") -> None:
         raise StepFailed(message, step=step, t=float(job.t0 + step * job.h), residual=float("nan"))
 
 
+@door(dataset=a_dataset)
 def unfold(dataset: "xr.Dataset") -> "xr.Dataset":
     """The result of a campaign over a `grid` with one dimension for each axis in place of `member`,
     named as the axis.
     """
     import xarray as xr
 
+    if "definition" not in dataset.attrs:
+        wrong("dataset", "one of a campaign", dataset)
     plan = json.loads(dataset.attrs["definition"])["plan"]
     if plan["kind"] != "grid":
         raise ValueError(f"only a grid has axes to unfold; this campaign was a {plan['kind']}.")
@@ -208,17 +260,17 @@ def unfold(dataset: "xr.Dataset") -> "xr.Dataset":
     for i, name in enumerate(names):
         values = dataset[name].values.reshape(*shape, *dataset[name].shape[1:])
         along = values[tuple(slice(None) if j == i else 0 for j in range(len(shape)))]
-        if along.ndim == 1:  # an axis of whole configurations is counted
-            axes[name] = (name, along, dataset[name].attrs)
+        axes[name] = ((name, *dataset[name].dims[1:]), along, dataset[name].attrs)
     return xr.Dataset(variables, axes, dataset.attrs)
 
 
+@door(path=path_of)
 def load(path: str | Path) -> "xr.Dataset":
     """The Dataset of the campaign stored at `path`, as far as it is done: NaN (-1 for whole
     numbers), and success False, where it is not.
 
     Raises:
         FileNotFoundError: where nothing is at `path`.
-        ValueError: where what is there is not a campaign.
+        ValueError: where what is there is not a campaign, or damaged: it names the file.
     """
     return Store(path).dataset()

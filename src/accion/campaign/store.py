@@ -1,29 +1,50 @@
 """A campaign on disk: a Zarr store, one file of each array for each chunk of members."""
 
 import json
+import os
 import re
-from collections.abc import Iterable, Mapping
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from accion.campaign.plans import digest
+from accion.arguments import path as path_of
+from accion.campaign.identity import definition, differences
+from accion.campaign.makers import BEFORE, made_by, other_maker
+from accion.campaign.names import check_axes, check_columns, check_results
 from accion.campaign.program import FAILURES, NOT_RUN, Job, Program, blanked
 from accion.campaign.quantities import component_label
-from accion.results import store as stores
+from accion.results import chunk_files, lock, store as stores
 from accion.results.channels import OF_STEPS, Label, labels
-from accion.results.folders import recover
-from accion.results.same_system import params_text
+from accion.results.folders import is_cut_off, recover
+from accion.results.lock import HELD
+from accion.results.manifest import (
+    COMPLETE,
+    FOLDER,
+    Damaged,
+    Files,
+    all_files,
+    identities,
+    seal,
+    seal_known,
+)
 from accion.results.store import Blank
 
 if TYPE_CHECKING:
     import xarray as xr
 
 CAMPAIGN = stores.Format(
-    "a campaign", "accion_campaign", 1, "Its Dataset can be written otherwise afterwards."
+    "a campaign",
+    "accion_campaign",
+    2,
+    "Its Dataset can be written otherwise afterwards.",
+    repair="Run it again with the same store: what is damaged is written again. Where"
+    " that is refused, overwrite=True begins anew.",
 )
-PACKAGES = ("accion", "jax", "jaxlib", "numpy", "scipy")
 DEGREE = {"long_name": "degree of freedom"}
 
 
@@ -48,14 +69,13 @@ def variables(program: Program) -> dict[str, Variable]:
     of_results: dict[str, Label] = {}
     for each in job.reductions:
         of_results |= each.labels(known)
-    for name, info in program.shapes().items():
-        if name in found or name in OF_MEMBERS:
-            raise ValueError(
-                f"a reduction must not be called {name!r}: that is the name of something else that"
-                " is stored. Choose another."
-            )
+    results = program.shapes()
+    check_columns(found)
+    check_results(results, (*found, *OF_MEMBERS))
+    for name, info in results.items():
         label = of_results.get(name, Label((), "", ""))
         found[name] = variable(name, info.shape, info.dtype, label)
+    check_axes(found)
     return found | OF_MEMBERS
 
 
@@ -96,69 +116,62 @@ OF_MEMBERS = {
 }
 
 
-# ---------------------------------------------------------------- what a campaign is
-
-
-def definition(program: Program) -> dict[str, Any]:
-    """What must be the same for a store to be gone on with, as text and numbers."""
-    job = program.job
-    return {
-        "system": job.system.name,
-        "space": repr(job.system.space),
-        "params": params_text(job.system)[:2000],
-        "method": repr(job.method).split(" at 0x")[0],
-        "t0": float(job.t0),
-        "h": float(job.h),
-        "steps": job.steps,
-        "plan": job.plan.definition(),
-        "reductions": [each.name for each in job.reductions],
-        "results": {name: list(info.shape) for name, info in program.shapes().items()},
-        "chunk": job.chunk,
-        "functions": program.digest,
-    }
-
-
-def identity_of(here: dict[str, Any]) -> str:
-    """A short name for a definition: the plan's members and the program's code and numbers are in
-    it.
-    """
-    return digest(json.dumps(here).encode())
-
-
-def differences(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
-    """In words, what differs between two definitions."""
-    words = []
-    for key in here:
-        a, b = there.get(key), here[key]
-        if key == "plan" and a != b and isinstance(a, dict):
-            words += [
-                f"plan.{k}: {a.get(k)!r} there, {b.get(k)!r} here"
-                for k in dict.fromkeys([*a, *b])
-                if a.get(k) != b.get(k)
-            ]
-        elif a != b and key != "functions":
-            words.append(f"{key}: {a!r} there, {b!r} here")
-    if not words and there.get("functions") != here["functions"]:
-        words.append("the functions of the system or of the reductions, or numbers in them")
-    return [word if len(word) < 400 else f"{word[:400]}..." for word in words]
-
-
 # ---------------------------------------------------------------- the store
 
 
 class Store:
-    """The store at `path`.
+    """The store at `path`, of the campaign of this identity where one is to be written.
 
-    Chunks may be written in any order, by any process, and again: the same bytes.
+    Chunks may be written in any order, by any process, and again: the same bytes. That one is
+    there is said by its manifest, last.
     """
 
-    def __init__(self, path: str | Path):
-        self.path = Path(path).absolute()
+    def __init__(self, path: str | Path, identity: str = ""):
+        self.path, self.identity = path_of(path, "store").absolute(), identity
+
+    @contextmanager
+    def locked(self, overwrite: bool) -> Iterator[None]:
+        """No other campaign is written there meanwhile; the same one in another process is waited
+        for, so that it goes on with what is left.
+        """
+        stores.check_place(self.path, CAMPAIGN)
+        with lock.locked(self.path, CAMPAIGN.what, self.identity, alone=overwrite):
+            yield
 
     @property
     def attributes(self) -> dict[str, Any] | None:
         """Those of a campaign; None where there is none."""
         return stores.attributes(self.path, CAMPAIGN)
+
+    def engine_for(self, engine: str) -> str:
+        """The engine of a campaign that is to be written here: "auto" is the one that the campaign
+        which is there was begun with.
+
+        Raises:
+            ValueError: where that was another one.
+        """
+        if is_cut_off(self.path):
+            with lock.locked(self.path, CAMPAIGN.what):
+                recover(self.path)
+        there = self.engine
+        if there is None or engine in ("auto", there):
+            return there or engine
+        raise ValueError(
+            f"{self.path} was begun with engine={there!r}, whose last digits are not those of"
+            f" engine={engine!r}. Go on with engine={there!r}, choose another path, or pass"
+            " overwrite=True to replace it."
+        )
+
+    @property
+    def engine(self) -> str | None:
+        """The engine that the campaign here was begun with; None where there is none, or it cannot
+        be read.
+        """
+        try:
+            found = json.loads((self.attributes or {}).get("versions", ""))
+        except ValueError:
+            return None  # no campaign, or a damaged one, which is looked at later
+        return (BEFORE | found)["engine"] if isinstance(found, dict) else None
 
     def prepare(self, program: Program, overwrite: bool) -> list[int]:
         """Make the store, or see that the one that is there is of the same campaign.
@@ -169,6 +182,8 @@ class Store:
         recover(self.path)
         if overwrite or not self.path.exists():
             self.create(program, here, overwrite)
+        if (self.path / FOLDER).is_dir():
+            self.mend(program, here)  # before what it says is believed
         found = stores.attributes_or_raise(self.path, CAMPAIGN)
         CAMPAIGN.check(found, self.path)
         words = differences(json.loads(found["definition"]), here)
@@ -177,19 +192,55 @@ class Store:
                 f"{self.path} holds another campaign: {'; '.join(words)}. Choose another path, or"
                 " pass overwrite=True to replace it."
             )
-        left = np.flatnonzero(self.open("r")["done"][:] == 0)
-        now, then = json.loads(stores.versions(PACKAGES)), json.loads(found["versions"])
+        left = self.left(program.job)
+        now = made_by(program.engine)
+        then = BEFORE | json.loads(found["versions"])
         if len(left) and now != then:
-            words = "; ".join(
-                f"{name} {then.get(name)} there, {now[name]} here"
-                for name in now
-                if now[name] != then.get(name)
-            )
+            words = "; ".join(other_maker(then, now))
             raise ValueError(
-                f"{self.path} was begun with other versions, so the same digits cannot be promised:"
-                f" {words}. Use those, or pass overwrite=True."
+                f"{self.path} was begun with other versions or on another processor, so the same"
+                f" digits cannot be promised: {words}. Use those, or pass overwrite=True."
             )
-        return left.tolist()
+        return left
+
+    def mend(self, program: Program, here: dict[str, Any]) -> None:
+        """See that what was written when the store was made is as it was. It follows from the
+        definition: where all else is of this campaign, it is written again.
+        """
+        try:
+            files = Files(self.path, CAMPAIGN.repair)
+            if files.is_old:
+                raise files.damaged(HELD, "is missing")
+            files.check()
+        except Damaged:
+            if identities(self.path) != {self.identity}:
+                raise
+            with tempfile.TemporaryDirectory(
+                prefix=f"{lock.aside(self.path)}-", dir=self.path.parent
+            ) as folder:
+                fresh = Store(Path(folder) / "fresh", self.identity)
+                fresh.create(program, here, overwrite=False)
+                for name in (*all_files(fresh.path), HELD):
+                    (self.path / name).parent.mkdir(exist_ok=True)
+                    os.replace(fresh.path / name, self.path / name)
+
+    def left(self, job: Job) -> list[int]:
+        """The chunks that are not there, or damaged; files that were being written are removed."""
+        files = stores.files_of(self.path, CAMPAIGN)
+        if files.is_old:
+            left = np.flatnonzero(self.open("r")["done"][:] == 0).tolist()
+            if left:
+                raise ValueError(
+                    f"{self.path} was begun by an older accion, without checksums, and cannot be"
+                    " gone on with. Choose another path, or pass overwrite=True to replace it."
+                )
+            return left
+        left = [c for c in range(job.chunks) if not files.has_whole(str(c))]
+        if left or not files.has_whole(COMPLETE):
+            (self.path / FOLDER / COMPLETE).unlink(missing_ok=True)
+        for each in self.path.rglob("*.partial"):
+            each.unlink(missing_ok=True)
+        return left
 
     def create(self, program: Program, here: dict[str, Any], overwrite: bool) -> None:
         """An empty store, in the place of one that is there."""
@@ -198,8 +249,8 @@ class Store:
             CAMPAIGN.key: CAMPAIGN.number,
             "title": f"{job.size} runs of {job.system.name} by {here['method']}",
             "definition": json.dumps(here),
-            "identity": identity_of(here),
-            "versions": stores.versions(PACKAGES),
+            "identity": self.identity,
+            "versions": json.dumps(made_by(program.engine)),
         }
         blanks = {
             name: Blank(
@@ -212,31 +263,72 @@ class Store:
             )
             for name, each in variables(program).items()
         }
-        # Last of a chunk, one file for each: what it says is there is there whole.
-        words = {"long_name": "whether a chunk of members is complete"}
-        done = Blank(("chunk",), (job.chunks,), (1,), np.dtype(np.int8), None, words)
         coordinate = {"coordinate": (job.system.names, DEGREE)}
-        stores.lay_out(self.path, CAMPAIGN, blanks | {"done": done}, coordinate, attrs, overwrite)
+        stores.lay_out(self.path, CAMPAIGN, blanks, coordinate, attrs, overwrite)
 
     def open(self, mode: str) -> Any:
         """The Zarr group."""
         return stores.opened(self.path, mode)
 
-    def write(self, job: Job, c: int, arrays: dict[str, np.ndarray]) -> None:
-        """Chunk `c`, then that it is there."""
-        group = self.open("r+")
-        first, last = job.span(c)
-        for name, values in arrays.items():
-            group[name][first:last] = values
-        group["done"][c] = 1
+    @cached_property
+    def arrays(self) -> dict[str, Any]:
+        """The arrays of Zarr by name, looked at once: what chunks are written like."""
+        return dict(self.open("r").arrays())
 
-    def dataset(self) -> "xr.Dataset":
-        """All of it as an xarray.Dataset that reads what is asked for."""
-        dataset = stores.read(self.path, CAMPAIGN)
+    def write(self, job: Job, c: int, arrays: dict[str, np.ndarray]) -> None:
+        """Chunk `c`, then its manifest, which says that it is there."""
+        with self.explained():
+            there = self.arrays
+            own = {
+                file: chunk_files.write(self.path / file, there[name], values)
+                for name, values in arrays.items()
+                for file in [chunk_file(name, c, values.ndim)]
+            }
+            sums = {file: found for file, found in own.items() if found is not None}
+            seal_known(self.path, str(c), sums, self.identity)
+
+    def finish(self, job: Job) -> None:
+        """Say that all chunks are there: from then on one that is missing is damage."""
+        if not (self.path / FOLDER / COMPLETE).exists():
+            chunks = [f"{FOLDER}/{c}" for c in range(job.chunks)]
+            with self.explained():
+                seal(self.path, COMPLETE, chunks, self.identity)
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """An error of the operating system says what to do about it."""
+        try:
+            yield
+        except OSError as error:
+            words = lock.cannot_write(self.path, error)
+            raise OSError(f"{words} Finished chunks are kept: run it again to go on.") from error
+
+    def dataset(self, check: bool = True) -> "xr.Dataset":
+        """All of it as an xarray.Dataset that reads what is asked for.
+
+        Arguments:
+            check: whether all files are compared with their checksums at once; each is when it is
+                read.
+        """
+        files = stores.files_of(self.path, CAMPAIGN)
+        files.add_parts()
+        if check:
+            files.check()
+        dataset = stores.dataset_of(files, CAMPAIGN)
         here = json.loads(dataset.attrs["definition"])
-        ran = np.repeat(dataset["done"].values > 0, here["chunk"])[: dataset.sizes["member"]]
-        dataset = dataset.drop_vars("done")
+        size = dataset.sizes["member"]
+        if files.is_old:
+            done = dataset["done"].values > 0
+            dataset = dataset.drop_vars("done")
+        else:
+            done = np.array([str(c) in files.parts for c in range(-(-size // here["chunk"]))])
+        ran = np.repeat(done, here["chunk"])[:size]
         return with_plan(dataset if ran.all() else marked(dataset, ran), here)
+
+
+def chunk_file(name: str, c: int, axes: int) -> str:
+    """The file of chunk `c` of an array of so many axes, cut along the first one only."""
+    return f"{name}/{'.'.join([str(c), *['0'] * (axes - 1)])}"
 
 
 def fill_value(dtype: np.dtype) -> Any:
@@ -278,7 +370,7 @@ def in_memory(program: Program, chunks: list[dict[str, np.ndarray]]) -> "xr.Data
     attrs = {
         "title": f"{program.job.size} runs of {program.job.system.name}",
         "definition": json.dumps(here),
-        "versions": stores.versions(PACKAGES),
+        "versions": json.dumps(made_by(program.engine)),
     }
     names = ("coordinate", np.array(program.job.system.names), DEGREE)
     return with_plan(xr.Dataset(data, {"coordinate": names}, attrs), here)

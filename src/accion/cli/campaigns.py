@@ -2,13 +2,17 @@
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
 
-from accion.cli.base import app, console, fail
+from accion.cli.base import app, errors_told, fail, new_folder, say, whole_number
 
+if TYPE_CHECKING:
+    from xarray import Dataset
+
+LARGEST, FINEST = 10_000, 10  # points on an axis of a grid, refinements of it
 SHAPES = ("square", "hexagon")  # planar ones, functions of accion.formation.shapes
 
 
@@ -27,17 +31,20 @@ def campaign(
         bool, typer.Option("--overwrite", help="Begin again where another campaign is stored.")
     ] = False,
 ) -> None:
-    """Run many simulations, as a file says.
+    """Run many simulations, as a file says. The file is code: it names Python files beside it,
+    which are run.
 
-    Interrupted, it goes on where it was when it is run again.
+    Interrupted, it goes on where it was when it is run again. Exit code 1 if a member failed.
     """
-    from accion.campaign import file as files, summary
+    from accion.campaign import failures, file as files, summary
     from accion.gallery import find
 
-    try:
-        console.print(summary(files.run(file, find, scheduler, overwrite)), highlight=False)
-    except (ValueError, OSError, ImportError) as error:
-        fail(error)
+    with errors_told("finished chunks are in the store; run it again to go on"):
+        found = files.run(file, find, scheduler, overwrite)
+        say(summary(found))
+        bad = len(failures(found))
+    if bad:
+        fail(f"{bad} of {found.sizes['member']} members did not go well.")
 
 
 @app.command()
@@ -57,7 +64,7 @@ def attraction(
     ] = 15.0,
     damping: Annotated[float, typer.Option(help="kappa [1/s].")] = 13.0,
     h: Annotated[float, typer.Option(help="The time step [s].")] = 0.014,
-    steps: Annotated[int, typer.Option(help="How many steps.")] = 357,
+    steps: Annotated[int, typer.Option(help="How many steps.", parser=whole_number)] = 357,
     finer: Annotated[
         int, typer.Option(help="How often the grid is refined near the boundaries.")
     ] = 0,
@@ -66,50 +73,55 @@ def attraction(
     region of attraction (Colombo-Gamonal, section 6.4).
     """
     from accion import formation
-    from accion.plot import save_figure
-    from accion.results.folders import replacing
 
-    try:
-        if out.exists():
-            raise FileExistsError(f"{out} exists; choose a new folder.")
-        edges, positions = planar(shape, scale, agent, size, width)
+    began = time.perf_counter()
+    with errors_told():
+        edges, positions = planar(shape, scale, agent, size, width, finer)
         team = formation.Formation.from_shape(edges, positions, damping, name=shape)
         grid = [np.linspace(c - width, c + width, size) for c in positions[agent - 1]]
-        began = time.perf_counter()
-        ds = formation.attraction(team, agent - 1, grid, h=h, steps=steps, progress=True)
-        for _ in range(finer):
+        with new_folder(out) as new:
+            ds = formation.attraction(team, agent - 1, grid, h=h, steps=steps, progress=True)
+            write_map(ds, new)
+    # What is there stays there, whatever comes of a finer grid.
+    for i in range(finer):
+        with errors_told(f"the map after {i} of {finer} refinements is in {out}"):
             ds = formation.refine(ds, team, progress=True)
-        seconds = time.perf_counter() - began
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(out) as new:
-            new.mkdir()
-            formation.save_attraction(ds, new / "attraction.zarr")
-            save_figure(formation.plot_attraction(ds), new / "attraction.png")
-    except (ValueError, OSError) as error:
-        fail(error)
+            write_map(ds, out)
+    seconds = time.perf_counter() - began
     outcome = ds["outcome"].values
     for i, words in enumerate(formation.OUTCOMES):
-        console.print(f"{words}: {np.mean(outcome == i):.1%}", highlight=False)
+        say(f"{words}: {np.mean(outcome == i):.1%}")
     runs = int(ds["computed"].sum())
-    console.print(
+    say(
         f"{runs} runs of {steps} steps in the last grid; {seconds:.1f} s in all, with compilation."
-        f" written: {out}",
-        highlight=False,
+        f" written: {out}"
     )
 
 
+def write_map(ds: "Dataset", folder: Path) -> None:
+    """The map and its picture, in place of those that are there."""
+    from accion import formation
+    from accion.plot import save_figure
+
+    formation.save_attraction(ds, folder / "attraction.zarr", overwrite=True)
+    save_figure(formation.plot_attraction(ds), folder / "attraction.png")
+
+
 def planar(
-    shape: str, scale: float, agent: int, size: int, width: float
+    shape: str, scale: float, agent: int, size: int, width: float, finer: int
 ) -> tuple[list[tuple[int, int]], np.ndarray]:
     """(edges, positions) of a shape, where one of its agents is to be moved over a grid."""
     from accion.formation import shapes
 
     if shape not in SHAPES:
         raise ValueError(f"there is no planar shape {shape!r}. Try one of: {', '.join(SHAPES)}.")
-    if size < 2 or not width > 0 or not scale > 0:
+    if not (2 <= size <= LARGEST and 0 < width < np.inf and 0 < scale < np.inf):
         raise ValueError(
-            f"size must be at least 2, width and scale positive; got {size}, {width} and {scale}."
+            f"size must be at least 2 and at most {LARGEST}, width and scale positive numbers; got"
+            f" {size}, {width} and {scale}."
         )
+    if not 0 <= finer <= FINEST:
+        raise ValueError(f"finer must be between 0 and {FINEST}; got {finer}.")
     edges, positions = getattr(shapes, shape)(scale)
     if not 1 <= agent <= len(positions):
         raise ValueError(f"agent must be a number from 1 to {len(positions)}; got {agent}.")

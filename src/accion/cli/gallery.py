@@ -1,15 +1,19 @@
 """Commands on one system of the gallery."""
 
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.table import Column, Table
 
-from accion.cli.base import app, console, fail
+from accion.cli.base import app, console, errors_told, new_folder, say, whole_number
 from accion.cli.words import describe, describe_control, parse_settings, write, written
 from accion.methods import registry
+
+LONGEST = 600  # seconds of a moving picture
 
 
 @app.command("list")
@@ -25,11 +29,11 @@ def list_systems() -> None:
             f"{key}={written(value)}" for key, value in (entry.system.params or {}).items()
         )
         table.add_row(
-            entry.name,
-            entry.title,
-            entry.source,
+            escape(entry.name),
+            escape(entry.title),
+            escape(entry.source),
             f"{type(entry.method).__name__}, {entry.h:g}, {entry.steps}",
-            params,
+            escape(params),
         )
     console.print(table)
 
@@ -44,7 +48,7 @@ def run(
             help="The time step [s]; not where the duration is given by a control problem."
         ),
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="How many steps.")] = None,
+    steps: Annotated[int | None, typer.Option(help="How many steps.", parser=whole_number)] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="param=value; may be repeated.")
     ] = None,
@@ -64,36 +68,33 @@ def run(
     """Simulate one system of the gallery, or find its optimal control where it has a control
     problem.
     """
-    from accion.errors import OptimizeFailed, StepFailed
     from accion.gallery import find
     from accion.gallery.base import run as run_entry
 
-    try:
+    with errors_told():
         entry = find(name)
         scheme = registry.parse(method) if method else entry.method
         params = parse_settings(entry.system.params, settings or [])
-        if out is not None and out.exists():
-            raise FileExistsError(f"{out} exists; choose a new folder.")
-        if animate is not None and (out is None or not animate > 0):
+        if animate is not None and (out is None or not 0 < animate <= LONGEST):
             raise ValueError(
                 "--animate needs --out, the folder that it is written to, and a number of seconds"
-                " above zero."
+                f" above zero, at most {LONGEST}."
             )
+        with nullcontext() if out is None else new_folder(out) as folder:
+            began = time.perf_counter()
+            found: Any = run_entry(entry, scheme, h=h, steps=steps, params=params)
+            seconds = time.perf_counter() - began
+            if entry.problem is None:
+                describe(found, seconds)
+            else:
+                describe_control(found, seconds)
+            name = "trajectory" if entry.problem is None else "control"
+            if folder is not None:
+                write(found, folder, name)
+            if folder is not None and animate is not None:
+                found.animate(entry.positions, folder / "motion.gif", fps=15, seconds=animate)
         if out is not None:
-            out.mkdir(parents=True)
-        began = time.perf_counter()
-        found: Any = run_entry(entry, scheme, h=h, steps=steps, params=params)
-        seconds = time.perf_counter() - began
-        if entry.problem is None:
-            describe(found, seconds)
-        else:
-            describe_control(found, seconds)
-        if out is not None:
-            write(found, out, "trajectory" if entry.problem is None else "control")
-        if out is not None and animate is not None:
-            found.animate(entry.positions, out / "motion.gif", fps=15, seconds=animate)
-    except (ValueError, OSError, StepFailed, OptimizeFailed) as error:
-        fail(error)
+            say(f"written: {out}/{name}.zarr, {out}/{name}.png")
 
 
 @app.command()
@@ -114,10 +115,8 @@ def equations(
     from accion.gallery.base import equations_of
     from accion.symbols import symbolic
 
-    try:
+    with errors_told():
         eqs = symbolic(equations_of(find(name)))
         sheets = [eqs, *([eqs.discrete(registry.parse(method))] if method else [])]
-    except ValueError as error:
-        fail(error)
     for sheet in sheets:
         typer.echo(sheet.latex() if latex else sheet.text())

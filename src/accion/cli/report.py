@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from accion.cli.base import app, console, fail
+from accion.cli.base import INTERRUPTED, app, console, fail, say
 from accion.progress import progress_bar
 
 
@@ -56,18 +56,16 @@ def reproduce(
             if lines.ended
             else "no system had ended, nothing was written"
         )
-        Console(stderr=True).print(f"interrupted; {done}", highlight=False, soft_wrap=True)
-        raise typer.Exit(130) from None
+        Console(stderr=True, soft_wrap=True).print(f"interrupted; {done}", markup=False)
+        raise typer.Exit(INTERRUPTED) from None
     good, used = (
         sum(result.passed for result in results),
         sum(result.processor for result in results),
     )
     most = max(result.memory for result in results) / 2**20
-    console.print(
+    say(
         f"{good} of {len(results)} systems PASS; {time.perf_counter() - began:.0f} s, {used:.0f} s"
-        f" of the processor, processes of at most {most:.0f} MiB. written: {out / 'index.html'}",
-        highlight=False,
-        soft_wrap=True,
+        f" of the processor, processes of at most {most:.0f} MiB. written: {out / 'index.html'}"
     )
     if good < len(results):
         raise typer.Exit(1)
@@ -123,7 +121,7 @@ class Lines:
                 else ("[red]FAIL[/red]", result.reason)
             )
             console.print(
-                f"{name:<22} {word} {result.seconds:6.1f} s  {escape(said)}",
+                f"{escape(name):<22} {word} {result.seconds:6.1f} s  {escape(said)}",
                 highlight=False,
                 soft_wrap=True,
             )

@@ -9,7 +9,8 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
-from accion.cli.base import console
+from accion.arguments import lengths
+from accion.cli.base import console, say
 from accion.plot import save_figure
 from accion.plot.figures import by_run, coordinates
 
@@ -54,7 +55,8 @@ def parse_number(text: str) -> float:
 
 def ends_of(traj: "Trajectory") -> Table:
     """A table of the coordinates at both ends."""
-    table = Table(f"{traj.system.name}, {traj.method}", "start", f"t = {float(traj.t[-1]):g} s")
+    name = escape(f"{traj.system.name}, {traj.method}")
+    table = Table(name, "start", f"t = {float(traj.t[-1]):g} s")
     values, names = coordinates(traj)
     add_ends(table, names, values[0])
     return table
@@ -74,10 +76,9 @@ def describe(traj: "Trajectory", seconds: float) -> None:
             names = traj.labels[name].components or (name,)
             add_ends(table, names, by_run(traj, traj.value(name))[0])
     console.print(table)
-    console.print(
-        f"{int(traj.steps_completed)} steps of {float(traj.h):g} s; at most"
-        f" {int(traj.iterations.max())} Newton iterations; {seconds:.2f} s with compilation.",
-        highlight=False,
+    say(
+        f"{int(traj.steps_completed)} steps of {lengths(traj.h)} s; at most"
+        f" {int(traj.iterations.max())} Newton iterations; {seconds:.2f} s with compilation."
     )
 
 
@@ -87,15 +88,12 @@ def describe_control(solution: "Solution", seconds: float) -> None:
     add_ends(table, solution.problem.controls, solution.u)
     console.print(table)
     if len(solution.optima) > 1:
-        console.print(
-            f"costs of the local optima: {', '.join(f'{s.cost:.6g}' for s in solution.optima)}",
-            highlight=False,
-        )
-    console.print(
+        costs = ", ".join(f"{s.cost:.6g}" for s in solution.optima)
+        say(f"costs of the local optima: {costs}")
+    say(
         f"cost {solution.cost:.9g} on {solution.steps} steps; {solution.message} in"
         f" {solution.iterations} iterations of {solution.solver}; {solution.checked()};"
-        f" {seconds:.2f} s with compilation.",
-        highlight=False,
+        f" {seconds:.2f} s with compilation."
     )
 
 
@@ -103,4 +101,3 @@ def write(found: Any, out: Path, name: str) -> None:
     """The store and the figure of what was found, in the folder `out`."""
     found.save(out / f"{name}.zarr")
     save_figure(found.plot(), out / f"{name}.png")
-    console.print(f"written: {out}/{name}.zarr, {out}/{name}.png", highlight=False)

@@ -8,8 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.arguments import shown
 from accion.systems import System
-from accion.systems.functions import describe, evaluate
+from accion.systems.arity import check_function
+from accion.systems.functions import check_returns, describe, evaluate
 from accion.types import Array, Configuration, Covector, Params, Scalar, Vector
 
 # B(t, q, params), shape (dim, controls)
@@ -54,18 +56,15 @@ def actuation_of(system: System, actuated: Any, actuation: Any) -> Actuation:
             " actuation=B(t, q, params), one of the two."
         )
     if actuation is not None:
-        if not callable(actuation):
-            raise ValueError(
-                f"actuation must be a function B(t, q, params) -> ({system.space.dim}, controls);"
-                f" got {actuation!r}."
-            )
+        check_function("actuation", actuation, "t, q, params")
         return actuation
     if callable(actuated):
         raise ValueError(
             "actuated names coordinates; a function B(t, q, params) is given as actuation=B."
         )
-    several = np.iterable(actuated) and not isinstance(actuated, str)
-    given = list(actuated) if several else [actuated]
+    given = list(actuated) if isinstance(actuated, list | tuple | range) else [actuated]
+    if isinstance(actuated, np.ndarray) and actuated.ndim == 1:
+        given = actuated.tolist()
     if not given:
         raise ValueError(
             "actuated is empty: there is no control. Name the coordinates that the controls act on."
@@ -76,7 +75,7 @@ def actuation_of(system: System, actuated: Any, actuation: Any) -> Actuation:
 
 def coordinate_number(system: System, item: Any, where: str) -> int:
     """The number of a coordinate that is given by its name or its number."""
-    if item in system.names:
+    if isinstance(item, str) and item in system.names:
         return system.names.index(item)
     if (
         isinstance(item, int | np.integer)
@@ -85,7 +84,7 @@ def coordinate_number(system: System, item: Any, where: str) -> int:
     ):
         return int(item)
     raise ValueError(
-        f"{where}: {item!r} is no coordinate of {system.name}. Try one of:"
+        f"{where}: {shown(item)} is no coordinate of {system.name}. Try one of:"
         f" {', '.join(system.names)}."
     )
 
@@ -101,7 +100,9 @@ def count_controls(system: System, B: Actuation) -> int:
         takes="(t, q, params)",
     )
     n, shape = system.space.dim, getattr(found, "shape", ())
-    if len(shape) != 2 or shape[0] != n or shape[1] < 1:
+    if len(shape) == 2 and shape[0] == n and shape[1] >= 1:
+        check_returns("actuation", found, shape, "real numbers")
+    else:
         raise ValueError(
             f"actuation must return an array of shape ({n}, controls), a row for each coordinate"
             f" and a column for each control; it returned {describe(found)}."

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from accion import checks
+from accion.arguments import as_array, reals, shown, wrong
 from accion.control.actuation import coordinate_number
 from accion.systems import System
 from accion.types import Function
@@ -18,15 +19,12 @@ def bounds_of(given: Any, count: int, where: str, names: Sequence[str]) -> Bound
     if given is None:
         given = (None, None)
     if not isinstance(given, tuple | list) or len(given) != 2:
-        raise ValueError(f"{where} must be (lower, upper); got {given!r}.")
-    try:
-        lower, upper = (
-            one_side(side, count, none) for side, none in zip(given, (-np.inf, np.inf), strict=True)
-        )
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{where} must be (lower, upper), numbers or {count} of them; got {given!r}."
-        ) from error
+        raise ValueError(f"{where} must be (lower, upper); got {shown(given)}.")
+    words = f"(lower, upper), real numbers or {count} of them"
+    lower, upper = (
+        one_side(side, count, none, where, words)
+        for side, none in zip(given, (-np.inf, np.inf), strict=True)
+    )
     if np.any(np.isnan(lower)) or np.any(np.isnan(upper)) or np.any(lower > upper):
         raise ValueError(
             f"{where}: lower must not be above upper; got {given!r} for {', '.join(names)}."
@@ -34,11 +32,16 @@ def bounds_of(given: Any, count: int, where: str, names: Sequence[str]) -> Bound
     return lower, upper
 
 
-def one_side(side: Any, count: int, none: float) -> np.ndarray:
+def one_side(side: Any, count: int, none: float, where: str, words: str) -> np.ndarray:
     """`count` numbers from one or so many, `none` where None is given."""
-    items = np.atleast_1d(np.asarray(side, dtype=object))
-    values = np.array([none if item is None else float(item) for item in items])
-    return np.array(np.broadcast_to(values, (count,)))
+    items = side if isinstance(side, list | tuple) else [side]
+    values = [np.array(none) if item is None else reals(item, where, words) for item in items]
+    if any(np.shape(value) not in ((), (count,)) for value in values):
+        wrong(where, words, side)
+    joined = np.concatenate([np.atleast_1d(value) for value in values]) if values else np.zeros(0)
+    if joined.shape not in ((1,), (count,)):
+        wrong(where, words, side)
+    return np.array(np.broadcast_to(joined, (count,)))
 
 
 def named_bounds(system: System, given: Any, where: str) -> Bounds:
@@ -48,10 +51,7 @@ def named_bounds(system: System, given: Any, where: str) -> Bounds:
     if given is None:
         return lower, upper
     if not isinstance(given, dict):
-        raise ValueError(
-            f'{where} must be a dictionary such as {{"{system.names[0]}": (-2.0, 2.0)}}; got'
-            f" {given!r}."
-        )
+        wrong(where, f'a dictionary such as {{"{system.names[0]}": (-2.0, 2.0)}}', given)
     if where == "state_bounds" and not system.space.flat:
         raise ValueError(
             "state_bounds are for coordinates of a flat space; on a group say what is allowed by"
@@ -65,15 +65,17 @@ def named_bounds(system: System, given: Any, where: str) -> Bounds:
 
 def durations_of(given: Any) -> tuple[float, float]:
     """(least, most) of a duration, both the same where it is fixed."""
-    pair = (given, given) if np.ndim(given) == 0 else tuple(given)
+    array = as_array(given)
+    real = array is not None and array.dtype.kind in tuple("fiu")
+    pair = () if array is None or not real else (given, given) if array.ndim == 0 else tuple(given)
     if (
-        given is None
-        or len(pair) != 2
+        len(pair) != 2
         or not all(checks.is_finite_number(d) for d in pair)
         or not 0 < pair[0] <= pair[1]
     ):
         raise ValueError(
-            f"duration must be a positive number, or (least, most) for a free one; got {given!r}."
+            f"duration must be a positive number, or (least, most) for a free one; got"
+            f" {shown(given)}."
         )
     return float(pair[0]), float(pair[1])
 
@@ -87,8 +89,8 @@ def path_of(given: Any) -> dict[str, Function]:
         name = getattr(given, "__name__", "path")
         return {"path" if name == "<lambda>" else name: given}
     if not isinstance(given, dict):
-        raise ValueError(f"path must be {form}; got {given!r}.")
+        wrong("path", form, given)
     for name, g in given.items():
         if not isinstance(name, str) or not callable(g):
-            raise ValueError(f"path must be {form}; got {g!r} for {name!r}.")
+            raise ValueError(f"path must be {form}; got {shown(g)} for {name!r}.")
     return dict(given)

@@ -14,17 +14,18 @@ control, 2011). Everything that a step adds is one function of its two ends.
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from accion.assembly.elements import Family
 from accion.assembly.numbering import RowNumbers
+from accion.assembly.program import Program
 from accion.control.actuation import Actuation, driven
 from accion.control.layout import Layout, base_of, layout_of, split
+from accion.control.path_constraints import components
 from accion.control.problem import ControlProblem
 from accion.control.transcription import Transcription, bounded_velocities, program_of, time_words
-from accion.discretise.step import variation
+from accion.discretise import discretise
 from accion.methods import Method
 from accion.types import Array, Configuration, Function
 
@@ -52,8 +53,10 @@ class Step:
         t = t0 + k * h
         q0, q1 = space.retract(base0, e0), space.retract(base1, e1)
         d = space.local(q0, q1)
-        minus, plus = variation(driven(system, self.B, u), self.method, t, h, q0, d)
-        samples = self.method.samples(space, t, h, q0, d)
+        form: Any = discretise(driven(system, self.B, u), self.method)
+        inner = form.between_ends(t, h, q0, d, None, None)
+        minus, _, plus = form.variation(t, h, q0, d, None, inner)
+        samples = form.samples(t, h, q0, d, inner)
         cost = h * sum(s.w * self.cost(s.t, s.q, s.v, u, system.params) for s in samples)
         rows = [minus, plus]
         if constraint is not None:
@@ -190,6 +193,27 @@ def ends_of(
     return [departure, Family(f, args, (), columns, numbers, nodes[-1:, None], base)]
 
 
+def sample_count(problem: ControlProblem, method: Method) -> int:
+    """How many samples a step has."""
+    space = problem.system.space
+    return len(method.samples(space, 0.0, 1.0, space.identity(), jnp.zeros(space.dim)))
+
+
+def path_sizes(layout: Layout, program: Program) -> np.ndarray:
+    """The sizes of all components of the path constraints, one after the other: of their rows,
+    which are the last of a step, of each constraint sample by sample.
+    """
+    counts, rows = components(layout.problem).values(), program.families[0].rows
+    sizes, f = program.scaled.scales.rows, program.families[0].f
+    samples = sample_count(layout.problem, f.method)  # pyright: ignore[reportFunctionMemberAccess]
+    first, found = rows.shape[1] - samples * sum(counts), []
+    for count in counts:
+        own = rows[:, first : first + samples * count].reshape(-1, count)
+        found.append(np.max(sizes[own], axis=0))
+        first += samples * count
+    return np.concatenate(found)
+
+
 def asked_closures(problem: ControlProblem, steps: int) -> np.ndarray:
     """Which of the discrete constraints are asked for: not those between configurations that are
     fixed.
@@ -211,9 +235,7 @@ def inequalities(
 ) -> list[np.ndarray]:
     """Rows of bounded velocities and of path constraints, at each sample of a step."""
     system, n, when = problem.system, problem.system.space.dim, time_words(problem, steps)
-    zero, q = jnp.zeros(n), system.space.identity()
-    samples = f.method.samples(system.space, 0.0, 1.0, q, zero)
-    middle = np.arange(steps) + 0.6
+    samples, middle = range(sample_count(problem, f.method)), np.arange(steps) + 0.6
     found = []
     if f.bounded_velocity:
         asked = np.broadcast_to(bounded_velocities(problem), (steps, n))
@@ -222,9 +244,7 @@ def inequalities(
             return f"the velocity of {system.names[j]} {when(k + 0.5)}"
 
         found += [rows.block(asked, middle, velocity, *problem.v_bounds) for _ in samples]
-    u = jnp.zeros(problem.control_count)
-    for words, g in problem.path.items():
-        size = jax.eval_shape(lambda g=g: jnp.atleast_1d(g(0.0, q, zero, u, system.params))).size
+    for words, size in components(problem).items():
 
         def name(k: int, j: int, words: str = words) -> str:
             return f"{words} {when(k + 0.5)}"

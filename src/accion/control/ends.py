@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from accion.arguments import finite, reals, shown
 from accion.spaces import Euclidean, Product, Space, Torus
 from accion.types import Configuration
 
@@ -31,7 +32,7 @@ def end_of(space: Space, boundary: str, given: Any, name: str) -> End:
     """
     if not isinstance(given, tuple | list) or len(given) != 2:
         words = "(q, v)" if boundary == "velocities" else "two configurations"
-        raise ValueError(f"{name} must be {words}; got {given!r}.")
+        raise ValueError(f"{name} must be {words}; got {shown(given)}.")
     q, q_fixed = configuration_of(space, given[0], f"{name}[0]")
     if boundary == "configurations":
         q1, fixed = configuration_of(space, given[1], f"{name}[1]")
@@ -48,20 +49,16 @@ def vector_of(n: int, given: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     """(values, fixed) of a vector of n components, None where one is free."""
     if given is None:
         return np.zeros(n), np.zeros(n, dtype=bool)
-    items = list(np.atleast_1d(np.asarray(given, dtype=object)))
-    if len(items) != n:
+    words = f"{n} real numbers, None where a component is free"
+    listed = isinstance(given, list | tuple)
+    items = list(given) if listed else list(np.atleast_1d(reals(given, name, words)))
+    fixed = np.array([item is not None for item in items], dtype=bool)
+    whole = [0.0 if item is None else item for item in items]
+    values = np.asarray(finite(whole, name, words))
+    if values.shape != (n,):
         raise ValueError(
-            f"{name} must have {n} components (None where one is free); got {given!r}."
+            f"{name} must have {n} components (None where one is free); got {shown(given)}."
         )
-    fixed = np.array([item is not None for item in items])
-    try:
-        values = np.array([0.0 if item is None else float(item) for item in items])
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name} must be numbers, or None where a component is free; got {given!r}."
-        ) from error
-    if not np.all(np.isfinite(values)):
-        raise ValueError(f"{name} must be finite; got {given!r}.")
     return values, fixed
 
 

@@ -6,11 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.arguments import leaves, reals, shown, wrong
 from accion.control.problem import ControlProblem
 from accion.instant.constrained import project_at
 from accion.results.trajectory import Trajectory
 from accion.spaces import Space
 from accion.systems import System
+from accion.systems.start import stack_of
 from accion.types import Configuration
 
 
@@ -62,15 +64,11 @@ def moved_to_constraint(system: System, t: np.ndarray, q: Configuration) -> Conf
 
 
 def perturbed(
-    problem: ControlProblem, guess: Guess, spread: float, rng: np.random.Generator
+    problem: ControlProblem, guess: Guess, size: np.ndarray, rng: np.random.Generator
 ) -> Guess:
-    """`guess` with smooth random waves added, of the size of its own motion times `spread`; the
-    ends stay.
-    """
+    """`guess` with smooth random waves of the sizes `size`, shape (dim,), added; the ends stay."""
     space = problem.system.space
     s = np.linspace(0, 1, len(guess.u) + 1)[:, None]
-    ends = [jax.tree.map(lambda a, k=k: a[k], guess.q) for k in (0, -1)]
-    size = spread * np.maximum(1.0, np.abs(np.asarray(space.local(*ends))))
     waves = sum(rng.normal(size=space.dim) / j * np.sin(j * np.pi * s) for j in range(1, 5))
     q = jax.vmap(space.retract)(guess.q, jnp.asarray(size * waves))
     q = moved_to_constraint(problem.system, problem.t0 + guess.duration * s[:, 0], q)
@@ -100,6 +98,13 @@ def resampled(space: Space, motion: Sampled, steps: int, t0: float) -> Guess:
     middles = (times[1:] + times[:-1]) / 2
     columns = [np.interp(middles, motion.t_u, column) for column in np.asarray(motion.u).T]
     return Guess(jax.tree.map(np.asarray, moved), np.stack(columns, axis=1), motion.duration)
+
+
+def a_guess(value: Any, name: str) -> Any:
+    """What may be looked into: the check of a `door`."""
+    if isinstance(value, list | tuple) and leaves(value) is None:
+        wrong(name, "(q, u), a Solution or a Trajectory", value)
+    return value
 
 
 def guess_of(problem: ControlProblem, given: Any, steps: int) -> Guess:
@@ -139,29 +144,12 @@ def read(problem: ControlProblem, given: Any, steps: int) -> Guess:
         return Guess(given[0], given[1], sum(problem.durations) / 2)
     if isinstance(given, Resampled):
         return given.resample(steps)
-    raise ValueError(f"guess must be (q, u), a Solution or a Trajectory; got {given!r}.")
+    raise ValueError(f"guess must be (q, u), a Solution or a Trajectory; got {shown(given)}.")
 
 
 def arrays_of(space: Space, found: Guess) -> tuple[Configuration, np.ndarray]:
     """(q, u) of a guess as arrays: q one for each leaf of a configuration, as on products of
     spaces.
     """
-    leaves, frame = jax.tree.flatten(space.identity())
-    given = (
-        [found.q]
-        if len(leaves) == 1 and not isinstance(found.q, tuple)
-        else jax.tree.leaves(found.q)
-    )
-    try:
-        parts = [np.asarray(part, dtype=float) for part in given]
-        u = np.asarray(found.u, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"guess must be (q, u), arrays of numbers; got q = {found.q!r} and u = {found.u!r}."
-        ) from error
-    if len(parts) != len(leaves):
-        raise ValueError(
-            f"guess must have configurations of {len(leaves)} arrays, as those of the space have;"
-            f" got {len(parts)}."
-        )
-    return jax.tree.unflatten(frame, parts), u
+    words = "(q, u), arrays of real numbers"
+    return stack_of(space, found.q, "guess"), np.asarray(reals(found.u, "guess", words))

@@ -82,8 +82,12 @@ class Hamiltonian:
 
         def better(state: Any) -> Any:
             u, _, i = state
-            dx = correction(u)
-            return u - dx, jnp.max(jnp.abs(dx) / (1.0 + jnp.abs(u))), i + 1
+            bend, here = jax.jacfwd(slope)(u), slope(u)
+            dx = newton.solve(bend, here - pull)
+            # of the size of what cancels, where the control itself passes through zero
+            terms = jnp.abs(here) + jnp.abs(pull)
+            size = jnp.abs(u) + newton.own_size(terms, jnp.diagonal(bend))
+            return u - dx, jnp.max(jnp.abs(dx) / jnp.where(size > 0, size, 1.0)), i + 1
 
         u, left, _ = jax.lax.while_loop(
             lambda s: (s[1] > newton.QUADRATIC) & (s[2] < newton.ITERATIONS),
@@ -158,6 +162,11 @@ def control_hessians(cost: Function, system: System, t: Any, q: Any, v: Any, u: 
 
 
 def is_regular(hessians: np.ndarray) -> np.ndarray:
-    """Where d2H/du2, shape (times, controls, controls), is not singular."""
-    size = np.max(np.abs(hessians)) ** hessians.shape[1]
-    return np.abs(np.linalg.det(hessians)) > 1e-12 * size
+    """Where d2H/du2, shape (times, controls, controls), is not singular: each control measured by
+    its own bend.
+    """
+    largest = np.max(np.abs(hessians), axis=0)
+    unit = np.sqrt(np.where(np.diagonal(largest) > 0, np.diagonal(largest), np.max(largest)))
+    if not np.all(unit > 0):
+        return np.full(len(hessians), False)
+    return np.abs(np.linalg.det(hessians / np.outer(unit, unit))) > 1e-12

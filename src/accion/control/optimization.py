@@ -6,24 +6,29 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from rich.console import Console
 
 from accion import checks
+from accion.arguments import count, door, one_of, positive, seed as seed_of, shown, switch
 from accion.assembly import ipopt, sqp
+from accion.assembly.interrupts import INTERRUPTED
 from accion.assembly.program import Program
 from accion.assembly.sqp import Found
 from accion.control import direct, vakonomic
-from accion.control.guess import Guess, guess_of, perturbed
+from accion.control.guess import Guess, a_guess, guess_of, perturbed
 from accion.control.layout import Layout, displacements
 from accion.control.path_constraints import held_between_samples
-from accion.control.problem import ControlProblem
+from accion.control.problem import TRACED, ControlProblem
 from accion.control.recovery import DirectDetails, VakonomicDetails
+from accion.control.scaling import scaled_program, sizes_of_guess
 from accion.control.solution import Solution
 from accion.control.transcription import Transcription
-from accion.errors import OptimizeFailed
+from accion.engines.auto import by_chosen_engine
+from accion.errors import Interrupted, OptimizeFailed
+from accion.memory import check_room
 from accion.methods import Method
 from accion.progress import progress_bar
 from accion.results.trajectory import Trajectory
+from accion.systems.start import is_traced
 
 
 class Formulation(NamedTuple):
@@ -42,6 +47,16 @@ CHARTS = 5  # changes of chart on a curved space
 TURN = 1.0  # rad or so, by which a node may leave the centre of its chart
 
 
+@door(
+    tolerance=positive,
+    spread=positive,
+    max_iterations=count,
+    seed=seed_of,
+    progress=switch,
+    throw=switch,
+    guess=a_guess,
+)
+@by_chosen_engine
 def optimize(
     problem: ControlProblem,
     method: Method,
@@ -58,6 +73,7 @@ def optimize(
     progress: bool = False,
     throw: bool = True,
     options: dict[str, Any] | None = None,
+    engine: str = "auto",
 ) -> Solution:
     """The controls that make the cost of `problem` least among their neighbours, on `steps` equal
     steps.
@@ -77,32 +93,37 @@ def optimize(
         starts: how many times to start, the first time from the guess and then from random waves
             around it of the size `spread`, by the `seed`; the best is returned, with all local
             optima that were found in `optima`.
-        tolerance: of the solver.
+        tolerance: of the solver, relative to the sizes of the problem's own terms.
         max_iterations: of the solver, which has its own where it is None.
         progress: whether its iterations, or the starts, are shown.
         throw: whether failure raises, or the failed solution is returned.
         options: IPOPT's own.
+        engine: of the functions that the solver is given, as for `simulate`.
 
     Returns:
         The local optimum that is reached from the guess.
 
     Raises:
         OptimizeFailed: where none is found; it names the constraint and the time where it is worst.
+        Interrupted: a KeyboardInterrupt, whose `solution` is where it was when Ctrl-C was pressed.
         ValueError: where the arguments are wrong.
     """
-    check(problem, method, formulation, solver)
+    check(problem, method, guess, formulation, solver)
     steps, starts = checks.whole(steps, "steps", 4), checks.whole(starts, "starts")
-    check_numbers(tolerance, spread, max_iterations, seed, options)
+    check_numbers(steps, starts, problem, options)
     first = guess_of(problem, guess, steps)
     limit = {} if max_iterations is None else {"max_iterations": max_iterations}
     mesh = Mesh(problem, method, steps, formulation, solver, {"tolerance": tolerance} | limit)
     if starts == 1:
         solution, found = attempt(mesh, first, options, printer(progress))
+        if found.message == INTERRUPTED:
+            raise interrupted(problem, solution)
         if not solution.success and throw:
             raise OptimizeFailed(failure(problem, found), found=found, solution=solution)
         return solution
     rng = np.random.default_rng(seed)
-    guesses = [first, *(perturbed(problem, first, spread, rng) for _ in range(starts - 1))]
+    size = spread * sizes_of_guess(problem, first).q
+    guesses = [first, *(perturbed(problem, first, size, rng) for _ in range(starts - 1))]
     return best(mesh, guesses, options, progress, throw)
 
 
@@ -117,40 +138,36 @@ class Mesh(NamedTuple):
     settings: dict[str, Any]  # of the solver
 
 
-def check(problem: Any, method: Any, formulation: Any, solver: Any) -> None:
+def check(problem: Any, method: Any, guess: Any, formulation: Any, solver: Any) -> None:
     """Raise ValueError unless the problem can be solved so."""
     if not isinstance(problem, ControlProblem):
-        raise ValueError(f"optimize needs a ControlProblem; got {problem!r}.")
+        raise ValueError(f"problem: optimize needs a ControlProblem; got {shown(problem)}.")
+    if is_traced(guess):
+        raise TypeError(TRACED)
     checks.check_method(problem.system, method)
     if not method.variational:
-        raise ValueError(f"{type(method).__name__} is not variational; try Midpoint().")
-    if method.inner_points:
+        raise ValueError(f"the method {type(method).__name__} is not variational; try Midpoint().")
+    if method.inner_points and (problem.system.constraint or formulation != "direct"):
         raise ValueError(
-            "optimize does not support methods with inner points, such as"
-            f" {type(method).__name__}, yet; try Midpoint()."
+            f"optimize takes methods with inner points, such as {type(method).__name__}, in the"
+            " direct formulation of systems without constraints alone; try Midpoint()."
         )
     for name, value, known in (
         ("formulation", formulation, FORMULATIONS),
         ("solver", solver, SOLVERS | {None: None}),
     ):
-        if not any(value == each for each in known):
-            raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}.")
+        one_of(*known)(value, name)
 
 
-def check_numbers(
-    tolerance: Any, spread: Any, max_iterations: Any, seed: Any, options: Any
-) -> None:
+def check_numbers(steps: int, starts: int, problem: ControlProblem, options: Any) -> None:
     """Raise ValueError unless the settings are what they should be."""
-    for name, value in (("tolerance", tolerance), ("spread", spread)):
-        if not checks.is_finite_number(value) or value <= 0:
-            raise ValueError(f"{name} must be a positive number; got {value!r}.")
-    if max_iterations is not None:
-        checks.whole(max_iterations, "max_iterations")
-    checks.whole(seed, "seed", 0)
+    size = problem.system.space.dim + problem.control_count
+    check_room(steps * 8 * 60 * size**2, f"steps = {steps}", "Take fewer steps.")
+    check_room(starts * steps * 16 * size, f"starts = {starts}", "Take fewer starts.")
     if options is not None and not isinstance(options, dict):
         raise ValueError(
             'options must be a dictionary of IPOPT\'s own, such as {"mu_strategy": "adaptive"};'
-            f" got {options!r}."
+            f" got {shown(options)}."
         )
 
 
@@ -158,6 +175,8 @@ def printer(progress: bool) -> Callable[..., None]:
     """The function (iteration, cost, violation, slope) that shows how far a solver is."""
     if not progress:
         return sqp.silent
+    from rich.console import Console  # takes long to import
+
     console = Console()
     console.print("iteration          cost   violation       slope")
 
@@ -165,6 +184,28 @@ def printer(progress: bool) -> Callable[..., None]:
         console.print(f"{i:9d} {cost:13.8g} {off:11.3e} {slope:11.3e}")
 
     return show
+
+
+class Last:
+    """A report that remembers where the solver was."""
+
+    def __init__(self, report: Callable[..., None]) -> None:
+        self.report, self.where = report, None
+
+    def __call__(self, i: int, cost: float, off: float, slope: float, *where: Any) -> None:
+        if where:
+            self.where = (i, *where)
+        self.report(i, cost, off, slope)
+
+
+def interrupted(problem: ControlProblem, solution: Solution) -> Interrupted:
+    """The error of Ctrl-C, with what was found until then."""
+    return Interrupted(
+        f"the optimisation of {problem.name} was interrupted after {solution.iterations}"
+        " iterations; the error's `solution` holds the controls there, and may be the guess of"
+        " another.",
+        solution=solution,
+    )
 
 
 # ---------------------------------------------------------------- from one guess
@@ -188,9 +229,18 @@ def attempt(
             'options are IPOPT\'s, and this problem is solved by "sqp"; leave out'
             f' {options!r}, or say solver="ipopt".'
         )
-    settings = mesh.settings | {"report": report} | ({"options": options} if options else {})
+    last = Last(report)
+    settings = mesh.settings | {"report": last} | ({"options": options} if options else {})
     solve = partial(solved_in_charts, SOLVERS[solver], layout, settings)
-    found = held_between_samples(layout, solve(program, first_unknowns(layout, guess)), solve)
+    x = first_unknowns(layout, guess)
+    program = scaled_program(program, layout, guess, x)
+    try:
+        found = held_between_samples(layout, solve(program, x), solve, direct.path_sizes)
+    except KeyboardInterrupt:
+        if last.where is None:  # before the first iteration
+            raise
+        iteration, point, lam = last.where
+        found = sqp.ended(point, lam, iteration, False, INTERRUPTED)
     return solution_of(mesh, transcription, found, solver), found
 
 
@@ -265,7 +315,8 @@ def failure(problem: ControlProblem, found: Found) -> str:
     program = found.program
     _, g = program.values(found.x)
     off = np.maximum(np.maximum(program.row_lower - g, g - program.row_upper), 0.0)
-    worst = [i for i in np.argsort(-off)[:3] if off[i] > 1e-7]
+    relative = off / program.scaled.scales.rows
+    worst = [i for i in np.argsort(-relative)[:3] if relative[i] > 1e-7]
     words = "; ".join(f"{program.row_label(int(i))} is off by {off[i]:.3g}" for i in worst)
     if words:
         return (
@@ -292,9 +343,14 @@ def best(
     bar = progress_bar("starts", len(guesses)) if progress else nullcontext(sqp.silent)
     with bar as advance:
         for guess in guesses:
-            tried.append(attempt(mesh, guess, options, sqp.silent))
+            solution, found = attempt(mesh, guess, options, sqp.silent)
+            if found.message == INTERRUPTED:
+                done = [s for s, _ in tried if s.success]
+                raise interrupted(mesh.problem, min(done, key=lambda s: s.cost, default=solution))
+            tried.append((solution, found))
             advance(1)
-    optima = distinct(sorted((s for s, _ in tried if s.success), key=lambda s: s.cost))
+    size = max(found.program.scaled.scales.cost for _, found in tried)
+    optima = distinct(sorted((s for s, _ in tried if s.success), key=lambda s: s.cost), size)
     if optima:
         return optima[0].with_optima(optima)
     solution, found = tried[0]
@@ -308,16 +364,18 @@ def best(
     return solution
 
 
-def distinct(solutions: list[Solution]) -> list[Solution]:
-    """Solutions with the same cost and nearly the same controls are one."""
+def distinct(solutions: list[Solution], size: float) -> list[Solution]:
+    """Solutions with the same cost and nearly the same controls are one; `size` is that of the
+    cost.
+    """
     found: list[Solution] = []
+    controls = np.max([np.max(np.abs(s.u), axis=0) for s in solutions], axis=0, initial=0.0)
     for s in solutions:
-        size = max(float(np.max(np.abs(s.u))), 1e-12)
         same = [
             k
             for k in found
-            if abs(k.cost - s.cost) <= 1e-6 * max(1.0, abs(k.cost))
-            and np.max(np.abs(k.u - s.u)) <= 1e-3 * size
+            if abs(k.cost - s.cost) <= 1e-6 * max(size, abs(k.cost))
+            and np.all(np.abs(k.u - s.u) <= 1e-3 * controls)
         ]
         if not same:
             found.append(s)

@@ -26,8 +26,7 @@ from accion.types import Array, Configuration, Function, Scalar
 
 INTERVALS = 16  # of each step, at whose ends g is looked at
 ROUNDS = 20  # of added points
-# a g may be above zero by so much, or by ten times what the solver left of its rows: it is absolute
-# there too
+# a g may be above zero by so much of its size, or by ten times what the solver left of its rows
 SMALL = 1e-6
 
 
@@ -94,6 +93,17 @@ class Broken(NamedTuple):
         return Broken(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
 
 
+def components(problem: ControlProblem) -> dict[str, int]:
+    """How many components each path constraint has."""
+    system, zero = problem.system, jnp.zeros(problem.system.space.dim)
+    at = (0.0, system.space.identity(), zero, jnp.zeros(problem.control_count))
+
+    def count(g: Function) -> int:
+        return jax.eval_shape(lambda: jnp.atleast_1d(g(*at, system.params))).size
+
+    return {name: count(g) for name, g in problem.path.items()}
+
+
 class Motion(NamedTuple):
     """The nodes and the controls of a discrete solution of `problem`."""
 
@@ -105,13 +115,8 @@ class Motion(NamedTuple):
     @property
     def names(self) -> list[str]:
         """The name of each row of `OnStep`."""
-        system, zero = self.problem.system, jnp.zeros(self.problem.system.space.dim)
-        at = (0.0, system.space.identity(), zero, jnp.zeros(self.problem.control_count))
-
-        def size(g: Function) -> int:
-            return jax.eval_shape(lambda: jnp.atleast_1d(g(*at, system.params))).size
-
-        return [name for name, g in self.problem.path.items() for _ in range(size(g))]
+        counts = components(self.problem)
+        return [name for name, count in counts.items() for _ in range(count)]
 
     def values(self, k: np.ndarray, s: np.ndarray) -> np.ndarray:
         """All g at the fractions s of the steps k, shape (len(k), rows)."""
@@ -158,10 +163,13 @@ class Motion(NamedTuple):
             found[name] = max(found.get(name, here), here)
         return found
 
-    def broken(self, violation: float) -> Broken:
-        """Where a g is above its tolerance; `violation` is what the solver left of its rows."""
+    def broken(self, violation: float, sizes: np.ndarray) -> Broken:
+        """Where a g is above its tolerance; `violation` is what the solver left of its rows, and
+        `sizes` are those of the rows of `OnStep`.
+        """
         s, g = self.peaks()
-        over = ~(g <= max(SMALL, 10 * violation))  # what is no number does not hold either
+        # what is no number does not hold either
+        over = ~(g <= max(SMALL, 10 * violation) * sizes)
         # A node between two steps that are both broken there is asked for once.
         again = np.zeros_like(over)
         again[:-1] = over[:-1] & over[1:] & (s[:-1] == 1.0) & (s[1:] == 0.0)
@@ -176,8 +184,12 @@ def motion_of(problem: ControlProblem, layout: Layout, found: Found) -> Motion:
     return Motion(problem, t, found.program.configurations(found.x), found.x[layout.u])
 
 
-def with_points(layout: Layout, program: Program, points: Broken, names: list[str]) -> Program:
-    """`program` with the path constraints at `points` besides; `names` are those of the rows."""
+def with_points(
+    layout: Layout, program: Program, points: Broken, names: list[str], sizes: np.ndarray
+) -> Program:
+    """`program` with the path constraints at `points` besides; `names` and `sizes` are those of the
+    rows of `OnStep`.
+    """
     problem, (k, s, which) = layout.problem, points
     numbers = np.full(which.shape, -1)
     count = np.count_nonzero(which)
@@ -204,14 +216,18 @@ def with_points(layout: Layout, program: Program, points: Broken, names: list[st
         row_upper=np.append(program.row_upper, np.zeros(count)),
         row_place=np.append(program.row_place, k[point] + 0.6),
         row_label=label,
+        scales=program.scaled.scales.with_rows(sizes[row]),
     )
 
 
 def held_between_samples(
-    layout: Layout, found: Found, solve: Callable[[Program, np.ndarray], Found]
+    layout: Layout,
+    found: Found,
+    solve: Callable[[Program, np.ndarray], Found],
+    path_sizes: Callable[[Layout, Program], np.ndarray],
 ) -> Found:
     """`found`, or what `solve(program, x)` finds with points added until the path constraints hold
-    between samples too.
+    between samples too; `path_sizes(layout, program)` are the sizes of the rows of `OnStep`.
 
     A motion that breaks them after all rounds is no success, and the message says where.
     """
@@ -219,20 +235,21 @@ def held_between_samples(
     if not problem.path:
         return found
     program, points, iterations = found.program, None, found.iterations
+    sizes = path_sizes(layout, program)
     for _ in range(ROUNDS):
         if not found.success:
             return found
         motion = motion_of(problem, layout, found)
-        new = motion.broken(found.violation)
+        new = motion.broken(found.violation, sizes)
         if not len(new.k):
             return found
         points = new if points is None else points.and_also(new)
         plain = program.with_base(found.program.base)
-        found = solve(with_points(layout, plain, points, motion.names), found.x)
+        found = solve(with_points(layout, plain, points, motion.names, sizes), found.x)
         iterations += found.iterations
         found = found._replace(iterations=iterations)
     motion = motion_of(problem, layout, found)
-    if not found.success or not len(motion.broken(found.violation).k):
+    if not found.success or not len(motion.broken(found.violation, sizes).k):
         return found
     name, worst = max(motion.worst().items(), key=lambda pair: pair[1])
     words = (

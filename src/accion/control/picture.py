@@ -7,6 +7,7 @@ import numpy as np
 
 from accion.control.bounds import Bounds
 from accion.control.problem import ControlProblem
+from accion.plot.figures import check_axes
 from accion.systems.base import unit_of, word_of
 from accion.types import ArrayLike, Configuration
 
@@ -61,7 +62,8 @@ def picture(panels: list[Panel], title: str, axes: Any = None) -> "Figure":
             len(panels), 1, sharex=True, figsize=(7, 2.2 * len(panels)), constrained_layout=True
         )
     else:
-        figure = np.ravel(axes)[0].figure
+        axes = check_axes(axes, len(panels))
+        figure = axes[0].figure
     for axis, panel in zip(np.ravel(axes), panels, strict=True):
         draw(panel, axis)
     np.ravel(axes)[-1].set_xlabel("time [s]")

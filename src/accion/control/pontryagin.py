@@ -23,8 +23,8 @@ class Extremal(NamedTuple):
 
     `costates` (times, 2, dim) are (p0, p1); `H` the Hamiltonian, constant where nothing depends on
     time, and then 0 where the duration is free and no terminal cost sees it; `optimality` the
-    largest |dH/du|; `gap` the largest of the equations that were solved; `error` an estimate of the
-    error of `cost`; `regularity` d2H/du2 at the nodes.
+    largest |dH/du|; `gap` the largest of the equations that were solved, as part of their terms;
+    `error` an estimate of the error of `cost`; `regularity` d2H/du2 at the nodes.
     """
 
     t: np.ndarray

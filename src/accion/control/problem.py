@@ -8,14 +8,27 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion import checks
+from accion._config import check_process
+from accion.arguments import leaves, number, one_of, text, wrong
 from accion.control.actuation import Actuation, actuation_of, control_names
 from accion.control.bounds import Bounds, bounds_of, durations_of, named_bounds, path_of
 from accion.control.ends import End, end_of
-from accion.instant.constrained import matrix
+from accion.instant.constrained import bordered
+from accion.instant.sizes import Sizes, held_off, sizes_of
 from accion.instant.starts import check_rank
 from accion.systems import System
+from accion.systems.arity import check_function
 from accion.systems.functions import check_returns, evaluate
+from accion.systems.rank import evened
+from accion.systems.start import is_traced
 from accion.types import Function
+
+TRACED = (
+    "optimize is not differentiated by JAX: its problem must have numbers, not what grad, jit or"
+    " vmap trace. The derivatives of the least cost by the params are solution.cost_gradient() (the"
+    " envelope theorem), those by the start are -solution.costates[0]; others by differences of"
+    " solutions that start from each other, guess=solution."
+)
 
 
 @dataclass(frozen=True)
@@ -76,15 +89,14 @@ class ControlProblem:
         def set_(name: str, value: Any) -> None:
             object.__setattr__(self, name, value)
 
+        check_process()
         check_mechanics(self)
+        set_("t0", number(self.t0, "t0"))
         set_("system", checks.check_numbers(self.system))
         set_("B", actuation_of(self.system, self.actuated, self.actuation))
         set_("controls", control_names(self.system, self.B, self.controls))
         set_("durations", durations_of(self.duration))
-        if self.boundary not in ("velocities", "configurations"):
-            raise ValueError(
-                f'boundary must be "velocities" or "configurations"; got {self.boundary!r}.'
-            )
+        one_of("velocities", "configurations")(self.boundary, "boundary")
         space, boundary = self.system.space, self.boundary
         given = ((self.start, "start"), (self.end, "end"))
         set_("ends", tuple(end_of(space, boundary, end, name) for end, name in given))
@@ -93,7 +105,8 @@ class ControlProblem:
         set_("u_bounds", bounds_of(self.control_bounds, count, "control_bounds", self.controls))
         set_("q_bounds", named_bounds(self.system, self.state_bounds, "state_bounds"))
         set_("v_bounds", named_bounds(self.system, self.velocity_bounds, "velocity_bounds"))
-        set_("name", self.name or f"control of {self.system.name}")
+        own = None if self.name is None else text(self.name, "name")
+        set_("name", own or f"control of {self.system.name}")
         check_functions(self)
         check_ends(self)
 
@@ -114,20 +127,25 @@ class ControlProblem:
 
 
 def check_mechanics(problem: ControlProblem) -> None:
-    """Raise ValueError unless system, time and cost are what they should be."""
+    """Raise ValueError unless system, time and cost are what they should be; TypeError where JAX
+    traces their numbers.
+    """
+    checks.check_kind(problem.system)
+    for name in ("start", "end", "duration", "t0"):  # a list of itself is no tree
+        if (
+            isinstance(getattr(problem, name), list | tuple)
+            and leaves(getattr(problem, name)) is None
+        ):
+            wrong(name, "lists of finite depth", getattr(problem, name))
+    if is_traced((problem.system, problem.start, problem.end, problem.duration, problem.t0)):
+        raise TypeError(TRACED)
     checks.check_mechanical(problem.system, "ControlProblem")
     if problem.system.enters_action:
         why = "they have no forces to be controlled by"
         checks.refuse("ControlProblem", "vakonomic systems", why)
     problem.system.check()
-    if not checks.is_finite_number(problem.t0):
-        raise ValueError(f"t0 must be a number, the time of the start; got {problem.t0!r}.")
-    if not callable(problem.cost):
-        raise ValueError(f"cost must be a function cost(t, q, v, u, params); got {problem.cost!r}.")
-    if problem.terminal is not None and not callable(problem.terminal):
-        raise ValueError(
-            f"terminal must be a function terminal(t, q, v, params); got {problem.terminal!r}."
-        )
+    check_function("cost", problem.cost, "t, q, v, u, params")
+    check_function("terminal", problem.terminal, "t, q, v, params", optional=True)
 
 
 def check_functions(problem: ControlProblem) -> None:
@@ -187,8 +205,8 @@ def check_ends(problem: ControlProblem) -> None:
 def check_actuation(problem: ControlProblem, name: str, end: End, t: float) -> None:
     """Raise ValueError where some combination of the controls does nothing at an end."""
     B = np.asarray(problem.B(t, end.q, problem.system.params), dtype=float)
-    size, count = max(1.0, float(np.max(np.abs(B)))), problem.control_count
-    if not np.all(np.isfinite(B)) or np.linalg.matrix_rank(B, tol=1e-10 * size) < count:
+    count = problem.control_count
+    if not np.all(np.isfinite(B)) or np.linalg.matrix_rank(evened(B), tol=1e-10) < count:
         raise ValueError(
             f"the actuation is singular at the {name}: B(t, q) has rank below its {count} columns,"
             " so that some combination of the controls does nothing there. Leave out a control, or"
@@ -214,6 +232,7 @@ def check_path(problem: ControlProblem, name: str, end: End, t: float) -> None:
     whole = np.all(end.q_fixed) and np.all(end.v_fixed)
     if problem.free_time or problem.boundary != "velocities" or not whole:
         return
+    sizes = sizes_of_ends(problem)
     # nothing special, so that what depends on u is seen to
     u = 0.1 + jnp.arange(problem.control_count)
     for words, g in problem.path.items():
@@ -226,7 +245,7 @@ def check_path(problem: ControlProblem, name: str, end: End, t: float) -> None:
         off = np.where(
             np.any(np.asarray(jax.jacfwd(value)(u)) != 0, axis=1), 0.0, np.asarray(value(u))
         )
-        if np.max(off) > 1e-9:
+        if np.any(off > 1e-9 * path_size(problem, g, end, t, u, sizes)):
             raise ValueError(
                 f"the {name} is out of bounds: {words} is {np.max(off):.3g} there, and must be <="
                 f" 0. Change it or the {name}."
@@ -240,14 +259,45 @@ def check_on_constraint(problem: ControlProblem, name: str, end: End, t: float) 
     system, constraint = problem.system, problem.system.constraint
     if constraint is None or problem.boundary != "velocities" or not np.all(end.q_fixed):
         return
-    point = (system, jnp.asarray(float(t)), end.q, jnp.asarray(end.v))
-    left = constraint.on_velocities(*point)
-    off = [float(np.max(np.abs(left)))] if np.all(end.v_fixed) else []
-    held = [part for part in system.kinds_of_constraint if part.holds_positions]
-    off += [float(np.max(np.abs(part.value(*point)))) for part in held]
-    if off and max(off) > 1e-8:
+    point, sizes = (
+        (system, jnp.asarray(float(t)), end.q, jnp.asarray(end.v)),
+        sizes_of_ends(problem),
+    )
+    off = held_off(*point, sizes.q)
+    if np.all(end.v_fixed):
+        C = jax.jacfwd(lambda v: constraint.on_velocities(*point[:3], v))(point[3])
+        terms = np.abs(np.asarray(C)) @ (sizes.v + np.abs(end.v))
+        off = off.joined(np.asarray(constraint.on_velocities(*point)), terms)
+    if off.far:
         raise ValueError(
-            f"the {name} is off the constraint of {system.name} by {max(off):.3g}. "
+            f"the {name} is off the constraint of {system.name} by {off.worst:.3g}. "
             f"Move it there: q, v = accion.project(system, q, v, t={float(t):g})."
         )
-    check_rank(system, np.asarray(matrix(*point)))
+    check_rank(system, np.asarray(bordered(*point)))
+
+
+def sizes_of_ends(problem: ControlProblem) -> Sizes:
+    """The sizes of a motion between the ends."""
+    start, end = problem.ends
+    pairs = [(start.q, start.v), (end.q, end.v)]
+    if problem.boundary == "configurations":
+        zero = np.zeros(problem.system.space.dim)
+        pairs = [(q, zero) for pair in pairs for q in pair]
+    q = jax.tree.map(lambda *leaves: np.stack(leaves), *(q for q, _ in pairs))
+    t = problem.t0 + problem.longest * np.linspace(0, 1, len(pairs))
+    return sizes_of(problem.system, t, q, np.stack([v for _, v in pairs]))
+
+
+def path_size(
+    problem: ControlProblem, g: Function, end: End, t: float, u: jax.Array, sizes: Sizes
+) -> np.ndarray:
+    """The size of the components of a path constraint at an end: what a motion of the size of the
+    problem's changes in them.
+    """
+    space, params = problem.system.space, problem.system.params
+
+    def value(e: jax.Array, v: jax.Array) -> jax.Array:
+        return jnp.atleast_1d(g(jnp.asarray(float(t)), space.displace(end.q, e), v, u, params))
+
+    dq, dv = jax.jacfwd(value, (0, 1))(jnp.zeros(space.dim), jnp.asarray(end.v))
+    return np.abs(np.asarray(dq)) @ sizes.q + np.abs(np.asarray(dv)) @ sizes.v

@@ -9,9 +9,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.interpolate import CubicSpline
 
-from accion.assembly.elements import Family
+from accion.assembly.elements import Family, all_at_once
 from accion.assembly.sqp import Found
 from accion.control import vakonomic
 from accion.control.direct import Step
@@ -26,7 +25,16 @@ from accion.numerics.batches import at_times
 from accion.results.trajectory import Trajectory
 from accion.stepping.nodal import from_nodes
 from accion.systems import System
-from accion.types import Array, Configuration, Covector, Function, Multipliers, Scalar, Vector
+from accion.types import (
+    Array,
+    Configuration,
+    Covector,
+    Function,
+    Multipliers,
+    Params,
+    Scalar,
+    Vector,
+)
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,9 @@ class DirectDetails:
         s, slope = solution, self.slope(solution)
         point = (s.t, s.q, np.asarray(s.v))
         return np.asarray(at_times(costate, False, s.problem.system, *point, s.multipliers, slope))
+
+    def cost_gradient(self, solution: Solution) -> Params:
+        return params_gradient(self.found)
 
     def slope(self, solution: Solution) -> np.ndarray:
         """dV/dq at fixed momenta, V the least cost that is left: what a step and all that follow
@@ -109,6 +120,9 @@ class VakonomicDetails:
 
     def costates(self, solution: Solution) -> np.ndarray:
         return discrete_momenta(solution, self.found)
+
+    def cost_gradient(self, solution: Solution) -> Params:
+        return params_gradient(self.found)
 
 
 # ---------------------------------------------------------------- momenta and the trajectory
@@ -200,6 +214,22 @@ def pulled_back(found: Found, family: Family) -> np.ndarray:
     return slopes.Dcost + np.einsum("kr,krv->kv", lam, slopes.Drows)
 
 
+def params_gradient(found: Found) -> Params:
+    """d(cost + lam.rows)/d params at a solution."""
+    families = found.program.families
+
+    def lagrangian(params: Params) -> Array:
+        total = jnp.zeros(())
+        for F in families:
+            args = (F.args[0].altered(params=params), *F.args[1:])
+            cost, rows = all_at_once(F.f, args, F.own_data, found.x[F.columns])
+            lam = np.append(found.lam, 0.0)[F.rows]
+            total = total + jnp.sum(cost) + jnp.sum(lam * rows)
+        return total
+
+    return jax.grad(lagrangian)(families[0].args[0].params)
+
+
 def costate(
     system: System, t: Scalar, q: Configuration, v: Vector, lam: Multipliers, slope: Covector
 ) -> Array:
@@ -276,4 +306,6 @@ def discrete_momenta(s: Solution, found: Found) -> np.ndarray:
         (e0, _, v0), (_, e1, v1) = (pulled_back(found, F).reshape(3, n) for F in (first, last))
         ends = [-np.stack([e0 + G[0, 0], v0]), np.stack([e1 + G[-1, 2], v1])]
     times = np.concatenate([s.t[:1], (s.t[1:] + s.t[:-1]) / 2, s.t[-1:]])
+    from scipy.interpolate import CubicSpline  # takes long to import
+
     return CubicSpline(times, np.concatenate([ends[0][None], middle, ends[1][None]]))(s.t)

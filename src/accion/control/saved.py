@@ -6,11 +6,15 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from accion.arguments import door, instance, path as path_of
+from accion.checks import a_method
 from accion.control.optimization import optimize
 from accion.control.problem import ControlProblem
 from accion.control.solution import NUMBERS, Solution
-from accion.results import storage, store
-from accion.results.trajectory import Trajectory, load as load_trajectory
+from accion.methods import Method
+from accion.results import storage
+from accion.results.trajectory import Trajectory
+from accion.types import Params
 
 
 @dataclass(frozen=True)
@@ -30,25 +34,43 @@ class SavedDetails:
     def costates(self, solution: Solution) -> np.ndarray:
         return self.all_costates
 
+    def cost_gradient(self, solution: Solution) -> Params:
+        # It needs the multipliers of all rows, which a file does not have: it is solved once more.
+        return solution.on_mesh(solution.steps).cost_gradient()
 
-def load(path: str | Path, problem: ControlProblem) -> Solution:
+
+@door(
+    path=path_of,
+    problem=instance(ControlProblem, "the ControlProblem that was solved"),
+    method=a_method,
+)
+def load(path: str | Path, problem: ControlProblem, method: Method | None = None) -> Solution:
     """The solution of `problem` that `Solution.save` wrote.
 
+    Arguments:
+        path: of the Zarr store.
+        problem: that was solved.
+        method: the one that it was solved by, where that holds a function of yours.
+
     Raises:
-        ValueError: where the file holds something else, or the solution of another problem.
+        ValueError: where the file holds something else, the solution of another problem, or is
+            damaged.
     """
     if not isinstance(problem, ControlProblem):
         raise ValueError(
             f"load(path, problem) needs the ControlProblem that was solved; got {problem!r}."
         )
-    trajectory = load_trajectory(path, problem.system)
-    if trajectory.method is None:
-        raise ValueError(f"{path} does not say by which method it was made.")
-    data = store.read(path, storage.TRAJECTORY).load()
+    data = storage.read(path)
+    trajectory = Trajectory(**storage.fields_of(data, path, problem.system, method))
     if "control_cost" not in data.attrs:
         raise ValueError(
             f"{path} holds a trajectory, not a solution of a control problem; read it by"
             " accion.load."
+        )
+    if trajectory.method is None:
+        raise ValueError(
+            f"{path} was made by {data.attrs['method']}, which holds a function that no file can"
+            " say; pass it: load(path, problem, method=...)."
         )
     if data["u"].shape[1] != problem.control_count:
         raise ValueError(

@@ -18,12 +18,14 @@ from accion.assembly.charts import Chart
 from accion.assembly.elements import Family
 from accion.assembly.numbering import RowNumbers
 from accion.assembly.program import Program
+from accion.assembly.scales import Scales, power_of_two
 from accion.assembly.sqp import Found, feasible
 from accion.control.flow import flow
 from accion.control.hamiltonian import Hamiltonian
 from accion.control.layout import base_of, displacements, split
 from accion.control.problem import ControlProblem
 from accion.errors import OptimizeFailed
+from accion.instant.sizes import largest, sizes_of
 from accion.systems import System
 from accion.types import Array, Configuration, Function, Scalar, Vector
 
@@ -128,14 +130,35 @@ def solved(
         [displacements(space, nodes.q), nodes.v, nodes.p0, nodes.p1], axis=1
     )
     x[numbers[:, -1]] = nodes.duration
-    found = feasible(program, x)
+    found = feasible(program.with_scales(scales_of(problem, program, nodes)), x)
     if not found.success:
         raise OptimizeFailed(
             f"the necessary conditions were not solved: {found.message}; they are off by"
-            f" {found.violation:.3g}. Start from a finer mesh.",
+            f" {found.violation:.3g} of their terms. Start from a finer mesh.",
             found=found,
         )
     return found
+
+
+def scales_of(problem: ControlProblem, program: Program, nodes: Nodes) -> Scales:
+    """The sizes of unknowns and of rows: of costates that of the cost over those of q and v, which
+    is the largest that they say themselves.
+
+    What an interval lacks is of the size of the unknowns of the next node, what an end lacks of
+    that of costates, and of the cost over the duration.
+    """
+    t = problem.t0 + nodes.duration * np.linspace(0, 1, len(nodes.v))
+    sizes, n = sizes_of(problem.system, t, nodes.q, nodes.v), problem.system.space.dim
+    said = [largest(p) * size for p, size in ((nodes.p0, sizes.q), (nodes.p1, sizes.v))]
+    cost = float(np.max(said)) or 1.0
+    unknowns = np.concatenate([sizes.q, sizes.v, cost / sizes.q, cost / sizes.v, [sizes.T]])
+    rows = np.zeros(program.m)
+    for F in program.families:
+        own = unknowns if isinstance(F.f, Shot) else np.append(unknowns[2 * n : -1], cost / sizes.T)
+        wanted = F.rows >= 0
+        rows[F.rows[wanted]] = np.broadcast_to(own[: F.rows.shape[1]], F.rows.shape)[wanted]
+    x = np.tile(unknowns, nodes.intervals + 1)
+    return Scales(power_of_two(x), power_of_two(rows), float(power_of_two(cost)))
 
 
 def shooting(

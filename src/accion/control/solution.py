@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion import checks
+from accion.arguments import door, path as path_of, reals, switch
 from accion.control import pontryagin
 from accion.control.bounds import Bounds
 from accion.control.guess import Guess, Sampled, resampled
@@ -21,17 +22,19 @@ from accion.control.problem import ControlProblem
 from accion.control.replay import replayed
 from accion.control.shooting import Nodes
 from accion.errors import ReplayMisses
+from accion.instant.sizes import sizes_of
+from accion.memory import rows
 from accion.methods import Method
 from accion.results import storage
 from accion.results.trajectory import Trajectory
-from accion.types import Array, ArrayLike, Configuration, Multipliers
+from accion.types import Array, ArrayLike, Configuration, Multipliers, Params
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
 MUCH = 0.5  # of the size of the motion, by which a replay may miss the end
-RESOLVED = 1e-6  # a motion this small is one of the solver's tolerance
+RESOLVED = 1e-6  # of its size: a motion this small is one of the solver's tolerance
 # what a file has of a solution, besides its arrays
 NUMBERS = ("cost", "duration", "iterations", "message", "violation", "stationarity", "solver")
 
@@ -44,6 +47,8 @@ class Details(Protocol):
     def multipliers(self, solution: "Solution") -> np.ndarray: ...
 
     def costates(self, solution: "Solution") -> np.ndarray: ...
+
+    def cost_gradient(self, solution: "Solution") -> Params: ...
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ class Solution:
     multipliers:   of the momentum balances, (times, dim); `lam` the constraint forces
     iterations, success, message:
                    of the solver, in words; `violation` and `stationarity` say how far off the
-                   equations are
+                   equations are, as part of their terms
     replay_error:  by how much the continuous equations miss the end with these controls;
                    `replay_miss`, as part of the size of the motion
     path_worst:    the largest value of each path constraint along the whole motion, between samples
@@ -138,6 +143,13 @@ class Solution:
         """(p0, p1) of (q, v), shape (times, 2, dim)."""
         return self.details.costates(self)
 
+    def cost_gradient(self) -> Params:
+        """The derivatives of the least cost by the params of the system, a pytree like them: those
+        of cost + lam.rows at the solution, which itself need not be differentiated (the envelope
+        theorem).
+        """
+        return self.details.cost_gradient(self)
+
     @property
     def p(self) -> Array:
         """The momenta at the nodes, shape (times, dim)."""
@@ -155,6 +167,7 @@ class Solution:
 
     # ------------------------------------------------------------ on other meshes
 
+    @door(steps=rows(100))
     def resample(self, steps: int) -> Guess:
         """The solution on a mesh of `steps` steps, as a guess."""
         motion = Sampled(self.t, self.q, self.t_u, self.u, self.duration)
@@ -185,6 +198,7 @@ class Solution:
 
     # ------------------------------------------------------------ controls and where they lead
 
+    @door(t=reals)
     def control(self, t: ArrayLike) -> np.ndarray:
         """The controls at times `t`, shape (len(t), controls): constant on each step, or between
         nodes piecewise linear (formulation="vakonomic").
@@ -211,21 +225,20 @@ class Solution:
         return replayed(self.problem.B, self.problem.system, q0, v0, self.t, ramps)
 
     @cached_property
-    def missed(self) -> tuple[float, float]:
-        """(of q, of v): by how much the replay misses the end of the discrete solution, the largest
-        component of each.
+    def missed(self) -> tuple[np.ndarray, np.ndarray]:
+        """(of q, of v): by how much the replay misses the end of the discrete solution, component
+        by component.
         """
         q, v = self.replay
         of_q = np.asarray(self.problem.system.space.local(at_node(self.q, -1), at_node(q, -1)))
-        of_v = np.asarray(v)[-1] - np.asarray(self.v)[-1]
-        return float(np.max(np.abs(of_q))), float(np.max(np.abs(of_v)))
+        return np.abs(of_q), np.abs(np.asarray(v)[-1] - np.asarray(self.v)[-1])
 
     @property
     def replay_error(self) -> float:
         """By how much the replay misses the end of the discrete solution: the largest component of
         q and of v.
         """
-        return max(self.missed)
+        return float(max(map(np.max, self.missed)))
 
     @property
     def replay_miss(self) -> float:
@@ -238,9 +251,18 @@ class Solution:
         """
         start, space = at_node(self.q, 0), self.problem.system.space
         x = jax.vmap(lambda q: space.local(start, q))(jax.tree.map(jnp.asarray, self.q))
-        sizes = np.max(np.abs(np.asarray(x))), np.max(np.abs(np.asarray(self.v)))
+        units = sizes_of(self.problem.system, self.t, self.q, np.asarray(self.v))
+        # Coordinates may have different units: they compare by their energies.
         return float(
-            max(miss / (size + RESOLVED) for miss, size in zip(self.missed, sizes, strict=True))
+            max(
+                np.max(miss / unit) / (np.max(np.abs(np.asarray(moved)) / unit) + RESOLVED)
+                for miss, moved, unit in zip(
+                    self.missed,
+                    (x, self.v),
+                    (units.share, units.share / units.T),
+                    strict=True,
+                )
+            )
         )
 
     @cached_property
@@ -252,6 +274,7 @@ class Solution:
 
     # ------------------------------------------------------------ the necessary conditions
 
+    @door(intervals=rows(1000))
     def extremal(self, intervals: int | None = None) -> pontryagin.Extremal:
         """The solution of Pontryagin's conditions near this one, by multiple shooting: costates,
         Hamiltonian, residuals, an accurate cost.
@@ -272,7 +295,8 @@ class Solution:
                 " without path constraints."
             )
         for words, values, bounds in self.bounded():
-            if any(np.any(np.isclose(values, side, atol=1e-6)) for side in bounds):
+            small = 1e-6 * np.max(np.abs(values), axis=0)
+            if any(np.any(np.isclose(values, side, atol=small)) for side in bounds):
                 raise ValueError(
                     f"{words} are on their bounds: the smooth form of Pontryagin's conditions does"
                     " not hold there."
@@ -357,6 +381,7 @@ class Solution:
             | {"control_success": int(self.success)}
         )
 
+    @door(path=path_of, overwrite=switch)
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write a Zarr store, whole or not at all; `accion.control.load(path, problem)` reads it,
         `accion.load` its trajectory.

@@ -17,7 +17,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.linalg import null_space
 
 from accion.assembly.elements import Family
 from accion.assembly.numbering import RowNumbers
@@ -69,6 +68,8 @@ def elimination(problem: ControlProblem) -> Eliminated:
             " (Vakonomic thesis,"
             ' section 7.1); try formulation="direct".'
         )
+    from scipy.linalg import null_space  # takes long to import
+
     B = np.asarray(problem.B(0.0, None, None))
 
     def tuples(A: np.ndarray) -> tuple[tuple[float, ...], ...]:

@@ -88,7 +88,7 @@ class Discretisation(ABC):
         """Its derivatives, with the forces', by displacements."""
 
     @abstractmethod
-    def closure(self, t: Scalar, h: Scalar, z: Configuration, x: Array) -> Array:
+    def closure(self, t: Scalar, h: Scalar, z: Configuration, x: Array, inner: Any = None) -> Array:
         """Further equations of a step: discrete constraints, entropy balances; shape (k,)."""
 
     @abstractmethod
@@ -96,6 +96,12 @@ class Discretisation(ABC):
         """What constraint forces add to the momentum balance at the start, h A(t, q)^T lam; zero
         where multipliers are in the action. `v` is a velocity near the start.
         """
+
+    @abstractmethod
+    def inner_reaction(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Array, inner: Array, lam: Multipliers
+    ) -> Any:
+        """What constraint forces add to the balances of inner points, where there are some."""
 
     @abstractmethod
     def sizes(

@@ -54,12 +54,17 @@ class Given(Discretisation):
             G = G + self.system.Fd(t, h, self.nodes(z, x))
         return Variation(G[0], jnp.zeros(0), G[1:])
 
-    def closure(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
+    def closure(self, t: Scalar, h: Scalar, z: Configuration, x: Vector, inner: Any = None) -> Any:
         return self.system.c(t, h, self.nodes(z, x))
 
     def reaction(self, t: Scalar, h: Scalar, z: Configuration, v: Vector, lam: Any) -> Any:
         A = self.system.variational
         return 0.0 if A is None else h * (A(t, z, self.system.params).T @ lam)
+
+    def inner_reaction(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Any, inner: Any, lam: Any
+    ) -> Any:
+        return 0.0
 
     def sizes(
         self, t: Scalar, h: Scalar, z: Configuration, x: Vector, J: Any, inner: Any = None
@@ -113,7 +118,7 @@ class GivenThermal(ThermalDiscretisation):
                 minus, plus = minus.at[:n].add(force_minus), plus.at[:n].add(force_plus)
         return minus, plus
 
-    def closure(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
+    def closure(self, t: Scalar, h: Scalar, z: Configuration, x: Vector, inner: Any = None) -> Any:
         value = self.read(self.system.kinematic, t, h, z, x)
         return jnp.reshape(value, (self.system.frame.m,))
 

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from accion.discretise.base import Blocks, Discretisation, Variation, discretise
+from accion.engines.xla import kept_jit
 from accion.methods import Method, Sample
 from accion.numerics import newton
 from accion.systems import System
@@ -46,8 +47,12 @@ def action(
     e1: Any,
     lam: Any = None,
     inner: Any = None,
+    e: Any = 0.0,
 ) -> Any:
-    """Ld of the step, the ends displaced by `e0` and `e1`; with `lam`, of L + lam.Phi."""
+    """Ld of the step, the ends displaced by `e0` and `e1` and inner points by `e`; with `lam`, of L
+    + lam.Phi.
+    """
+    inner = None if inner is None else inner + e
     samples = samples_of(system, method, t, h, q0, x, e0, e1, inner)
     return h * sum(s.w * system.L(s.t, s.q, s.v, lam) for s in samples)
 
@@ -63,13 +68,13 @@ def work(
     e1: Any,
     lam: Any = None,
     inner: Any = None,
+    e: Any = 0.0,
 ) -> Any:
     """The virtual work of the force when the ends are displaced by `e0` and `e1`, and inner points
-    to `inner`.
+    by `e`.
     """
-    here = samples_of(
-        system, method, t, h, q0, x, inner=None if inner is None else jax.lax.stop_gradient(inner)
-    )
+    here = samples_of(system, method, t, h, q0, x, inner=inner)
+    inner = None if inner is None else inner + e
     moved = samples_of(system, method, t, h, q0, x, e0, e1, inner)
     return h * sum(
         s.w * (system.F(s.t, s.q, s.v) @ system.space.displacement(s.q, m.q))
@@ -96,10 +101,10 @@ def gradient(
         ends = jax.grad(lambda e0, e1: f(system, method, t, h, q0, x, e0, e1, lam), (0, 1))
         return ends(zero, zero)
 
-    def displaced(e0: Any, e1: Any, inner: Any) -> Any:
-        return f(system, method, t, h, q0, x, e0, e1, lam, inner)
+    def displaced(e0: Any, e1: Any, e: Any) -> Any:
+        return f(system, method, t, h, q0, x, e0, e1, lam, inner, e)
 
-    return jax.grad(displaced, (0, 1, 2))(zero, zero, inner)
+    return jax.grad(displaced, (0, 1, 2))(zero, zero, jnp.zeros_like(inner))
 
 
 def variation(
@@ -125,6 +130,10 @@ def variation(
     return gradient(f, system, method, t, h, q0, x, lam, inner)
 
 
+# Traced once for a system and a method: the program of a step asks for it three times.
+varied = kept_jit(variation, static_argnums=(1,))
+
+
 def sampled(f: Function, samples: Any) -> Any:
     """sum_i w_i f(t_i, q_i, v_i)."""
     return sum(s.w * f(s.t, s.q, s.v) for s in samples)
@@ -139,34 +148,77 @@ class Step(Discretisation):
 
     @property
     def blocks(self) -> Blocks:
-        n = self.system.space.dim
-        return Blocks(x=n, inner=self.method.inner_points * n, lam=self.system.multipliers)
+        n, count = self.system.space.dim, self.method.inner_points
+        # A constraint holds, and has a multiplier, at each inner point and at the end.
+        return Blocks(x=n, inner=count * n, lam=(count + 1) * self.system.multipliers)
 
-    def samples(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> list[Sample]:
+    def samples(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Vector, inner: Any = None
+    ) -> list[Sample]:
         """Where the step looks at the system."""
-        return self.method.samples(self.system.space, t, h, z, x)
+        return samples_of(self.system, self.method, t, h, z, x, inner=inner)
 
     def action(
         self, t: Scalar, h: Scalar, z: Configuration, x: Vector, lam: Any = None, inner: Any = None
     ) -> Any:
-        zero = jnp.zeros_like(x)
+        zero, inner = jnp.zeros_like(x), self.between_ends(t, h, z, x, lam, inner)
         return action(self.system, self.method, t, h, z, x, zero, zero, lam, inner)
 
     def variation(
         self, t: Scalar, h: Scalar, z: Configuration, x: Vector, lam: Any = None, inner: Any = None
     ) -> Any:
-        minus, plus, *more = variation(self.system, self.method, t, h, z, x, lam, inner)
+        inner = self.between_ends(t, h, z, x, lam, inner)
+        minus, plus, *more = varied(self.system, self.method, t, h, z, x, lam, inner)
         return Variation(minus, more[0] if more else jnp.zeros((0, len(x))), plus)
 
-    def closure(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
+    def between_ends(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Vector, lam: Any, inner: Any
+    ) -> Any:
+        """Inner points of a step of which the ends alone are given: those that make the action
+        stationary, on the constraint where one holds configurations. None where there are none.
+        """
+        if inner is not None or not self.method.inner_points:
+            return inner
+        places, m = self.method.places[1:-1], self.system.multipliers
+        equations = InnerEquations(self.method, m * len(places))
+        guess = jnp.concatenate([*(c * x for c in places), jnp.zeros(m * len(places))])
+        found = newton.root(equations, guess, (self.system, t, h, z, x))
+        points = jnp.where(found.converged, found.x, jnp.nan)[: len(places) * len(x)]
+        return points.reshape(len(places), len(x))
+
+    def closure(self, t: Scalar, h: Scalar, z: Configuration, x: Vector, inner: Any = None) -> Any:
         constraint, space = self.system.constraint, self.system.space
         if constraint is None:
             return jnp.zeros(0)
-        return constraint.closure(self.system, self.samples(t, h, z, x), t + h, space.retract(z, x))
+        samples = self.samples(t, h, z, x, inner)
+        if inner is None:
+            return constraint.closure(self.system, samples, t + h, space.retract(z, x))
+        method: Any = self.method
+        nodes = method.held(space, t, h, z, x, inner)
+        return jnp.concatenate(
+            [
+                constraint.closure(self.system, [sample], node.t, node.q)
+                for sample, node in zip(samples[-len(nodes) :], nodes, strict=True)
+            ]
+        )
 
     def reaction(self, t: Scalar, h: Scalar, z: Configuration, v: Vector, lam: Any) -> Any:
-        constraint = self.system.constraint
-        return 0.0 if constraint is None else h * constraint.reaction(self.system, t, z, v, lam)
+        constraint, m = self.system.constraint, self.system.multipliers
+        if constraint is None:
+            return 0.0
+        return h * constraint.reaction(self.system, t, z, v, lam[:m])
+
+    def inner_reaction(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Vector, inner: Any, lam: Any
+    ) -> Any:
+        constraint, method, rows = self.system.constraint, self.method, []
+        if constraint is None:
+            return 0.0
+        each = jnp.reshape(lam, (-1, self.system.multipliers))[-self.method.inner_points :]
+        nodes = method.held(self.system.space, t, h, z, x, inner)[:-1]  # pyright: ignore
+        for node, own in zip(nodes, each, strict=True):
+            rows.append(h * node.w * constraint.reaction(self.system, node.t, node.q, node.v, own))
+        return jnp.stack(rows)
 
     def sizes(
         self, t: Scalar, h: Scalar, z: Configuration, x: Vector, J: Any, inner: Any = None
@@ -181,7 +233,10 @@ class Step(Discretisation):
     def displaced_action(
         self, t: Scalar, h: Scalar, z: Configuration, x: Vector, e: Any, lam: Any = None
     ) -> Any:
-        return action(self.system, self.method, t, h, z, x, e[0], e[1], lam)
+        if not self.method.inner_points:
+            return action(self.system, self.method, t, h, z, x, e[0], e[1], lam)
+        space = self.system.space
+        return self.action(t, h, space.displace(z, e[0]), space.relative(x, e[0], e[1]), lam)
 
     def between(self, nodes: Sequence[Configuration]) -> Any:
         q0, q1 = nodes
@@ -189,6 +244,35 @@ class Step(Discretisation):
 
     def from_increments(self, x: Vector) -> Any:
         return x[0]
+
+
+@dataclass(frozen=True)
+class InnerEquations(newton.Equations):
+    """What determines the inner points of a step whose ends are given; the arguments are (system,
+    t, h, z, x).
+    """
+
+    method: Any
+    multipliers: int
+
+    def residual(self, unknowns: Any, args: Any) -> Any:
+        system, t, h, z, x = args
+        form, count = Step(system, self.method), self.method.inner_points
+        inner = jnp.reshape(unknowns[: count * len(x)], (count, len(x)))
+        left = varied(system, self.method, t, h, z, x, None, inner)[2]
+        if not self.multipliers:
+            return jnp.ravel(left)
+        held = form.inner_reaction(t, h, z, x, inner, unknowns[count * len(x) :])
+        # The last of the constraints is that of the end.
+        closed = form.closure(t, h, z, x, inner)[: self.multipliers]
+        return jnp.concatenate([jnp.ravel(left + held), closed])
+
+    def sizes(self, unknowns: Any, J: Any, args: Any) -> Any:
+        system, t, h, z, x = args
+        count = self.method.inner_points
+        Ld = jnp.abs(action(system, self.method, t, h, z, x, None, None))
+        own = jnp.sqrt(newton.own_size(Ld, jnp.diagonal(J)[: count * len(x)]))
+        return own, jnp.tile(system.space.magnitude(z), count)
 
 
 @discretise.register

@@ -68,6 +68,11 @@ class ThermalDiscretisation(Discretisation):
     def reaction(self, t: Scalar, h: Scalar, z: Configuration, v: Vector, lam: Any) -> Any:
         return 0.0
 
+    def inner_reaction(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Any, inner: Any, lam: Any
+    ) -> Any:
+        return 0.0
+
     def sizes(
         self, t: Scalar, h: Scalar, z: Configuration, x: Vector, J: Any, inner: Any = None
     ) -> Any:
@@ -113,7 +118,7 @@ class ThermalStep(ThermalDiscretisation):
         """Where the step looks at the system."""
         return self.method.samples(self.system.step_space, t, h, z, x)
 
-    def closure(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
+    def closure(self, t: Scalar, h: Scalar, z: Configuration, x: Vector, inner: Any = None) -> Any:
         """The sampled entropy balance."""
         return sampled(self.system.rho, self.samples(t, h, z, x))
 

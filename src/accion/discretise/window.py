@@ -181,11 +181,16 @@ class Window(Discretisation):
         G = self.derivatives(t, h, z, x, lam)
         return Variation(G[0], jnp.zeros(0), G[1:])
 
-    def closure(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
+    def closure(self, t: Scalar, h: Scalar, z: Configuration, x: Vector, inner: Any = None) -> Any:
         """The discrete constraint sum_i w_i Phi(t_i, q_i, v_i, a_i, ...), shape (m,)."""
         return sum(s.w * self.system.Phi(s.t, s.q, s.v) for s in self.samples(t, h, z, x))
 
     def reaction(self, t: Scalar, h: Scalar, z: Configuration, v: Vector, lam: Any) -> Any:
+        return 0.0
+
+    def inner_reaction(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Any, inner: Any, lam: Any
+    ) -> Any:
         return 0.0
 
     def sizes(

@@ -5,19 +5,25 @@ is kept for arguments of the same structure: pytrees, shapes, and what the funct
 were traced to.
 """
 
+import math
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from importlib.util import find_spec
 from threading import Lock
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import jax
 import numpy as np
 from jax.core import Tracer
 
+from accion.arguments import one_of
 from accion.engines.xla import kept_jit, kept_jit_of
 
+P = ParamSpec("P")
+T = TypeVar("T")
 ENGINES = ("auto", "native", "xla")
 # numbers that a native program is given; beyond, there are too many values at once for LLVM
 LARGEST = 512
@@ -25,35 +31,75 @@ PROGRAMS = 256  # that are remembered; beyond, those that were used longest ago 
 STRICT = False  # whether an error of the native engine itself is raised, or XLA serves
 
 AVAILABLE = find_spec("llvmlite") is not None
+CHOSEN: ContextVar[str] = ContextVar("CHOSEN", default="auto")
 programs: OrderedDict[Any, Any] = OrderedDict()
 lock = Lock()
 
 
-def check_engine(engine: str) -> None:
-    """Look whether there is such an engine.
+def check_engine(engine: Any, name: str = "engine") -> str:
+    """The engine of this name.
 
     Raises: ValueError where it is not known, or not installed.
     """
-    if engine not in ENGINES:
-        raise ValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}; got {engine!r}.")
+    one_of(*ENGINES)(engine, name)
     if engine == "native" and not AVAILABLE:
         raise ValueError(
             "engine='native' needs llvmlite, which is not installed: pip install llvmlite, or"
             " engine='xla'."
         )
+    return engine
+
+
+@contextmanager
+def using(engine: str) -> Iterator[None]:
+    """Inside it this engine serves wherever none other is asked for."""
+    token = CHOSEN.set(engine)
+    try:
+        yield
+    finally:
+        CHOSEN.reset(token)
+
+
+def by_chosen_engine(f: Callable[P, T]) -> Callable[P, T]:
+    """A decorator: all that is computed in `f` is by the engine that its argument of this name
+    says.
+    """
+
+    @wraps(f)
+    def call(*args: P.args, **named: P.kwargs) -> T:
+        with using(check_engine(named.get("engine", "auto"))):
+            return f(*args, **named)
+
+    return call
 
 
 def signature(args: Any) -> Any:
     """What a program is kept by: structure, shapes and types, not numbers."""
     leaves, tree = jax.tree.flatten(args)
-    return tree, tuple(
-        (aval.shape, aval.dtype.char, aval.weak_type) for aval in map(jax.typeof, leaves)
-    )
+    return tree, tuple(map(type_of, leaves))
+
+
+def type_of(leaf: Any) -> tuple[Any, ...]:
+    """(shape, type, whether the type is that of a number of Python) of an argument."""
+    if isinstance(leaf, np.ndarray | np.generic):
+        return leaf.shape, leaf.dtype.char, False
+    if type(leaf) is int:
+        return WHOLE
+    aval = jax.typeof(leaf)
+    return aval.shape, aval.dtype.char, aval.weak_type
+
+
+WHOLE = (*type_of(np.int64(0))[:2], True)  # of a whole number of Python
 
 
 def size(args: Any) -> int:
     """How many numbers a pytree has."""
-    return sum(int(np.prod(np.shape(leaf), dtype=int)) for leaf in jax.tree.leaves(args))
+    return size_of(signature(args))
+
+
+def size_of(signed: Any) -> int:
+    """The same of one with this signature."""
+    return sum(math.prod(shape) for shape, *_ in signed[1])
 
 
 def native(
@@ -61,46 +107,66 @@ def native(
 ) -> Any:
     """The native program `make(f, *examples)`, kept under `name`, or None where XLA must serve.
 
-    Arguments: `make`, "compiled" or "folded", a function of `engines.native`; `name`, which tells
-    apart functions that take arguments of the same structure, and is all that is compared of `f`.
+    Arguments: `make`, "compiled", "folded", "mapped" or "side_by_side", a function of
+    `engines.native` or `engines.folds`; `name`, which tells apart functions that take arguments of
+    the same structure, and is all that is compared of `f`.
     Raises: ValueError where `engine` is "native" and it does not serve.
     """
+    engine = CHOSEN.get() if engine == "auto" else engine
     if engine == "xla" or not AVAILABLE:
         return None
-    # llvmlite is imported where it is wanted
-    from accion.engines.errors import Traced, Unsupported
-    from accion.engines.native import compiled, folded
-
-    if size(examples) > LARGEST:
-        found: Any = f"more than {LARGEST} numbers"
-    else:
-        key = (make, name, signature(examples))
-        with lock:
-            found = programs.get(key)
-            if found is not None:
-                programs.move_to_end(key)
+    signed = signature(examples)
+    key = (make, name, signed)
+    with lock:
+        found = programs.get(key)
+        if found is not None:
+            programs.move_to_end(key)
+    if found is None:
+        found = made_or_refused(make, f, examples, size_of(signed), STRICT or engine == "native")
         if found is None:
-            try:
-                found = {"compiled": compiled, "folded": folded}[make](f, *examples)
-            except Unsupported as error:
-                found = str(error)
-            except Traced:
-                return None
-            except Exception as error:
-                # An error of the user's function is raised once more by XLA. One of this engine
-                # shall not be in the way of a result; tests see it.
-                if STRICT or engine == "native":
-                    raise
-                found = f"what raises {type(error).__name__}: {error}"
-            with lock:
-                programs[key] = found
-                while len(programs) > PROGRAMS:
-                    programs.popitem(last=False)
+            return None
+        with lock:
+            programs[key] = found
+            while len(programs) > PROGRAMS:
+                programs.popitem(last=False)
     if not isinstance(found, str):
         return found
     if engine == "native":
         raise ValueError(f"engine='native' does not know {found}; try engine='xla'.")
     return None
+
+
+def made_or_refused(
+    make: str, f: Callable[..., Any], examples: Sequence[Any], numbers: int, strict: bool
+) -> Any:
+    """The native program `make(f, *examples)` of so many numbers, or the words of why there is
+    none; None where JAX is tracing. Where it is `strict`, errors of this engine are raised.
+    """
+    # llvmlite is imported where it is wanted
+    from accion.engines.errors import Traced, Unsupported
+    from accion.engines.folds import folded, mapped, side_by_side
+    from accion.engines.native import compile
+
+    if numbers > LARGEST:
+        return f"more than {LARGEST} numbers"
+    makers = {
+        "compiled": compile,
+        "folded": folded,
+        "mapped": mapped,
+        "side_by_side": side_by_side,
+    }
+    try:
+        return makers[make](f, *examples)
+    except Unsupported as error:
+        return str(error)
+    except Traced:
+        return None
+    except Exception as error:
+        # An error of the user's function is raised once more by XLA. One of this engine shall not
+        # be in the way of a result; tests see it.
+        if strict:
+            raise
+        return f"what raises {type(error).__name__}: {error}"
 
 
 def callable_of(
@@ -133,7 +199,7 @@ def small_map(
     """The function (constants, rows) that is `f(constants, row)` for each row, along a new first
     axis of its results.
 
-    Native, one row after the other, where it serves; else by XLA, all rows at once or in batches of
+    Native, some rows side by side, where it serves; else by XLA, all rows at once or in batches of
     `sizes`, see `in_batches`.
     """
     all_rows = kept_jit(jax.vmap(f, (None, 0)))
@@ -145,11 +211,9 @@ def small_map(
         if not len(leaves[0]):
             return all_rows(constants, rows)
         row = jax.tree.map(lambda a: np.asarray(a)[0], rows)
-        program = native(
-            "folded", f, lambda constants, _, row: ((), f(constants, row)), constants, (), row
-        )
+        program = native("mapped", f, f, constants, row)
         if program is not None:
-            return program(constants, (), rows, len(leaves[0]))[1]
+            return program(constants, rows, len(leaves[0]))
         if sizes is None:
             return all_rows(constants, rows)
         return in_batches(all_rows, sizes, constants, rows)

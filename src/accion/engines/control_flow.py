@@ -1,19 +1,22 @@
 """Primitives that choose and repeat."""
 
-from functools import reduce
+from typing import Any
 
 import numpy as np
 
 from accion.engines.arrays import Equation, ValueArray as Array, entries, of_shape, unpack
 from accion.engines.errors import Unsupported
-from accion.engines.interpreter import Interpreter, Rule
+from accion.engines.interpreter import CALLS, Interpreter, Rule
 from accion.engines.kinds import BOOLEAN, INTEGER
-from accion.engines.values import Value
-
-UNROLLED = 64  # turns of a loop of fixed length that are written out
+from accion.jaxprs import parameters
 
 
-def platform(run: Interpreter, equation: Equation, x: list[Array]) -> list[Array]:
+def called(run: Interpreter[Any], equation: Equation, x: list[Array]) -> list[Array]:
+    """A call: written out where it stands."""
+    return run.call(equation.params[CALLS[equation.primitive.name]], x)
+
+
+def platform(run: Interpreter[Any], equation: Equation, x: list[Array]) -> list[Array]:
     platforms = equation.params["platforms"]
     return [
         run.constant(
@@ -24,20 +27,20 @@ def platform(run: Interpreter, equation: Equation, x: list[Array]) -> list[Array
     ]
 
 
-def empty(run: Interpreter, equation: Equation, x: list[Array]) -> list[Array]:
+def empty(run: Interpreter[Any], equation: Equation, x: list[Array]) -> list[Array]:
     return [run.constant(np.zeros(v.aval.shape, v.aval.dtype)) for v in equation.outvars]
 
 
-def conditional(run: Interpreter, equation: Equation, x: list[Array]) -> list[Array]:
+def conditional(run: Interpreter[Any], equation: Equation, x: list[Array]) -> list[Array]:
     branches = [
         lambda closed=closed: entries(run.call(closed, x[1:]))
         for closed in equation.params["branches"]
     ]
-    results = run.graph.branch(x[0][()], branches)
+    results = run.algebra.branch(x[0][()], branches)
     return unpack(results, [v.aval.shape for v in equation.outvars])
 
 
-def while_loop(run: Interpreter, equation: Equation, x: list[Array]) -> list[Array]:
+def while_loop(run: Interpreter[Any], equation: Equation, x: list[Array]) -> list[Array]:
     P = equation.params
     a, b = P["cond_nconsts"], P["cond_nconsts"] + P["body_nconsts"]
     for_test, for_body, starts = x[:a], x[a:b], x[b:]
@@ -48,21 +51,20 @@ def while_loop(run: Interpreter, equation: Equation, x: list[Array]) -> list[Arr
     ]
     shapes = [s.shape for s, m in zip(starts, moving, strict=True) if m]
 
-    def whole(values: list[Value]) -> list[Array]:
+    def whole(values: list[Any]) -> list[Array]:
         changed = iter(unpack(values, shapes))
         return [next(changed) if m else s for s, m in zip(starts, moving, strict=True)]
 
-    g = run.graph
+    g = run.algebra
 
-    def going(values: list[Value]) -> Array:
+    def going(values: list[Any]) -> Array:
         return run.call(P["cond_jaxpr"], [*for_test, *whole(values)])[0]
 
-    def test(values: list[Value]) -> Value:  # of a batch: while one goes on
-        return reduce(
-            lambda u, v: g.binary("or", u, v), entries([going(values)]), g.constant(False, BOOLEAN)
-        )
+    def test(values: list[Any]) -> Any:  # of a batch: while one goes on
+        tests = entries([going(values)])
+        return g.fold("or", tests) if tests else g.constant(False, BOOLEAN)
 
-    def body(values: list[Value]) -> list[Value]:
+    def body(values: list[Any]) -> list[Any]:
         after = run.call(P["body_jaxpr"], [*for_body, *whole(values)])
         new = [e for e, m in zip(after, moving, strict=True) if m]
         if P["cond_jaxpr"].out_avals[0].shape:  # those of a batch that are done stay
@@ -75,8 +77,8 @@ def while_loop(run: Interpreter, equation: Equation, x: list[Array]) -> list[Arr
     return whole(ends)
 
 
-def scan(run: Interpreter, equation: Equation, x: list[Array]) -> list[Array]:
-    P, g = equation.params, run.graph
+def scan(run: Interpreter[Any], equation: Equation, x: list[Array]) -> list[Array]:
+    P, g = parameters(equation), run.algebra
     a, b, length, closed = (
         P["num_consts"],
         P["num_consts"] + P["num_carry"],
@@ -85,9 +87,10 @@ def scan(run: Interpreter, equation: Equation, x: list[Array]) -> list[Array]:
     )
     constants, carry, rows = x[:a], x[a:b], x[b:]
     outputs = len(equation.outvars) - P["num_carry"]
-    if length > UNROLLED and (rows or outputs):
+    unrolled = g.unrolled(length)
+    if not unrolled and (rows or outputs):
         raise Unsupported(f"a loop of {length} turns over rows")
-    if length > UNROLLED:
+    if not unrolled:
         shapes = [c.shape for c in carry]
         ends = g.loop(
             [g.constant(0, INTEGER), *entries(carry)],
@@ -111,6 +114,7 @@ def scan(run: Interpreter, equation: Equation, x: list[Array]) -> list[Array]:
 
 
 RULES: dict[str, Rule] = {
+    **dict.fromkeys(CALLS, called),
     "platform_index": platform,
     "empty": empty,
     "empty2": empty,

@@ -1,8 +1,12 @@
-"""What the native engine leaves to XLA."""
+"""What cannot be carried out; of the native engine, what it leaves to XLA."""
 
 
 class Unsupported(Exception):
-    """A primitive, a type or a size that the native engine does not know."""
+    """A primitive, a type or a size that is not known."""
+
+
+class NoRule(Unsupported):
+    """A primitive that is not known at all."""
 
 
 class Traced(Exception):

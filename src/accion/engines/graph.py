@@ -1,64 +1,25 @@
 """Programs over single numbers: each entry of each array is a value; loops and branches are nested
 regions.
 
-Values are simplified and shared while they are made: constants are folded, terms with a factor of
-zero vanish (so that derivatives are as sparse as they are on paper), equal terms are computed once,
-and a term that does not change in a loop is computed before it. A constant zero times anything, or
-divided by anything, is zero here, infinity and NaN included: derivatives are full of such terms,
-and where they would be NaN the function itself is not finite, which is looked at.
+Equal terms are computed once, and a term that does not change in a loop is computed before it.
 """
 
 import math
-import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
+from accion.engines.kinds import FLOAT, INTEGER, kind_of
+from accion.engines.simplified import Simplified
+from accion.engines.values import Abreast, Branches, Call, DenseSolve, Loop, Region, Value
 
-from accion.engines.folding import BINARY, COMPARE, UNARY
-from accion.engines.kinds import BOOLEAN, FLOAT, INTEGER
-from accion.engines.values import Branches, DenseSolve, Loop, Region, Value
-
+UNROLLED = 64  # turns of a loop of fixed length that are written out
 COMMUTES = {"add", "mul", "max", "min", "and", "or", "xor", "eq", "ne"}
 
 
-class Graph:
-    """A program under construction; methods return the value of an operation, simplified."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.constants: dict[Any, Value] = {}
-        self.outside = Region(None, "top")  # of constants
-        self.top = self.current = Region(self.outside, "top")
+class Graph(Simplified):
+    """A program under construction."""
 
     # ------------------------------------------------------------------ values
-
-    def fresh(
-        self,
-        op: str,
-        args: tuple[Any, ...],
-        kind: str,
-        region: Region,
-        bounds: tuple[int, int] | None = None,
-    ) -> Value:
-        """A new value, which is not in its region yet."""
-        self.count += 1
-        return Value(op, args, kind, region, self.count, bounds)
-
-    def constant(self, number: Any, kind: str) -> Value:
-        """A number that is known, of this kind."""
-        number = (
-            float(number)
-            if kind == FLOAT
-            else bool(number)
-            if kind == BOOLEAN
-            else (int(number) + 2**63) % 2**64 - 2**63
-        )
-        key = (kind, struct.pack("d", number) if kind == FLOAT else number)
-        if key not in self.constants:
-            bounds = (int(number), int(number)) if kind == INTEGER else None
-            self.constants[key] = self.fresh("constant", (number,), kind, self.outside, bounds)
-        return self.constants[key]
 
     def home(self, args: Sequence[Value]) -> tuple[Region, int]:
         """(the outermost region in which the value is computed no more often than here, the depth
@@ -99,222 +60,20 @@ class Graph:
             self.fresh("store", (buffer, slot, value), value.kind, self.current)
         )
 
-    def argument(self, name: str) -> Value:
-        """An integer argument of the whole program."""
-        found = self.fresh("argument", (name,), INTEGER, self.top)
+    def argument(self, name: str, kind: str = INTEGER) -> Value:
+        """An argument of the whole program."""
+        found = self.fresh("argument", (name,), kind, self.top)
         self.top.items.append(found)
         return found
 
-    # ------------------------------------------------------------------ arithmetic
-
-    def unary(self, op: str, a: Value) -> Value:
-        """An operation of `folding.UNARY`."""
-        if a.is_constant:
-            with np.errstate(all="ignore"):
-                return self.constant(
-                    UNARY[op](np.float64(a.args[0]) if a.kind == FLOAT else a.args[0]), a.kind
-                )
-        if op == "neg" and a.op == "neg":
-            return a.args[0]
-        if op == "abs" and a.op in ("abs", "sqrt", "exp"):
-            return a
-        if op == "abs" and a.op == "neg":
-            return self.unary("abs", a.args[0])
-        return self.value(op, (a,), a.kind)
-
-    def binary(self, op: str, a: Value, b: Value) -> Value:
-        """An operation of `folding.BINARY` on two values of one kind."""
-        if a.kind == BOOLEAN:
-            op = {"max": "or", "add": "or", "min": "and", "mul": "and"}.get(op, op)
-        if a.is_constant and b.is_constant:
-            return self.constant(self.folded(op, a, b), a.kind)
-        if a.kind == BOOLEAN:
-            found = self.simple_logic(op, a, b)
-        elif op in ("and", "or", "xor"):
-            found = None
-        else:
-            found = (
-                self.simple_sum(op, a, b) if op in ("add", "sub") else self.simple_product(op, a, b)
-            )
-        return self.value(op, (a, b), a.kind) if found is None else found
-
-    def folded(self, op: str, a: Value, b: Value) -> Any:
-        """The number that an operation on two constants gives."""
-        x, y = a.args[0], b.args[0]
-        if a.kind != FLOAT:
-            if op in ("div", "rem"):
-                quotient = int(abs(x) // abs(y)) * (1 if (x < 0) == (y < 0) else -1)
-                return quotient if op == "div" else x - quotient * y
-            return BINARY[op](x, y)
-        with np.errstate(all="ignore"):
-            return BINARY[op](np.float64(x), np.float64(y))
-
-    def simple_logic(self, op: str, a: Value, b: Value) -> Value | None:
-        """An operation on truth values without computing it, None where it must be computed."""
-        if a is b and op in ("and", "or"):
-            return a
-        for one, other in ((a, b), (b, a)):
-            if one.is_constant and op in ("and", "or"):
-                return other if one.args[0] == (op == "and") else one
-        return None
-
-    def simple_sum(self, op: str, a: Value, b: Value) -> Value | None:
-        """A sum or difference, simplified; None where it is as simple as it can be."""
-
-        def zero(x: Value) -> bool:
-            return x.is_constant and x.args[0] == 0
-
-        if zero(b):
-            return a
-        if zero(a):
-            if op == "sub" and a.kind == FLOAT:
-                # 0 - 0 is 0, and -0 is not, on which side of a cut a function is
-                return self.value(op, (a, b), FLOAT)
-            return b if op == "add" else self.unary("neg", b)
-        if b.op == "neg":
-            return self.binary("sub" if op == "add" else "add", a, b.args[0])
-        if op == "add" and a.op == "neg":
-            return self.binary("sub", b, a.args[0])
-        if a.bounds and b.bounds:
-            found = self.value(op, (a, b), INTEGER)
-            (least, largest), (low, high) = a.bounds, b.bounds
-            found.bounds = (
-                (least + low, largest + high) if op == "add" else (least - high, largest - low)
-            )
-            return found
-        return None
-
-    def simple_product(self, op: str, a: Value, b: Value) -> Value | None:
-        """Any other operation on numbers, simplified; None where it is as simple as it can be."""
-        x, y = (v.args[0] if v.is_constant else None for v in (a, b))
-        if op == "mul":
-            if x == 0 or y == 0:
-                return self.constant(0, a.kind)
-            for number, other in ((x, b), (y, a)):
-                if number == 1:
-                    return other
-                if number == -1:
-                    return self.unary("neg", other)
-            if a.op == "neg" and b.op == "neg":
-                return self.binary("mul", a.args[0], b.args[0])
-            if a.op == "neg":
-                return self.unary("neg", self.binary("mul", a.args[0], b))
-            if b.op == "neg":
-                return self.unary("neg", self.binary("mul", a, b.args[0]))
-        elif op == "div" and a.kind == FLOAT:
-            if x == 0:
-                return a
-            if y == 1:
-                return a
-            if y is not None and math.frexp(y)[0] in (0.5, -0.5) and 1e-300 < abs(y) < 1e300:
-                return self.binary("mul", a, self.constant(1 / y, FLOAT))  # exact
-        elif op in ("max", "min"):
-            if a is b:
-                return a
-            if a.bounds and b.bounds:
-                found = self.value(op, (a, b), INTEGER)
-                f = max if op == "max" else min
-                found.bounds = f(a.bounds[0], b.bounds[0]), f(a.bounds[1], b.bounds[1])
-                return found
-        return None
-
-    def power(self, a: Value, n: int) -> Value:
-        """a^n by multiplications; n an integer."""
-        if n < 0:
-            return self.binary("div", self.constant(1, a.kind), self.power(a, -n))
-        result = None
-        while n:
-            if n & 1:
-                result = a if result is None else self.binary("mul", result, a)
-            n >>= 1
-            if n:
-                a = self.binary("mul", a, a)
-        return self.constant(1, a.kind) if result is None else result
-
-    def compare(self, op: str, a: Value, b: Value) -> Value:
-        """A comparison of `folding.COMPARE`: a truth value."""
-        if a.is_constant and b.is_constant:
-            return self.constant(COMPARE[op](a.args[0], b.args[0]), BOOLEAN)
-        # False < True; the truth values of LLVM have a sign
-        if a.kind == BOOLEAN and op not in ("eq", "ne"):
-            a, b = (b, a) if op in ("gt", "ge") else (a, b)
-            return self.binary("and" if op in ("lt", "gt") else "or", self.negation(a), b)
-        if a.bounds and b.bounds:
-            (least, largest), (low, high) = a.bounds, b.bounds
-            below, above = largest < low, least > high
-            if op in ("lt", "ge") and (below or least >= high):
-                return self.constant(below == (op == "lt"), BOOLEAN)
-            if op in ("gt", "le") and (above or largest <= low):
-                return self.constant(above == (op == "gt"), BOOLEAN)
-            if op in ("eq", "ne") and (above or below):
-                return self.constant(op == "ne", BOOLEAN)
-        return self.value(op, (a, b), BOOLEAN)
-
-    def select(self, condition: Value, a: Value, b: Value) -> Value:
-        """a where the condition holds, else b."""
-        if condition.is_constant:
-            return a if condition.args[0] else b
-        if a is b:
-            return a
-        if a.kind == BOOLEAN and a.is_constant and b.is_constant:
-            return condition if a.args[0] else self.negation(condition)
-        if condition.op == "not":
-            return self.select(condition.args[0], b, a)
-        found = self.value("select", (condition, a, b), a.kind)
-        if a.bounds and b.bounds:
-            found.bounds = min(a.bounds[0], b.bounds[0]), max(a.bounds[1], b.bounds[1])
-        return found
-
-    def negation(self, a: Value) -> Value:
-        """Whether the truth value `a` does not hold."""
-        if a.is_constant:
-            return self.constant(not a.args[0], BOOLEAN)
-        return a.args[0] if a.op == "not" else self.value("not", (a,), BOOLEAN)
-
-    def convert(self, a: Value, kind: str) -> Value:
-        """`a` as a number of this kind."""
-        if a.kind == kind:
-            return a
-        if a.is_constant and math.isfinite(a.args[0]):
-            number = a.args[0]
-            return self.constant(
-                min(max(int(number), -(2**63)), 2**63 - 1) if kind == INTEGER else number, kind
-            )
-        if kind == BOOLEAN:
-            return self.compare("ne", a, self.constant(0, a.kind))
-        found = self.value(f"{a.kind}_to_{kind}", (a,), kind)
-        if a.kind == BOOLEAN and kind == INTEGER:
-            found.bounds = 0, 1
-        return found
-
-    def narrow(self, a: Value) -> Value:
-        """The integer `a` as one of 32 bits."""
-        half = 2**31
-        if a.is_constant:
-            return self.constant((a.args[0] + half) % (2 * half) - half, INTEGER)
-        if a.bounds and -half <= a.bounds[0] and a.bounds[1] < half:
-            return a
-        found = self.value("narrow", (a,), INTEGER)
-        found.bounds = -half, half - 1
-        return found
-
-    def is_finite(self, a: Value) -> Value:
-        """Whether `a` is neither infinite nor NaN."""
-        return self.compare("lt", self.unary("abs", a), self.constant(math.inf, FLOAT))
-
-    def clamp(self, i: Value, low: int, high: int) -> Value:
-        """The integer i, put between two numbers."""
-        if i.bounds and i.bounds[0] >= low and i.bounds[1] <= high:
-            return i
-        found = self.binary(
-            "min", self.binary("max", i, self.constant(low, INTEGER)), self.constant(high, INTEGER)
-        )
-        if not found.is_constant:
-            least, largest = i.bounds or (low, high)
-            found.bounds = min(max(low, least), high), max(min(high, largest), low)
-        return found
+    def give(self, results: Sequence[Value]) -> None:
+        """End a program that is a function of numbers, with its results."""
+        self.top.items.append(self.fresh("give", tuple(results), FLOAT, self.top))
 
     # ------------------------------------------------------------------ control flow
+
+    def unrolled(self, turns: int) -> bool:
+        return turns <= UNROLLED
 
     def loop(
         self,
@@ -369,5 +128,38 @@ class Graph:
         made = DenseSolve(self.count, size, inputs)
         self.current.items.append(made)
         made.results = [self.fresh("result", (made, i), FLOAT, self.current) for i in range(size)]
+        self.current.items.extend(made.results)
+        return made.results
+
+    def abreast(
+        self,
+        inner: "Graph",
+        shared: Sequence[Value],
+        rows: Sequence[Sequence[Value]],
+        table: Sequence[Sequence[Any]],
+        kinds: Sequence[str],
+    ) -> list[Value]:
+        """What the program `inner` gives for each row, numbers of these kinds; see `Abreast`."""
+        self.count += 1
+        made = Abreast(
+            self.count, inner, list(shared), list(map(list, rows)), list(map(list, table))
+        )
+        self.current.items.append(made)
+        made.results = [
+            self.fresh("result", (made, i), k, self.current)
+            for i, k in enumerate([*kinds] * len(made.rows))
+        ]
+        self.current.items.extend(made.results)
+        return made.results
+
+    def call(self, later: Any, types: Sequence[Any], inputs: Sequence[Value]) -> list[Value]:
+        """The entries of what the function `later` of arrays of these types gives."""
+        self.count += 1
+        made = Call(self.count, later, list(types), list(inputs))
+        self.current.items.append(made)
+        kinds = [kind_of(t.dtype) for t in later.types for _ in range(math.prod(t.shape))]
+        made.results = [
+            self.fresh("result", (made, i), k, self.current) for i, k in enumerate(kinds)
+        ]
         self.current.items.extend(made.results)
         return made.results

@@ -1,22 +1,16 @@
-"""A jaxpr carried out on arrays of values of a `Graph`.
-
-What is not known raises `Unsupported` with the name of the primitive; XLA then serves.
-"""
+"""A jaxpr carried out on arrays of scalars, whatever they are: an `Algebra` says."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
-from accion.engines.arrays import Equation, ValueArray as Array, entries, of_shape
-from accion.engines.errors import Unsupported
-from accion.engines.graph import Graph
-from accion.engines.kinds import kind_of
-from accion.engines.values import Value
+from accion.engines.algebra import Algebra
+from accion.engines.arrays import Equation, ValueArray as Array, of_shape
+from accion.engines.errors import NoRule, Unsupported
+from accion.jaxprs import parts
 
-DENSE_SOLVE = "accion_dense_solve"  # the name of the function that solves A x = b
-WRITTEN_OUT = 4  # unknowns of a dense solver; beyond, it is a function of its own
 # Primitives that are a call of another jaxpr, which is the parameter named.
 CALLS = {
     "pjit": "jaxpr",
@@ -27,30 +21,31 @@ CALLS = {
     "custom_vjp_call": "call_jaxpr",
     "custom_vjp_call_jaxpr": "fun_jaxpr",
     "remat": "jaxpr",
+    "remat2": "jaxpr",
     "checkpoint": "jaxpr",
 }
 CONTROL = {"cond", "while", "scan"}
 
+A = TypeVar("A", bound=Algebra[Any])
 
-class Interpreter:
-    """Carries out jaxprs; `graph` makes the values, `rules` say what each primitive does, and there
-    may be `most` operations.
+
+class Interpreter(Generic[A]):
+    """Carries out jaxprs; `algebra` makes the scalars, `rules` say what each primitive does, and
+    there may be `most` operations.
     """
 
-    def __init__(self, graph: Graph, rules: Mapping[str, "Rule"], most: int | None = None) -> None:
-        self.graph, self.rules, self.most = graph, rules, most
+    def __init__(self, algebra: A, rules: Mapping[str, "Rule"], most: int | None = None) -> None:
+        self.algebra, self.rules, self.most = algebra, rules, most
 
     def constant(self, array: Any) -> Array:
         """An array of numbers that are known."""
-        array = np.asarray(array)
-        kind = kind_of(array.dtype)
-        return of_shape(array.shape, [self.graph.constant(x, kind) for x in array.ravel().tolist()])
+        array, constant = np.asarray(array), self.algebra.constant
+        kind = self.algebra.kind(array.dtype)
+        return of_shape(array.shape, [constant(x, kind) for x in array.ravel().tolist()])
 
     def call(self, closed: ClosedJaxpr | Jaxpr, args: Sequence[Array]) -> list[Array]:
-        """The results, arrays of values, of a closed jaxpr."""
-        jaxpr, consts = (
-            (closed.jaxpr, closed.consts) if isinstance(closed, ClosedJaxpr) else (closed, ())
-        )
+        """The results, arrays of scalars, of a closed jaxpr."""
+        jaxpr, consts = parts(closed)
         known = dict(zip(jaxpr.constvars, map(self.constant, consts), strict=True))
         known.update(zip(jaxpr.invars, args, strict=True))
 
@@ -65,11 +60,11 @@ class Interpreter:
                     strict=True,
                 )
             )
-            if self.most is not None and self.graph.count > self.most:
+            if self.most is not None and self.algebra.count > self.most:
                 raise Unsupported(f"programs of more than {self.most} operations")
         return [read(v) for v in jaxpr.outvars]
 
-    def each(self, f: Callable[..., Value], *arrays: Array) -> Array:
+    def each(self, f: Callable[..., Any], *arrays: Array) -> Array:
         """`f` of each entry."""
         shape = np.broadcast_shapes(*[a.shape for a in arrays])
         lists = [
@@ -80,37 +75,25 @@ class Interpreter:
     def carry_out(self, equation: Equation, x: list[Array]) -> list[Array]:
         """The results of one equation of a jaxpr on the arrays x; integers of 32 bits stay such."""
         results = self.results(equation, x)
-        if equation.primitive.name in CALLS or equation.primitive.name in CONTROL:
-            return results
-        pairs = zip(equation.outvars, results, strict=True)
-        return [
-            self.each(self.graph.narrow, a) if v.aval.dtype == np.int32 else a for v, a in pairs
-        ]
+        if equation.primitive.name not in CALLS and equation.primitive.name not in CONTROL:
+            pairs = zip(equation.outvars, results, strict=True)
+            results = [
+                self.each(self.algebra.narrow, a) if v.aval.dtype == np.int32 else a
+                for v, a in pairs
+            ]
+        return [self.algebra.settled(equation, a) for a in results]
 
     def results(self, equation: Equation, x: list[Array]) -> list[Array]:
         """The results of one equation, as its primitive says."""
-        name, P = equation.primitive.name, equation.params
-        if name in CALLS:
-            # What is left of a solver after differentiation has its name, and other results.
-            shapes = [v.aval.shape for v in equation.outvars]
-            solver = P.get("name") == DENSE_SOLVE and shapes == [
-                v.aval.shape for v in equation.invars[1:2]
-            ]
-            return self.called(P[CALLS[name]], solver, x)
-        rule = self.rules.get(name)
-        if rule is None:
-            raise Unsupported(f"the primitive {name}")
-        return rule(self, equation, x)
-
-    def called(self, closed: ClosedJaxpr, solver: bool, x: list[Array]) -> list[Array]:
-        """A call: written out where it stands, but a dense solver of several unknowns, which is one
-        function of the program.
-        """
-        solver = solver and len(x) == 2 and x[1].ndim == 1 and x[0].shape == 2 * x[1].shape
-        if solver and x[1].size > WRITTEN_OUT and not all(v.is_constant for v in entries(x)):
-            return [of_shape(x[1].shape, self.graph.dense_solve(entries(x), x[1].size))]
-        return self.call(closed, x)
+        name = equation.primitive.name
+        try:
+            rule = self.rules.get(name)
+            if rule is None:
+                raise NoRule(f"the primitive {name}")
+            return rule(self, equation, x)
+        except Unsupported as obstacle:
+            return self.algebra.unknown(equation, obstacle)
 
 
 # The results of an equation of a jaxpr with one primitive, from its arguments.
-Rule: TypeAlias = Callable[[Interpreter, Equation, list[Array]], list[Array]]
+Rule: TypeAlias = Callable[[Interpreter[Any], Equation, list[Array]], list[Array]]

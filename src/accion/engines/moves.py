@@ -2,57 +2,86 @@
 values.
 """
 
-from collections.abc import Callable, Sequence
-from functools import reduce
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from accion.engines.arrays import Equation, ValueArray as Array, of_shape
+from accion.engines.algebra import Algebra
+from accion.engines.arrays import Equation, ValueArray as Array, entries, of_shape
 from accion.engines.errors import Unsupported
-from accion.engines.graph import Graph
 from accion.engines.interpreter import Interpreter, Rule
-from accion.engines.kinds import FLOAT, INTEGER, kind_of
-from accion.engines.values import Value
+from accion.engines.kinds import INTEGER
+
+# Primitives that change nothing.
+SAME = {"copy", "copy_p", "device_put", "name", "optimization_barrier"}
+# An index of an array: a number, or a value that is one when the program runs.
+Index: TypeAlias = Any
 
 
-def look_up(g: Graph, a: Array, index: tuple[int | Value, ...]) -> Value:
-    """a[index], the indices being integer values within range: a chain of selections where they are
-    not constants.
-    """
+def known(g: Algebra[Any], i: Any) -> Index:
+    """An integer as a number, where it is one already."""
+    low, high = g.bounds(i) or (0, 1)
+    return low if low == high else i
+
+
+def shifted(g: Algebra[Any], i: Index, k: int) -> Index:
+    """i + k."""
+    return i + k if isinstance(i, int) else known(g, g.binary("add", i, g.constant(k, INTEGER)))
+
+
+def clamped(g: Algebra[Any], i: Index, high: int) -> Index:
+    """The index put between zero and `high`."""
+    return min(max(i, 0), high) if isinstance(i, int) else known(g, g.clamp(i, 0, high))
+
+
+def inside(g: Algebra[Any], indices: Iterable[tuple[Index, int]]) -> Any:
+    """Whether each index is between zero and the number beside it: True, False, or a value."""
+    tests = []
+    for i, last in indices:
+        if isinstance(i, int):
+            if not 0 <= i <= last:
+                return False
+        else:
+            tests.append(g.compare("ge", i, g.constant(0, INTEGER)))
+            tests.append(g.compare("le", i, g.constant(last, INTEGER)))
+    return g.fold("and", tests) if tests else True
+
+
+def look_up(g: Algebra[Any], a: Array, index: tuple[Index, ...]) -> Any:
+    """a[index], the indices being within range: a chain of selections where they are not known."""
     for axis, i in enumerate(index):
         if not isinstance(i, int):
-            if i.is_constant:
-                return look_up(g, a, (*index[:axis], i.args[0], *index[axis + 1 :]))
-            low, high = span(i, a.shape[axis])
-            found = look_up(g, a, (*index[:axis], high, *index[axis + 1 :]))
-            for j in range(high - 1, low - 1, -1):
+            places = span(g, i, a.shape[axis])
+            found = look_up(g, a, (*index[:axis], places[-1], *index[axis + 1 :]))
+            for j in reversed(places[:-1]):
                 here = g.compare("eq", i, g.constant(j, INTEGER))
                 found = g.select(here, look_up(g, a, (*index[:axis], j, *index[axis + 1 :])), found)
             return found
     return a[index]
 
 
-def span(i: Value, size: int) -> tuple[int, int]:
-    """The least and the largest index that `i` can be on an axis of this size."""
-    low, high = i.bounds or (0, size - 1)
-    return max(0, low), min(size - 1, high)
+def span(g: Algebra[Any], i: Index, size: int) -> range:
+    """The places that an index can be on an axis of this size."""
+    low, high = (i, i) if isinstance(i, int) else g.bounds(i) or (0, size - 1)
+    return range(max(0, low), min(size - 1, high) + 1)
 
 
-def put(g: Graph, a: Array, index: Sequence[Value], value: Value, combine: str | None) -> None:
+def put(g: Algebra[Any], a: Array, index: Sequence[Index], value: Any, combine: str | None) -> None:
     """a[index] = value, or combined with what is there; nothing where the index is out of range."""
-    spans: list[range] = []
-    for i, size in zip(index, a.shape, strict=True):
-        low, high = span(i, size)
-        spans.append(range(low, high + 1))
+    spans = [span(g, i, size) for i, size in zip(index, a.shape, strict=True)]
     for where in np.ndindex(*[len(s) for s in spans]):
         at = tuple(s[k] for s, k in zip(spans, where, strict=True))
-        tests = [g.compare("eq", i, g.constant(k, INTEGER)) for i, k in zip(index, at, strict=True)]
-        here = reduce(lambda u, v: g.binary("and", u, v), tests) if tests else g.constant(True, "b")
-        a[at] = g.select(here, value if combine is None else g.binary(combine, a[at], value), a[at])
+        new = value if combine is None else g.binary(combine, a[at], value)
+        tests = [
+            g.compare("eq", i, g.constant(k, INTEGER))
+            for i, k in zip(index, at, strict=True)
+            if not isinstance(i, int)
+        ]
+        a[at] = g.select(g.fold("and", tests), new, a[at]) if tests else new
 
 
-def broadcast(g: Graph, equation: Equation, x: list[Array]) -> Array:
+def broadcast(g: Algebra[Any], equation: Equation, x: list[Array]) -> Array:
     shape, dims = equation.params["shape"], equation.params["broadcast_dimensions"]
     return np.broadcast_to(
         x[0].reshape([x[0].shape[dims.index(i)] if i in dims else 1 for i in range(len(shape))]),
@@ -60,15 +89,15 @@ def broadcast(g: Graph, equation: Equation, x: list[Array]) -> Array:
     )
 
 
-def reshape(g: Graph, equation: Equation, x: list[Array]) -> Array:
+def reshape(g: Algebra[Any], equation: Equation, x: list[Array]) -> Array:
     return x[0].reshape(equation.outvars[0].aval.shape)
 
 
-def transpose(g: Graph, equation: Equation, x: list[Array]) -> Array:
+def transpose(g: Algebra[Any], equation: Equation, x: list[Array]) -> Array:
     return x[0].transpose(equation.params["permutation"])
 
 
-def static_slice(g: Graph, equation: Equation, x: list[Array]) -> Array:
+def static_slice(g: Algebra[Any], equation: Equation, x: list[Array]) -> Array:
     P = equation.params
     steps = P["strides"] or (1,) * x[0].ndim
     return x[0][
@@ -76,32 +105,23 @@ def static_slice(g: Graph, equation: Equation, x: list[Array]) -> Array:
     ]
 
 
-def concatenate(g: Graph, equation: Equation, x: list[Array]) -> Array:
+def concatenate(g: Algebra[Any], equation: Equation, x: list[Array]) -> Array:
     return np.concatenate(x, axis=equation.params["dimension"])
 
 
-def stack(g: Graph, equation: Equation, x: list[Array]) -> Array:
+def stack(g: Algebra[Any], equation: Equation, x: list[Array]) -> Array:
     return np.stack(x, axis=equation.params["axis"])
 
 
-def tile(g: Graph, equation: Equation, x: list[Array]) -> Array:
+def tile(g: Algebra[Any], equation: Equation, x: list[Array]) -> Array:
     return np.tile(x[0], equation.params["reps"])
 
 
-def reverse(g: Graph, equation: Equation, x: list[Array]) -> Array:
+def reverse(g: Algebra[Any], equation: Equation, x: list[Array]) -> Array:
     return np.flip(x[0], equation.params["dimensions"])
 
 
-def iota(g: Graph, equation: Equation, x: list[Array]) -> Array:
-    shape, axis = equation.params["shape"], equation.params["dimension"]
-    kind = kind_of(equation.params["dtype"])
-    numbers = np.broadcast_to(
-        np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))]), shape
-    )
-    return of_shape(shape, [g.constant(i, kind) for i in numbers.ravel().tolist()])
-
-
-def pad(g: Graph, equation: Equation, x: list[Array]) -> Array:
+def pad(g: Algebra[Any], equation: Equation, x: list[Array]) -> Array:
     a, value = x[0], x[1][()]
     for axis, (low, high, inner) in enumerate(equation.params["padding_config"]):
         n = a.shape[axis]
@@ -117,77 +137,73 @@ def pad(g: Graph, equation: Equation, x: list[Array]) -> Array:
     return a
 
 
-def dynamic_slice(g: Graph, equation: Equation, x: list[Array]) -> Array:
-    a, sizes = x[0], equation.params["slice_sizes"]
-    starts = [g.clamp(i[()], 0, n - m) for i, n, m in zip(x[1:], a.shape, sizes, strict=True)]
-    values = []
+def starts(g: Algebra[Any], given: list[Array], whole: Array, part: Sequence[int]) -> list[Index]:
+    """Where a part of an array begins, moved so that it is inside."""
+    return [
+        clamped(g, known(g, i[()]), n - m) for i, n, m in zip(given, whole.shape, part, strict=True)
+    ]
+
+
+def dynamic_slice(g: Algebra[Any], equation: Equation, x: list[Array]) -> Array:
+    sizes = equation.params["slice_sizes"]
+    begin, values = starts(g, x[1:], x[0], sizes), []
     for offset in np.ndindex(*sizes):
-        index = tuple(
-            g.binary("add", s, g.constant(k, INTEGER)) for s, k in zip(starts, offset, strict=True)
-        )
-        values.append(look_up(g, a, index))
+        index = tuple(shifted(g, i, k) for i, k in zip(begin, offset, strict=True))
+        values.append(look_up(g, x[0], index))
     return of_shape(sizes, values)
 
 
-def dynamic_update_slice(g: Graph, equation: Equation, x: list[Array]) -> Array:
+def dynamic_update_slice(g: Algebra[Any], equation: Equation, x: list[Array]) -> Array:
     a, new = np.array(x[0], object), x[1]
-    starts = [g.clamp(i[()], 0, n - m) for i, n, m in zip(x[2:], a.shape, new.shape, strict=True)]
+    begin = starts(g, x[2:], a, new.shape)
     for offset in np.ndindex(new.shape):
-        index = tuple(
-            g.binary("add", s, g.constant(k, INTEGER)) for s, k in zip(starts, offset, strict=True)
-        )
+        index = tuple(shifted(g, i, k) for i, k in zip(begin, offset, strict=True))
         put(g, a, index, new[offset], None)
     return a
 
 
-def gather(g: Graph, equation: Equation, x: list[Array]) -> Array:
-    (a, indices), P = x, equation.params
-    d, sizes, shape = P["dimension_numbers"], P["slice_sizes"], equation.outvars[0].aval.shape
-    fill = "FILL" in str(P["mode"])
-    filling = P.get("fill_value")
+def gather(g: Algebra[Any], equation: Equation, x: list[Array]) -> Array:
+    (a, given), P, out = x, equation.params, equation.outvars[0].aval
+    d, sizes, fill = P["dimension_numbers"], P["slice_sizes"], "FILL" in str(P["mode"])
+    indices = of_shape(given.shape, [known(g, i) for i in entries([given])])
     within = [
         i
         for i in range(a.ndim)
         if i not in d.collapsed_slice_dims and i not in d.operand_batching_dims
     ]
     values = []
-    for o in np.ndindex(*shape):
+    for o in np.ndindex(*out.shape):
         batch = tuple(o[i] for i in range(len(o)) if i not in d.offset_dims)
-        at, inside = [g.constant(0, INTEGER)] * a.ndim, g.constant(True, "b")
+        at: list[Index] = [0] * a.ndim
+        wanted: list[tuple[Index, int]] = []
         for j, axis in enumerate(d.start_index_map):
             i, last = indices[(*batch, j)], a.shape[axis] - sizes[axis]
-            if fill:
-                inside = g.binary("and", inside, g.compare("ge", i, g.constant(0, INTEGER)))
-                inside = g.binary("and", inside, g.compare("le", i, g.constant(last, INTEGER)))
-            at[axis] = g.clamp(i, 0, last)
+            wanted.append((i, last))
+            at[axis] = clamped(g, i, last)
         for j, axis in enumerate(d.operand_batching_dims):
-            at[axis] = g.constant(batch[d.start_indices_batching_dims[j]], INTEGER)
+            at[axis] = batch[d.start_indices_batching_dims[j]]
         for axis, j in zip(within, d.offset_dims, strict=True):
-            at[axis] = g.binary("add", at[axis], g.constant(o[j], INTEGER))
-        value = look_up(g, a, tuple(at))
-        values.append(g.select(inside, value, filler(g, value.kind, filling)) if fill else value)
-    return of_shape(shape, values)
+            at[axis] = shifted(g, at[axis], o[j])
+        found = inside(g, wanted) if fill else True
+        value = None if found is False else look_up(g, a, tuple(at))
+        values.append(
+            value if found is True else filled(g, found, value, out.dtype, P.get("fill_value"))
+        )
+    return of_shape(out.shape, values)
 
 
-def filler(g: Graph, kind: str, given: Any) -> Value:
-    """What JAX fills with: NaN, or the least integer, or True."""
-    if given is not None:
-        return g.constant(given, kind)
-    return g.constant({FLOAT: np.nan, INTEGER: np.iinfo(np.int64).min}.get(kind, True), kind)
+def filled(g: Algebra[Any], found: Any, value: Any, dtype: Any, given: Any) -> Any:
+    """What JAX fills with, where the index was not found inside."""
+    filler = g.filler(dtype) if given is None else g.constant(given, g.kind(dtype))
+    return filler if found is False else g.select(found, value, filler)
 
 
-def scatter(g: Graph, equation: Equation, x: list[Array]) -> Array:
-    (a, indices, updates), P = x, equation.params
-    d, name = P["dimension_numbers"], equation.primitive.name.replace("_", "-")
-    combine = {
-        "scatter": None,
-        "scatter-add": "add",
-        "scatter-mul": "mul",
-        "scatter-min": "min",
-        "scatter-max": "max",
-    }[name]
-    if name == "scatter" and P["update_jaxpr"] is not None:
+def scatter(g: Algebra[Any], equation: Equation, x: list[Array]) -> Array:
+    (a, given, updates), P = x, equation.params
+    d, combine = P["dimension_numbers"], equation.primitive.name[len("scatter_") :] or None
+    if combine is None and P["update_jaxpr"] is not None:
         raise Unsupported("a scatter with a function of its own")
+    indices = of_shape(given.shape, [known(g, i) for i in entries([given])])
     clip = "CLIP" in str(P["mode"])
     within = [
         i
@@ -198,29 +214,40 @@ def scatter(g: Graph, equation: Equation, x: list[Array]) -> Array:
     result: Array = np.array(a, object)
     for u in np.ndindex(updates.shape):
         batch = tuple(u[i] for i in range(len(u)) if i not in d.update_window_dims)
-        at, inside = [g.constant(0, INTEGER)] * a.ndim, g.constant(True, "b")
+        at: list[Index] = [0] * a.ndim
+        wanted: list[tuple[Index, int]] = []
         for j, axis in enumerate(d.scatter_dims_to_operand_dims):
             i, last = indices[(*batch, j)], a.shape[axis] - window.get(axis, 1)
-            # A window that leaves the array is dropped as a whole, or moved into it.
-            inside = g.binary("and", inside, g.compare("ge", i, g.constant(0, INTEGER)))
-            inside = g.binary("and", inside, g.compare("le", i, g.constant(last, INTEGER)))
-            at[axis] = g.clamp(i, 0, last)
+            wanted.append((i, last))
+            at[axis] = clamped(g, i, last)
         for j, axis in enumerate(d.operand_batching_dims):
-            at[axis] = g.constant(batch[d.scatter_indices_batching_dims[j]], INTEGER)
+            at[axis] = batch[d.scatter_indices_batching_dims[j]]
         for axis, j in zip(within, d.update_window_dims, strict=True):
-            at[axis] = g.binary("add", at[axis], g.constant(u[j], INTEGER))
-        before = result.copy() if not (clip or inside.is_constant) else result
-        if inside.is_constant and not inside.args[0] and not clip:
+            at[axis] = shifted(g, at[axis], u[j])
+        # A window that leaves the array is dropped as a whole, or moved into it.
+        found = True if clip else inside(g, wanted)
+        if found is False:
             continue
-        put(g, result, tuple(at), updates[u], combine)
-        if before is not result:
+        before = result if found is True else result.copy()
+        put(g, result, at, updates[u], combine)
+        if found is not True:
             for k in np.ndindex(result.shape):
                 if result[k] is not before[k]:
-                    result[k] = g.select(inside, result[k], before[k])
+                    result[k] = g.select(found, result[k], before[k])
     return result
 
 
-def split(run: Interpreter, equation: Equation, x: list[Array]) -> list[Array]:
+def iota(run: Interpreter[Any], equation: Equation, x: list[Array]) -> list[Array]:
+    shape, axis = equation.params["shape"], equation.params["dimension"]
+    column = np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))])
+    return [run.constant(np.broadcast_to(column, shape).astype(equation.params["dtype"]))]
+
+
+def same(run: Interpreter[Any], equation: Equation, x: list[Array]) -> list[Array]:
+    return x
+
+
+def split(run: Interpreter[Any], equation: Equation, x: list[Array]) -> list[Array]:
     return np.split(
         x[0],
         np.cumsum([int(k) for k in equation.params["sizes"]])[:-1],
@@ -228,7 +255,7 @@ def split(run: Interpreter, equation: Equation, x: list[Array]) -> list[Array]:
     )
 
 
-def unstack(run: Interpreter, equation: Equation, x: list[Array]) -> list[Array]:
+def unstack(run: Interpreter[Any], equation: Equation, x: list[Array]) -> list[Array]:
     rows = np.moveaxis(x[0], equation.params["axis"], 0)
     return [
         of_shape(rows.shape[1:], rows[i].ravel().tolist() if rows.ndim > 1 else [rows[i]])
@@ -236,7 +263,7 @@ def unstack(run: Interpreter, equation: Equation, x: list[Array]) -> list[Array]
     ]
 
 
-ONE_RESULT: dict[str, Callable[[Graph, Equation, list[Array]], Array]] = {
+ONE_RESULT: dict[str, Callable[[Algebra[Any], Equation, list[Array]], Array]] = {
     "broadcast_in_dim": broadcast,
     "reshape": reshape,
     "squeeze": reshape,
@@ -247,7 +274,6 @@ ONE_RESULT: dict[str, Callable[[Graph, Equation, list[Array]], Array]] = {
     "stack": stack,
     "tile": tile,
     "rev": reverse,
-    "iota": iota,
     "pad": pad,
     "dynamic_slice": dynamic_slice,
     "dynamic_update_slice": dynamic_update_slice,
@@ -264,13 +290,15 @@ ONE_RESULT: dict[str, Callable[[Graph, Equation, list[Array]], Array]] = {
 }
 
 
-def only(rule: Callable[[Graph, Equation, list[Array]], Array]) -> Rule:
+def only(rule: Callable[[Algebra[Any], Equation, list[Array]], Array]) -> Rule:
     """The rule of a primitive that has one result."""
-    return lambda run, equation, x: [rule(run.graph, equation, x)]
+    return lambda run, equation, x: [rule(run.algebra, equation, x)]
 
 
 RULES: dict[str, Rule] = {
     **{name: only(rule) for name, rule in ONE_RESULT.items()},
+    **dict.fromkeys(SAME, same),
+    "iota": iota,
     "split": split,
     "unstack": unstack,
 }

@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 
 from accion.engines.graph import Graph
-from accion.engines.values import Branches, DenseSolve, Item, Loop, Region, Value
+from accion.engines.values import Abreast, Branches, Call, DenseSolve, Item, Loop, Region, Value
 
 
 def needed(graph: Graph) -> set[int]:
-    """The ids of all that some store needs."""
+    """The ids of all that what is stored or given needs."""
     live: set[int] = set()
     waiting: list[Item] = []
 
     def roots(region: Region, around: list[Item]) -> None:
         for item in region.items:
             if isinstance(item, Value):
-                if item.op == "store":
+                if item.op in ("store", "give"):
                     waiting.extend([item, *around])
             elif isinstance(item, Loop):
                 roots(item.header, [*around, item])
@@ -38,7 +38,7 @@ def arguments(item: Item) -> Sequence[Item]:
         return [item.test]
     if isinstance(item, Branches):
         return [item.index]
-    if isinstance(item, DenseSolve):
+    if isinstance(item, DenseSolve | Call | Abreast):
         return item.inputs
     if item.op == "carried":
         loop, i = item.args

@@ -70,6 +70,18 @@ class Matrix:
 
         self.fold(first, end, without_result, ())
 
+    def where(self, condition: Value, turn: Callable[[], None]) -> None:
+        """turn() if the condition holds."""
+
+        def nothing() -> list[Value]:
+            return []
+
+        def something() -> list[Value]:
+            turn()
+            return []
+
+        self.graph.branch(self.graph.convert(condition, INTEGER), [nothing, something])
+
 
 def eliminate(matrix: Matrix, k: Value) -> None:
     """Make column k zero below the diagonal, with the largest number of it as the pivot."""
@@ -88,16 +100,22 @@ def eliminate(matrix: Matrix, k: Value) -> None:
         write(pivot, j, upper)
         write(k, j, lower)
 
-    matrix.for_each(k, width, exchange)
+    matrix.where(g.compare("ne", pivot, k), lambda: matrix.for_each(k, width, exchange))
     diagonal = read(k, k)
 
     def reduce_row(i: Value) -> None:
-        factor = g.binary("div", read(i, k), diagonal)
+        entry = read(i, k)
 
-        def subtract(j: Value) -> None:
-            write(i, j, g.binary("sub", read(i, j), g.binary("mul", factor, read(k, j))))
+        def reduce() -> None:
+            factor = g.binary("div", entry, diagonal)
 
-        matrix.for_each(below, width, subtract)
+            def subtract(j: Value) -> None:
+                write(i, j, g.binary("sub", read(i, j), g.binary("mul", factor, read(k, j))))
+
+            matrix.for_each(below, width, subtract)
+
+        # Matrices of constraints are mostly zeros, and stay so.
+        matrix.where(g.compare("ne", entry, g.constant(0.0, FLOAT)), reduce)
 
     matrix.for_each(below, end, reduce_row)
 

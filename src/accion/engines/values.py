@@ -85,5 +85,34 @@ class DenseSolve:
     results: list[Value] = field(default_factory=list)
 
 
+@dataclass(eq=False)
+class Call:
+    """results = later(inputs), `later` being compiled when it is first called"""
+
+    id: int
+    later: Any
+    types: list[Any]  # of the arrays that the inputs are the entries of
+    inputs: list[Value]
+    results: list[Value] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Abreast:
+    """results = graph(shared, row) for each row; `graph` reads its buffers "shared", "table" (of
+    numbers that are known) and "row", and writes to "found".
+    """
+
+    id: int
+    graph: Any
+    shared: list[Value]
+    rows: list[list[Value]]
+    table: list[list[Any]]  # numbers of each row
+    results: list[Value] = field(default_factory=list)  # row after row
+
+    @property
+    def inputs(self) -> list[Value]:
+        return [*self.shared, *(v for row in self.rows for v in row)]
+
+
 # What stands in a region.
-Item: TypeAlias = Value | Loop | Branches | DenseSolve
+Item: TypeAlias = Value | Loop | Branches | DenseSolve | Call | Abreast

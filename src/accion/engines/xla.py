@@ -8,12 +8,15 @@ longest ago are dropped, with all that JAX holds of them.
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import count
 from threading import Lock
 from typing import Any
+from weakref import WeakSet
 
 import jax
 
 PROGRAMS = 64  # of each function
+ALL = 256  # of all functions, of which there are many
 
 
 def of_leaves(f: Callable[..., Any], tree: Any) -> Callable[..., Any]:
@@ -34,8 +37,10 @@ class KeptJit:
 
     def __init__(self, f: Callable[..., Any], static_argnums: Any, static_argnames: Any) -> None:
         self.f, self.numbers, self.names = f, frozenset(static_argnums), frozenset(static_argnames)
-        self.programs: OrderedDict[Any, Any] = OrderedDict()
-        self.lock = Lock()
+        # each with the time when it was used last, that used longest ago first
+        self.programs: OrderedDict[Any, tuple[Any, int]] = OrderedDict()
+        with LOCK:
+            ALIVE.add(self)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         places = (*enumerate(args), *named.items())
@@ -47,14 +52,24 @@ class KeptJit:
 
     def program(self, key: Any, fixed: dict[Any, Any]) -> Any:
         """The function that JAX compiled, or will, for such arguments."""
-        with self.lock:
-            found = self.programs.get(key)
+        with LOCK:
+            found, used = self.programs.get(key, (None, 0))
             if found is None:
-                found = self.programs[key] = self.new(key[0], key[1], fixed)
+                found = self.new(key[0], key[1], fixed)
+            self.programs[key] = found, next(CLOCK)
             self.programs.move_to_end(key)
-            while len(self.programs) > PROGRAMS:
-                self.programs.popitem(last=False)
+            if not used:
+                self.drop_oldest()
         return found
+
+    def drop_oldest(self) -> None:
+        """Drop what was used longest ago, of this function and of all."""
+        while len(self.programs) > PROGRAMS:
+            self.programs.popitem(last=False)
+        for _ in range(sum(len(each.programs) for each in ALIVE) - ALL):
+            kept = [each.programs for each in ALIVE if each.programs]
+            oldest = min(kept, key=lambda programs: next(iter(programs.values()))[1])
+            oldest.popitem(last=False)
 
     def new(self, tree: Any, places: tuple[Any, ...], fixed: dict[Any, Any]) -> Any:
         """A program that is not there yet."""
@@ -68,7 +83,12 @@ class KeptJit:
 
     def count(self) -> int:
         """How many programs there are."""
-        return sum(program._cache_size() for program in self.programs.values())
+        return sum(program._cache_size() for program, _ in self.programs.values())
+
+
+LOCK = Lock()
+CLOCK = count(1)
+ALIVE: WeakSet[KeptJit] = WeakSet()
 
 
 def kept_jit(

@@ -3,7 +3,7 @@ regions of attraction.
 """
 
 from accion.formation import shapes as shapes
-from accion.formation.attraction import OUTCOMES as OUTCOMES, Rule as Rule, attraction as attraction
+from accion.formation.attraction import attraction as attraction
 from accion.formation.euler import euler as euler
 from accion.formation.formation import Formation as Formation
 from accion.formation.graph import Graph as Graph
@@ -24,6 +24,7 @@ from accion.formation.rigidity import (
     relative_positions as relative_positions,
     rigidity_matrix as rigidity_matrix,
 )
+from accion.formation.settling import OUTCOMES as OUTCOMES, Rule as Rule
 from accion.formation.storage import (
     load_attraction as load_attraction,
     save_attraction as save_attraction,

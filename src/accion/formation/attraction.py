@@ -6,63 +6,44 @@ import json
 import math
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from accion.checks import check_times
-from accion.engines.xla import kept_jit
+from accion.arguments import count, door, instance, number, reals, shown, switch, wrong
+from accion.checks import check_counts, check_times
+from accion.engines.auto import check_engine
 from accion.formation.endings import number_shapes
 from accion.formation.formation import Formation
-from accion.formation.graph import Graph
 from accion.formation.potentials import quartic
+from accion.formation.settling import (
+    ANOTHER,
+    CONGRUENT,
+    NOT_CONVERGED,
+    OUTCOMES,
+    Ends,
+    How,
+    Rule,
+    runs_by,
+    settle,
+)
+from accion.memory import check_room
 from accion.methods import Method, Trapezoid
-from accion.progress import progress_bar
-from accion.spaces import Euclidean, Space
-from accion.stepping import scheme_of
-from accion.stepping.variational import MechanicalScheme
-from accion.systems import System
-from accion.types import Array, ArrayLike
+from accion.progress import progress_bar, threads
+from accion.spaces import Space
+from accion.types import ArrayLike
 
 if TYPE_CHECKING:  # it is imported where it is wanted
     from xarray import Dataset
 
-CONGRUENT, ANOTHER, NOT_CONVERGED, DIVERGED = range(4)
-OUTCOMES = ("congruent", "another shape", "not converged", "diverged")
 # runs that are stepped together; with 1000 their arrays leave the processor's nearest cache, at
 # half the speed
 CHUNK = 256
-
-
-class Rule(NamedTuple):
-    """When a run counts as converged: distances within `tolerance` of their own and all speeds
-    below `speed` (Colombo-Gamonal: 1 % and 0.1 m/s).
-
-    Below the speed `rest` it is at rest, wherever it is. This is looked at after every `every`
-    steps, which is how well the time is known.
-    """
-
-    tolerance: float = 0.01
-    speed: float = 0.1
-    rest: float = 0.01
-    every: int = 10
-
-
-class Ends(NamedTuple):
-    """What is left of the runs of a chunk: class, time from which the rule held, whether the shape
-    is the mirror image, last positions.
-    """
-
-    outcome: Array
-    time: Array
-    mirrored: Array
-    q: Array
+MOST_STEPS = 10**7  # of a run: what settles does so in some thousands
 
 
 class Outcomes(NamedTuple):
@@ -92,77 +73,15 @@ class Survey:
     rule: Rule
     workers: int | None = None
     progress: bool = False
-
-
-@partial(kept_jit, static_argnums=(1, 2))
-def settle(
-    system: System,
-    method: Method,
-    graph: Graph,
-    shape: Array,
-    q: Any,
-    h: float,
-    steps: int,
-    rule: Rule,
-) -> Ends:
-    """Step every row of `q`, shape (members, n d), from rest.
-
-    Only the state and a time are carried: memory does not grow with `steps`.
-    """
-    scheme = cast(MechanicalScheme, scheme_of(system, method))
-    step = scheme.step
-    n, d = shape.shape
-    wanted = system.params["d"]
-    low, high = ((1 - rule.tolerance) * wanted) ** 2, ((1 + rule.tolerance) * wanted) ** 2
-
-    def formed(q: Array) -> Array:
-        x = jnp.split(q, n)
-        squared = jnp.stack([jnp.sum((x[i] - x[j]) ** 2) for i, j in graph.edges.tolist()])
-        return jnp.all((squared >= low) & (squared <= high))
-
-    def slow(x: Array, limit: float) -> Array:
-        return jnp.all(jnp.sum(x.reshape(n, d) ** 2, axis=1) < (limit * h) ** 2)
-
-    def advance(j: Array, carry: tuple[Any, Array]) -> tuple[Any, Array]:
-        state, since = carry
-        first, last = j * rule.every, jnp.minimum((j + 1) * rule.every, steps)
-        state = jax.lax.fori_loop(first, last, lambda k, state: step(state, k * h, h)[0], state)
-        return state, jnp.where(formed(state.q) & slow(state.x, rule.speed), since, last * h)
-
-    def one(q: Array) -> Ends:
-        zero = jnp.zeros(n * d)
-        start = scheme.start(0.0, h, q, zero, zero, jnp.zeros(0))
-        state, since = jax.lax.fori_loop(
-            0, (steps + rule.every - 1) // rule.every, advance, (start, jnp.zeros(()))
-        )
-        points = state.q.reshape(n, d)
-        i, j = np.triu_indices(n, 1)
-        pairs, own = (
-            jnp.linalg.norm(points[i] - points[j], axis=1),
-            jnp.linalg.norm(shape[i] - shape[j], axis=1),
-        )
-        calm = formed(state.q) & slow(state.x, rule.speed)
-        same = calm & jnp.all(jnp.abs(pairs - own) <= rule.tolerance * own)
-        # The best motion reflects where the determinant of the correlation is negative (Kabsch
-        # 1976).
-        mirrored = jnp.linalg.det((points - points.mean(0)).T @ (shape - shape.mean(0))) < 0
-        outcome = jnp.where(
-            same, CONGRUENT, jnp.where(calm | slow(state.x, rule.rest), ANOTHER, NOT_CONVERGED)
-        )
-        outcome = jnp.where(state.completed == steps, outcome, DIVERGED)
-        return Ends(
-            outcome, jnp.where(outcome == CONGRUENT, since, jnp.nan), same & mirrored, state.q
-        )
-
-    return jax.vmap(one)(q)
+    engine: str = "auto"
 
 
 def run_all(survey: Survey, starts: np.ndarray, space: Space | None = None) -> Outcomes:
     """`settle` for all rows of `starts`, in chunks on threads."""
-    # an outcome within 1 % needs no digits that rounding took
-    space = space or Euclidean(survey.shape.size, compensated=False)
-    system = replace(survey.formation.system(), space=space)
-    graph, shape = survey.formation.graph, jnp.asarray(survey.shape)
+    team = survey.formation
+    system = team.rounded if space is None else replace(team.system(), space=space)
+    how = How(survey.method, team.graph, survey.h, survey.steps, survey.rule)
+    runs = runs_by(survey.engine, system, how, survey.shape)
     total, workers = len(starts), survey.workers or os.cpu_count() or 1
     # Powers of two, so that grids of other sizes need no compilation.
     size = min(CHUNK, 2 ** math.ceil(math.log2(max(1, total / workers))))
@@ -171,18 +90,18 @@ def run_all(survey: Survey, starts: np.ndarray, space: Space | None = None) -> O
 
     def work(first: int) -> tuple[int, Ends]:
         rows = starts[first : first + size]
-        short = size - len(rows)
-        # The last chunk is filled up, so that one compiled program serves all.
+        short = size - len(rows) if runs.engine == "xla" else 0
+        # The last chunk is filled up, so that one program of XLA's serves all.
         full = np.concatenate([rows, np.repeat(rows[-1:], short, axis=0)]) if short else rows
-        how = (survey.h, survey.steps, survey.rule)
-        ends = jax.tree.map(np.asarray, settle(system, survey.method, graph, shape, full, *how))
+        ends = settle(runs, how, full, go_on)
         return first, jax.tree.map(lambda a: a[: len(rows)], ends)
 
     with (
-        ThreadPoolExecutor(workers) as pool,
+        threads(workers) as (pool, go_on),
         progress_bar("runs", total) if survey.progress else nullcontext(no_bar) as advance,
     ):
-        work(0)  # compiled once, before the threads start
+        if runs.engine == "xla":
+            work(0)  # compiled once, before the threads start
         for job in as_completed([pool.submit(work, first) for first in range(0, total, size)]):
             first, ends = job.result()
             here = slice(first, first + len(ends.outcome))
@@ -215,6 +134,15 @@ def join(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np
     return numbers[order], positions[order]
 
 
+@door(
+    formation=instance(Formation, "a Formation"),
+    h=number,
+    method=instance(Method, "a method, such as Trapezoid()"),
+    rule=instance(Rule, "a Rule"),
+    workers=count,
+    progress=switch,
+    engine=check_engine,
+)
 def attraction(
     formation: Formation,
     agent: int,
@@ -227,6 +155,7 @@ def attraction(
     rule: Rule | None = None,
     workers: int | None = None,
     progress: bool = False,
+    engine: str = "auto",
 ) -> "Dataset":
     """Place one agent on every point of a grid, all others at the desired shape, at rest, and see
     where the formation goes: an xarray.Dataset.
@@ -234,7 +163,7 @@ def attraction(
     Arguments: `agent`, its number; `grid`, d increasing vectors, the coordinates of the grid;
     `shape`, positions (n, d), by default those of `Formation.from_shape`; `method`, by default
     `Trapezoid`; `rule`, a `Rule`. Runs go in chunks on `workers` threads (by default one for each
-    core); `progress` shows how far they are and the time that remains.
+    core); `progress` shows how far they are and the time that remains; `engine` as for `simulate`.
 
     Returns: on the grid `outcome` (its attribute `outcomes` has the words), `time` from which the
     rule held, `mirrored`, and `shape`, the number of the shape where it ended: 0 the desired one,
@@ -246,19 +175,27 @@ def attraction(
     positions = check_shape(formation, shape)
     axes = check_grid(formation, agent, grid)
     check_times(0.0, h, steps, 1)
+    steps, _ = check_counts(steps, 1)
+    if steps > MOST_STEPS:
+        wrong("steps", f"at most {MOST_STEPS:.0e}: what settles does so in far fewer", steps)
     survey = Survey(
         formation,
         positions,
         int(agent),
         axes,
         float(h),
-        int(steps),
+        steps,
         method or Trapezoid(),
         rule or Rule(),
         workers,
         progress,
+        engine,
     )
-    return compute(survey, np.arange(math.prod(map(len, axes))))
+    points = math.prod(map(len, axes))
+    check_room(
+        points * 8 * (8 + formation.n * formation.dimension), "the grid", "Take fewer points."
+    )
+    return compute(survey, np.arange(points))
 
 
 def starts_of(survey: Survey, which: np.ndarray) -> np.ndarray:
@@ -346,7 +283,7 @@ def check_shape(formation: Formation, shape: ArrayLike | None) -> np.ndarray:
 
     Raises: ValueError where there is none, or it has not the distances of the formation.
     """
-    desired = formation.shape if shape is None else formation.points(shape)
+    desired = formation.shape if shape is None else formation.points(shape, "shape")
     if desired is None:
         raise ValueError(
             "attraction needs the desired shape: make the formation with Formation.from_shape, or"
@@ -367,8 +304,12 @@ def check_grid(formation: Formation, agent: int, grid: Sequence[ArrayLike]) -> l
         or not isinstance(agent, int | np.integer)
         or not 0 <= agent < formation.n
     ):
-        raise ValueError(f"agent must be a number from 0 to {formation.n - 1}; got {agent!r}.")
-    axes = [np.atleast_1d(np.asarray(axis, dtype=float)) for axis in grid]
+        raise ValueError(f"agent must be a number from 0 to {formation.n - 1}; got {shown(agent)}.")
+    if not isinstance(grid, list | tuple) and (
+        not isinstance(grid, np.ndarray) or np.ndim(grid) == 0
+    ):
+        wrong("grid", f"{formation.dimension} vectors that increase", grid)
+    axes = [np.atleast_1d(reals(axis, "grid")) for axis in grid]
     if len(axes) != formation.dimension or any(
         axis.ndim != 1 or np.any(np.diff(axis) <= 0) or not np.all(np.isfinite(axis))
         for axis in axes

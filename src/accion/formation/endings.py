@@ -6,6 +6,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from accion.engines.xla import kept_jit
 from accion.formation.formation import Bonds, Formation
 from accion.formation.rigidity import pair_distances
 from accion.types import Array, Vector
@@ -69,19 +70,19 @@ def number_shapes(
     return outcome, number, [item[1] for item in found]
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(kept_jit, static_argnums=(0,))
 def energy(bonds: Bonds, d: Array, q: Vector) -> Array:
     """V(q)."""
     return bonds(0.0, q, {"d": d})
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(kept_jit, static_argnums=(0,))
 def gradient(bonds: Bonds, d: Array, q: Vector) -> Vector:
     """dV/dq."""
     return jax.grad(lambda q: bonds(0.0, q, {"d": d}))(q)
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(kept_jit, static_argnums=(0,))
 def hessian(bonds: Bonds, d: Array, q: Vector) -> Array:
     """d2V/dq2."""
     return jax.hessian(lambda q: bonds(0.0, q, {"d": d}))(q)
@@ -111,7 +112,7 @@ def sharpen(formation: Formation, q: np.ndarray) -> Other:
                 q.ravel(),
                 jac=lambda x: np.asarray(slope(x)),
                 method="BFGS",
-                options={"gtol": 1e-12},
+                options={"gtol": 1e-12 * scale * float(np.max(np.abs(curve(q.ravel()))))},
             ).x
         )
     least = np.linalg.eigvalsh(np.asarray(curve(x)))

@@ -7,7 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.arguments import count, door, instance, positive
+from accion.engines.xla import kept_jit
 from accion.formation.formation import Bonds, Formation
+from accion.memory import check_room
 from accion.types import Array, ArrayLike
 
 
@@ -19,6 +22,7 @@ class EulerRun(NamedTuple):
     v: np.ndarray
 
 
+@door(formation=instance(Formation, "a Formation"), h=positive, steps=count)
 def euler(
     formation: Formation,
     *,
@@ -32,8 +36,11 @@ def euler(
     Arguments: `q0` and `v0`, positions and velocities at the start, flat or of shape (n, d), at
     rest where `v0` is None. Where it diverges the numbers become inf and NaN.
     """
-    q = jnp.asarray(formation.points(q0).ravel())
-    v = jnp.zeros_like(q) if v0 is None else jnp.asarray(formation.points(v0).ravel())
+    check_room(
+        32 * (steps + 1) * formation.n * formation.dimension, f"steps = {steps}", "Take fewer."
+    )
+    q = jnp.asarray(formation.points(q0, "q0").ravel())
+    v = jnp.zeros_like(q) if v0 is None else jnp.asarray(formation.points(v0, "v0").ravel())
     gains = jnp.repeat(jnp.asarray(formation.gains), formation.dimension)
     qs, vs = run(formation.bonds, jnp.asarray(formation.distances), gains, q, v, float(h), steps)
     return EulerRun(
@@ -41,7 +48,7 @@ def euler(
     )
 
 
-@partial(jax.jit, static_argnums=(0, 6))
+@partial(kept_jit, static_argnums=(0, 6))
 def run(
     bonds: Bonds, d: Array, gains: Array, q: Array, v: Array, h: float, steps: int
 ) -> tuple[Array, Array]:

@@ -3,7 +3,7 @@ section 6 as an ordinary `System`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, final
 
@@ -12,11 +12,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.analysis import decay
+from accion.arguments import as_array, door, finite, positive, reals, shown, switch, text, whole
+from accion.engines.xla import kept_jit
 from accion.formation import rigidity
 from accion.formation.graph import Graph, check_numbers
 from accion.formation.potentials import quartic
-from accion.results.trajectory import Trajectory
+from accion.results.trajectory import Trajectory, a_trajectory
+from accion.spaces import Euclidean
 from accion.systems import System, mechanical
+from accion.systems.arity import check_function
+from accion.systems.functions import check_returns, evaluate
 from accion.types import Array, ArrayLike, Covector, Params, Scalar, Vector
 
 WRITTEN_OUT = 64  # edges; below it a potential is written edge by edge, without gather and scatter
@@ -104,24 +109,25 @@ class Formation:
         if isinstance(edges, Graph):
             self.graph = edges
         else:
-            given = np.asarray(edges)
-            numbers = given.size and np.issubdtype(given.dtype, np.integer)
-            self.graph = Graph(
-                agents if agents is not None else max(2, int(given.max()) + 1) if numbers else 2,
-                edges,
-            )
-        if dimension not in (2, 3):
-            raise ValueError(f"dimension must be 2 or 3; got {dimension!r}.")
-        if potential is not None and not callable(potential):
-            raise ValueError(
-                f"potential must be a function potential(z, d) of one edge; got {potential!r}."
-            )
+            given: Any = as_array(edges)
+            if agents is None:
+                agents = 2
+                if given is not None and given.size and np.issubdtype(given.dtype, np.integer):
+                    agents = max(2, int(np.max(given)) + 1)
+            self.graph = Graph(agents, edges)
+        if whole(dimension, "dimension", 2) > 3:
+            raise ValueError(f"dimension must be 2 or 3; got {shown(dimension)}.")
+        check_function("potential", potential, "z, d", optional=True)
         self.dimension = int(dimension)
         self.distances = check_numbers("distances", distances, self.graph.m, "edge", least=0.0)
         self.gains = check_numbers("damping", damping, self.graph.n, "agent", least=0.0)
         self.potential = potential or quartic
-        self.name = name
-        self.shape = None if shape is None else self.points(shape)
+        if potential is not None:
+            z, d = jnp.zeros(self.dimension), jnp.ones(())
+            found = evaluate("potential", potential, z, d, takes="(z, d) of one edge")
+            check_returns("potential", found, (), "a scalar")
+        self.name = text(name, "name")
+        self.shape = None if shape is None else self.points(shape, "shape")
 
     @classmethod
     def from_shape(
@@ -132,9 +138,12 @@ class Formation:
         Arguments: `edges`, `damping` and the options as of `Formation`.
         Raises: ValueError where positions have another shape.
         """
-        points = np.asarray(positions, dtype=float)
-        if points.ndim != 2:
-            raise ValueError(f"positions must have shape (n, d); got shape {points.shape}.")
+        points = np.asarray(finite(positions, "positions"))
+        if points.ndim != 2 or len(points) < 2 or points.shape[1] not in (2, 3):
+            raise ValueError(
+                "positions must have shape (n, d), two agents or more in R^2 or R^3; got shape"
+                f" {points.shape}."
+            )
         graph = edges if isinstance(edges, Graph) else Graph(len(points), edges)
         distances = np.linalg.norm(rigidity.relative_positions(graph, points), axis=1)
         return cls(graph, distances, points.shape[1], damping, shape=points, **options)
@@ -153,24 +162,35 @@ class Formation:
         """Whether all agents have the same damping."""
         return bool(np.all(self.gains == self.gains[0]))
 
-    def points(self, q: ArrayLike) -> np.ndarray:
-        """`q`, flat or not, as an array of shape (n, d).
+    def points(self, q: ArrayLike, name: str = "q") -> np.ndarray:
+        """`q`, flat or not, as an array of shape (n, d); `name` is what an error calls it.
 
         Raises: ValueError where it has another number of agents.
         """
-        points = np.asarray(q, dtype=float)
+        points = np.asarray(finite(q, name, "a configuration"))
         if points.size != self.n * self.dimension or points.ndim > 2:
             raise ValueError(
-                f"a configuration has {self.n} agents in R^{self.dimension}; got shape"
+                f"{name}: a configuration has {self.n} agents in R^{self.dimension}; got shape"
                 f" {points.shape}."
             )
         return points.reshape(self.n, self.dimension)
+
+    def flat_points(self, q: ArrayLike) -> np.ndarray:
+        """Configurations as they are given, flat, of shape (..., n d)."""
+        points = np.asarray(reals(q, "q", "configurations of shape (..., n d)"))
+        if points.shape[-1:] != (self.n * self.dimension,):
+            raise ValueError(
+                f"q: a configuration has {self.n} agents in R^{self.dimension}, flat, shape (...,"
+                f" {self.n * self.dimension}); got shape {points.shape}."
+            )
+        return points
 
     @cached_property
     def bonds(self) -> Bonds:
         """V as a function of the configuration."""
         return Bonds(self.graph, self.dimension, self.potential)
 
+    @door(forced=switch)
     def system(self, *, forced: bool = False) -> System:
         """An ordinary `System`: L = e^{kappa t} (|v|^2/2 - V) (Colombo-Gamonal, eq 39), of which
         `Trapezoid` is the explicit scheme (41) and (42).
@@ -193,11 +213,19 @@ class Formation:
             1.0, self.bonds, n, force=Damping(self.dimension), params=params, **options
         )
 
+    @cached_property
+    def rounded(self) -> System:
+        """`system()` without compensated summation, built once: an outcome within 1 % needs no
+        digits that rounding took, and building it takes as long as a thousand runs.
+        """
+        return replace(self.system(), space=Euclidean(self.n * self.dimension, compensated=False))
+
     def errors(self, q: ArrayLike) -> np.ndarray:
         """|q_i - q_j| - d_ij for each edge, shape (..., m), of configurations of shape (..., n
         d).
         """
-        x = np.asarray(q, dtype=float).reshape(*np.shape(q)[:-1], self.n, self.dimension)
+        flat = self.flat_points(q)
+        x = flat.reshape(*flat.shape[:-1], self.n, self.dimension)
         z = x[..., self.graph.tails, :] - x[..., self.graph.heads, :]
         return np.linalg.norm(z, axis=-1) - self.distances
 
@@ -205,7 +233,7 @@ class Formation:
         """Half of V_ij for each of its agents, summed: the potential energy of each agent, shape
         (..., n).
         """
-        points = np.asarray(q, dtype=float)
+        points = self.flat_points(q)
         flat = jnp.asarray(points.reshape(-1, points.shape[-1]))
         V = np.asarray(edge_energies(self.bonds, flat, jnp.asarray(self.distances)))
         half = np.zeros((len(V), self.n))
@@ -214,12 +242,14 @@ class Formation:
         np.add.at(half, (rows, self.graph.heads), V / 2)
         return half.reshape(*points.shape[:-1], self.n)
 
+    @door(trajectory=a_trajectory)
     def energies(self, trajectory: Trajectory) -> np.ndarray:
         """E_i of each agent over each step, shape (steps, n); the sum over agents is the total.
 
         E_i = |q_{k+1} - q_k|^2/(2 h^2) + 1/4 sum_j (V_ij(q_k) + V_ij(q_{k+1})) (Colombo-Gamonal, eq
         43, with V itself where V^d stands). Every step must have been saved.
         """
+        self.check_own(trajectory)
         q, h = np.asarray(trajectory.q), float(trajectory.h)
         t = np.asarray(trajectory.t)
         if len(t) < 2 or abs((t[1] - t[0]) / h - 1) > 1e-6:
@@ -230,6 +260,11 @@ class Formation:
         dq = np.diff(q, axis=-2).reshape(*q.shape[:-2], len(t) - 1, self.n, self.dimension)
         V = self.shares(q)
         return np.sum(dq**2, axis=-1) / (2 * h**2) + (V[..., :-1, :] + V[..., 1:, :]) / 2
+
+    def check_own(self, trajectory: Trajectory) -> None:
+        """Raise ValueError where a trajectory is not one of these agents."""
+        if isinstance(trajectory.q, tuple) or trajectory.q.shape[-1] != self.n * self.dimension:
+            raise ValueError(f"trajectory must be one of {self}; got {trajectory!r}.")
 
     def fields(self) -> dict[str, Callable[[Vector], Vector]]:
         """The symmetries of SE(d) as vector fields X(q) on configurations, by name: translations
@@ -242,6 +277,7 @@ class Formation:
             f"rotation {letters[a]}{letters[b]}": partial(rotation, d, a, b) for a, b in planes
         }
 
+    @door(trajectory=a_trajectory)
     def laws(self, trajectory: Trajectory) -> dict[str, Any]:
         """How the linear and angular momenta sum v_i and sum q_i x v_i decay, by name: the rate
         measured, and -kappa (Colombo-Gamonal, Remark 2, eq 9 corrected).
@@ -253,15 +289,17 @@ class Formation:
                 "momenta decay like e^{-kappa t} where all agents have the same damping; here the"
                 " gains differ."
             )
+        self.check_own(trajectory)
         v, q = np.asarray(trajectory.v[0]), np.asarray(trajectory.q[0])
-        first = {
-            name: abs(float(v @ np.asarray(X(jnp.asarray(q))))) for name, X in self.fields().items()
-        }
-        least = 1e-9 * np.linalg.norm(v) * (1 + np.linalg.norm(q))
+        fields = {name: (X, np.asarray(X(jnp.asarray(q)))) for name, X in self.fields().items()}
+        size = 1e-9 * np.linalg.norm(v)
         return {
-            name: decay(trajectory, X) for name, X in self.fields().items() if first[name] > least
+            name: decay(trajectory, X)
+            for name, (X, here) in fields.items()
+            if abs(float(v @ here)) > size * np.linalg.norm(here)
         }
 
+    @door(R=positive, c=positive)
     def largest_speed(self, R: float = 1.0, c: float = 1.0) -> float:
         """M with |f(q, p)| <= M for all |p| <= c and |q_i - q_j| <= 2R on every edge, f = (p, -k p
         - grad V).
@@ -276,8 +314,6 @@ class Formation:
             raise ValueError(
                 "this bound is for the potential (36); for another see accion.analysis.step_bound."
             )
-        if not (R > 0 and c > 0):
-            raise ValueError(f"R and c must be positive; got {R!r} and {c!r}.")
         d = self.distances
 
         def pull(r: float | np.ndarray) -> np.ndarray:
@@ -285,16 +321,23 @@ class Formation:
 
         # r |r^2 - d^2| is largest at the end of the interval or at its one maximum in between,
         # d/sqrt(3).
-        most = np.maximum(pull(2.0 * R), pull(np.minimum(d / np.sqrt(3), 2.0 * R)))
-        gradient = np.sqrt(self.graph.laplacian_bound() * np.sum(most**2))
-        return float(np.hypot(c, np.max(self.gains) * c + gradient))
+        with np.errstate(over="ignore"):
+            far = np.float64(2.0 * R)
+            most = np.maximum(pull(far), pull(np.minimum(d / np.sqrt(3), far)))
+            gradient = np.sqrt(self.graph.laplacian_bound() * np.sum(most**2))
+            found = float(np.hypot(c, np.max(self.gains) * c + gradient))
+        if not np.isfinite(found):
+            raise ValueError(f"R = {R:g} and c = {c:g} are so large that the speed has no bound.")
+        return found
 
+    @door(R=positive, c=positive)
     def alpha(self, R: float = 1.0, c: float = 1.0) -> float:
         """alpha = R/(c M), the step that the estimates of backward error analysis allow
         (Colombo-Gamonal, section 6.4, corrected); no limit of stability.
         """
         return R / (c * self.largest_speed(R, c))
 
+    @door(tolerance=positive)
     def classify(self, q: ArrayLike, *, tolerance: float = 0.01) -> str:
         """What a configuration is: "same", "mirrored" or "different" (another shape with these
         distances), or "not formed".
@@ -336,7 +379,7 @@ def rotation(d: int, a: int, b: int, q: Vector) -> Vector:
     return jnp.zeros_like(x).at[:, a].set(-x[:, b]).at[:, b].set(x[:, a]).ravel()
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(kept_jit, static_argnums=(0,))
 def edge_energies(bonds: Bonds, q: Array, d: Array) -> Array:
     """V of each edge in each configuration, shape (configurations, m)."""
     return jax.lax.map(lambda q: bonds.each(q, d), q)

@@ -7,6 +7,9 @@ from typing import Any, final
 
 import numpy as np
 
+from accion.arguments import as_array, reals, shown
+from accion.memory import check_room
+
 
 @final
 class Graph:
@@ -17,7 +20,8 @@ class Graph:
 
     def __init__(self, n: int, edges: Any) -> None:
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
-            raise ValueError(f"a graph needs a number of agents n >= 2; got {n!r}.")
+            raise ValueError(f"a graph needs a number of agents n >= 2; got {shown(n)}.")
+        check_room(int(n) * 64, f"n = {n}", "Take fewer agents.")
         self.n = int(n)
         self.edges = check_edges(self.n, edges)
 
@@ -101,24 +105,27 @@ def check_edges(n: int, edges: Any) -> np.ndarray:
 
     Raises: ValueError that names the first that is wrong.
     """
-    given = np.asarray(edges)
+    given = as_array(edges)
     if (
-        given.ndim != 2
+        given is None
+        or given.ndim != 2
         or given.shape[1] != 2
         or len(given) == 0
         or not np.issubdtype(given.dtype, np.integer)
     ):
         raise ValueError(
-            f"edges must be pairs (tail, head) of agents, such as [(0, 1), (1, 2)]; got {edges!r}."
+            f"edges must be pairs (tail, head) of agents, such as [(0, 1), (1, 2)]; got"
+            f" {shown(edges)}."
         )
-    found = np.array(given, dtype=np.int32)
-    outside = np.flatnonzero(np.any((found < 0) | (found >= n), axis=1))
+    given = np.asarray(given)
+    outside = np.flatnonzero(np.any((given < 0) | (given >= n), axis=1))
     if len(outside):
         w = outside[0]
         raise ValueError(
-            f"edge {w} is {tuple(found[w].tolist())}, but the {n} agents are numbered from 0 to"
+            f"edge {w} is {tuple(given[w].tolist())}, but the {n} agents are numbered from 0 to"
             f" {n - 1}."
         )
+    found = np.array(given, dtype=np.int32)
     loops = np.flatnonzero(found[:, 0] == found[:, 1])
     if len(loops):
         raise ValueError(f"edge {loops[0]} joins agent {found[loops[0], 0]} with itself.")
@@ -141,12 +148,7 @@ def check_numbers(what: str, values: Any, count: int, of: str, least: float) -> 
 
     Raises: ValueError that says which is wrong.
     """
-    try:
-        given = np.asarray(values, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{what} must be a number, or one for each {of}; got {values!r}."
-        ) from error
+    given = np.asarray(reals(values, what, f"a number, or one for each {of}"))
     if given.shape not in ((), (count,)):
         raise ValueError(
             f"{what} must be one number, or one for each of the {count} {of}s; got shape"

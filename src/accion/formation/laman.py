@@ -8,6 +8,7 @@ from typing import final
 
 import numpy as np
 
+from accion.arguments import door, instance
 from accion.formation.graph import Graph
 
 
@@ -56,6 +57,7 @@ class Laman:
         return f"not a Laman graph: {'; '.join(words)}."
 
 
+@door(graph=instance(Graph, "a Graph"))
 def laman(graph: Graph) -> Laman:
     """The count of Laman for a `Graph` in the plane, by the pebble game.
 

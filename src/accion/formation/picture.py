@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from accion.formation.attraction import ANOTHER, CONGRUENT, DIVERGED, NOT_CONVERGED
+from accion.arguments import door
+from accion.formation.settling import ANOTHER, CONGRUENT, DIVERGED, NOT_CONVERGED
+from accion.formation.storage import a_map
 from accion.plot import new_figure
+from accion.plot.figures import check_axes
 
 if TYPE_CHECKING:  # both are imported where they are wanted
     from matplotlib.axes import Axes
@@ -27,6 +30,7 @@ class Class(NamedTuple):
     label: str
 
 
+@door(ds=a_map)
 def plot_attraction(ds: "Dataset", axes: Any = None) -> "Figure":
     """Where the agent may start, by where the formation goes, and how long it takes. For two
     dimensions, or a slice of three.
@@ -43,7 +47,7 @@ def plot_attraction(ds: "Dataset", axes: Any = None) -> "Figure":
             f"a map has two axes; this region has {len(names)}. Choose a slice, such as"
             " ds.sel(z=0.0, method='nearest')."
         )
-    left, right = new_figure(1, 2, (12.5, 5.6))[1][0] if axes is None else axes
+    left, right = new_figure(1, 2, (12.5, 5.6))[1][0] if axes is None else check_axes(axes, 2)
     x, y = (ds[name].values for name in names)
     draw_outcomes(left, ds, x, y)
     times = right.pcolormesh(

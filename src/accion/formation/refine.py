@@ -1,19 +1,33 @@
 """A region of attraction on a finer grid, run again only near its boundaries."""
 
 import json
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from accion.arguments import count, door, instance, shown, switch
 from accion.checks import whole
-from accion.formation.attraction import ANOTHER, Outcomes, Rule, Survey, compute
+from accion.engines.auto import check_engine
+from accion.formation.attraction import Outcomes, Survey, compute
 from accion.formation.formation import Formation
+from accion.formation.settling import ANOTHER, Rule
+from accion.formation.storage import a_map
+from accion.memory import check_room
 from accion.methods import Method, registry
 
 if TYPE_CHECKING:  # it is imported where it is wanted
     from xarray import Dataset
 
 
+@door(
+    ds=a_map,
+    formation=instance(Formation, "a Formation"),
+    method=instance(Method, "a method, such as Trapezoid()"),
+    workers=count,
+    progress=switch,
+    engine=check_engine,
+)
 def refine(
     ds: "Dataset",
     formation: Formation | None = None,
@@ -22,6 +36,7 @@ def refine(
     method: Method | None = None,
     workers: int | None = None,
     progress: bool = False,
+    engine: str = "auto",
 ) -> "Dataset":
     """The same region on a grid `factor` times finer, where only points near a boundary are run
     again: those in cells whose corners differ.
@@ -41,6 +56,8 @@ def refine(
         )
     shape = ds["desired"].values
     formation = formation or rebuild(ds)
+    points = math.prod(len(ds[name]) * factor for name in ("x", "y", "z")[: formation.dimension])
+    check_room(64 * points, f"factor = {shown(factor)}", "Refine less.")
     grid = [finer(ds[name].values, factor) for name in ("x", "y", "z")[: formation.dimension]]
     label = (
         10 * ds["outcome"].values
@@ -70,6 +87,7 @@ def refine(
         Rule(**json.loads(ds.attrs["rule"])),
         workers,
         progress,
+        engine,
     )
     return compute(survey, which, Outcomes(outcome, time, mirrored, ended))
 

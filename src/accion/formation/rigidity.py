@@ -8,10 +8,15 @@ from typing import final
 
 import numpy as np
 
+from accion.arguments import door, finite, instance, not_negative, reals, whole, wrong
 from accion.formation.graph import Graph
+from accion.memory import check_room
 from accion.types import ArrayLike
 
 ROUNDOFF = 1e-10  # singular values below it, relative to the largest, count as zero
+
+
+a_graph = instance(Graph, "a Graph")
 
 
 def check_positions(graph: Graph, q: ArrayLike) -> np.ndarray:
@@ -19,7 +24,8 @@ def check_positions(graph: Graph, q: ArrayLike) -> np.ndarray:
 
     Raises: ValueError where it is neither, or not finite.
     """
-    points = np.asarray(q, dtype=float)
+    a_graph(graph, "graph")
+    points = np.asarray(reals(q, "q", "positions of agents"))
     if points.ndim == 1 and points.size % graph.n == 0:
         points = points.reshape(graph.n, -1)
     if points.ndim != 2 or len(points) != graph.n or points.shape[1] not in (1, 2, 3):
@@ -27,7 +33,7 @@ def check_positions(graph: Graph, q: ArrayLike) -> np.ndarray:
             f"positions must have shape ({graph.n}, d) with d = 2 or 3; got shape {np.shape(q)}."
         )
     if not np.all(np.isfinite(points)):
-        raise ValueError("positions must be finite.")
+        raise ValueError("positions q must be finite.")
     return points
 
 
@@ -129,6 +135,7 @@ class Congruence:
         return self.kind != "different"
 
 
+@door(tolerance=not_negative)
 def congruent(q1: ArrayLike, q2: ArrayLike, tolerance: float = 1e-6) -> Congruence:
     """Whether two configurations, each of shape (n, d), have all distances equal: up to
     translations, rotations and reflections.
@@ -139,10 +146,11 @@ def congruent(q1: ArrayLike, q2: ArrayLike, tolerance: float = 1e-6) -> Congruen
 
     Raises: ValueError where they have not the same shape (n, d).
     """
-    a, b = np.asarray(q1, dtype=float), np.asarray(q2, dtype=float)
-    if a.ndim != 2 or a.shape != b.shape:
+    a, b = np.asarray(finite(q1, "q1")), np.asarray(finite(q2, "q2"))
+    if a.ndim != 2 or a.shape != b.shape or not a.size:
         raise ValueError(
-            f"two configurations of the same shape (n, d) are needed; got {a.shape} and {b.shape}."
+            f"q1 and q2 must be two configurations of the same shape (n, d); got {a.shape} and"
+            f" {b.shape}."
         )
     a, b = a - a.mean(axis=0), b - b.mean(axis=0)
     u, _, vt = np.linalg.svd(a.T @ b)
@@ -162,11 +170,14 @@ def pair_distances(q: ArrayLike) -> np.ndarray:
     """The distances of all pairs of agents, shape (..., n (n - 1)/2), of configurations of shape
     (..., n, d).
     """
-    q = np.asarray(q)
+    q = np.asarray(reals(q, "q"))
+    if q.ndim < 2:
+        wrong("q", "configurations of shape (..., n, d)", q)
     i, j = np.triu_indices(q.shape[-2], 1)
     return np.linalg.norm(q[..., i, :] - q[..., j, :], axis=-1)
 
 
 def complete(n: int) -> Graph:
     """The graph with all edges."""
+    check_room(whole(n, "n", 2) ** 2 * 64, f"n = {n}", "Take fewer agents.")
     return Graph(n, list(combinations(range(n), 2)))

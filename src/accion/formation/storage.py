@@ -1,8 +1,9 @@
 """Maps of regions of attraction as Zarr stores."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from accion.arguments import door, path as path_of, switch, wrong
 from accion.results import store
 
 if TYPE_CHECKING:
@@ -18,6 +19,17 @@ ATTRACTION = store.Format(
 PACKAGES = ("accion", "jax", "jaxlib", "numpy")
 
 
+def a_map(value: Any, name: str) -> Any:
+    """What `attraction` returns: the check of a `door`."""
+    import xarray as xr
+
+    if isinstance(value, xr.Dataset) and "outcome" in value and "edges" in value.attrs:
+        return value
+    wrong(name, "a dataset that attraction(...) or refine(...) returned", value)
+    return None
+
+
+@door(dataset=a_map, path=path_of, overwrite=switch)
 def save_attraction(dataset: "xr.Dataset", path: str | Path, *, overwrite: bool = False) -> None:
     """Write what `attraction` or `refine` returned as a Zarr store, whole or not at all.
 
@@ -30,15 +42,11 @@ def save_attraction(dataset: "xr.Dataset", path: str | Path, *, overwrite: bool 
         ValueError: where `dataset` is no such map.
         FileExistsError, FileNotFoundError, OSError: where it cannot be written.
     """
-    if "outcome" not in dataset or "edges" not in dataset.attrs:
-        raise ValueError(
-            "save_attraction writes what attraction(...) or refine(...) returned; got a Dataset of"
-            f" {', '.join(map(str, dataset.data_vars)) or 'nothing'}."
-        )
     made = {"created": store.now(), "versions": store.versions(PACKAGES)}
     store.write(dataset.assign_attrs(made), path, ATTRACTION, overwrite)
 
 
+@door(path=path_of)
 def load_attraction(path: str | Path) -> "xr.Dataset":
     """The map that `save_attraction` or `accion attraction` wrote.
 
@@ -46,4 +54,4 @@ def load_attraction(path: str | Path) -> "xr.Dataset":
         FileNotFoundError: where nothing is at `path`.
         ValueError: where what is there is no such map.
     """
-    return store.read(path, ATTRACTION).load()
+    return store.read(path, ATTRACTION)

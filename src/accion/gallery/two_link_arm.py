@@ -63,7 +63,8 @@ def moved(steps):
     """It folds to one side or, in the reversed motion, to the other, at the same cost: here to the
     same for all meshes.
     """
-    return optimize(problem, Midpoint(), steps, guess=None if steps == STEPS else moved(STEPS))
+    guess = None if steps == STEPS else moved(STEPS)
+    return optimize(problem, Midpoint(), steps, guess, tolerance=1e-12)
 
 
 def torques(q, v, a):

@@ -9,10 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.checks import check_mechanical, is_finite_number
+from accion.arguments import door, number
+from accion.checks import check_mechanical
 from accion.discretise import discretise
 from accion.engines.xla import kept_jit
 from accion.numerics import newton
+from accion.numerics.terms import terms
 from accion.spaces import check_vector
 from accion.systems.legendre import InverseLegendre
 from accion.systems.start import is_traced
@@ -21,6 +23,11 @@ from accion.types import Configuration, Covector, Function, Scalar, Vector
 # Numbers of 64 bits end at e^709.8 and e^-708.4 (what is smaller is taken for zero), products of a
 # weight with others a little before.
 FAR = 600.0
+# Parts of what cancels in an equation of a constraint, below which what is left of it counts as
+# nothing: of the terms by which the given numbers enter; of what coordinates beside would bring in
+# that are as large, in the metric of the masses, as the largest (a q1 must be as near, so that the
+# first step leads to it to roundoff); of numbers on the way, which are rounded.
+GIVEN, BESIDE, ROUNDED = 1e-8, 1e-11, 64 * newton.EPS
 
 
 def bordered(system: Any, t: Scalar, q: Configuration, v: Vector, lam: Any = None) -> Any:
@@ -41,24 +48,35 @@ def border(system: Any, H: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
     return jnp.block([[H, matrix(system, t, q, v).T], [C, jnp.zeros((len(C), len(C)))]])
 
 
+def inertias(K: Any, n: int) -> Any:
+    """The root of each coordinate's inertia, of one without that of the largest: with it
+    coordinates of different units can be compared.
+    """
+    mass = jnp.abs(jnp.diagonal(K)[:n])
+    mass = jnp.where(mass > 0, mass, jnp.max(mass))
+    return jnp.sqrt(jnp.where(mass > 0, mass, 1.0))
+
+
 def first_step(
-    system: Any, method: Any, t: Scalar, h: Scalar, q: Configuration, q1: Configuration, A: Any
+    system: Any, method: Any, t: Scalar, h: Scalar, q: Configuration, q1: Configuration, K: Any
 ) -> Any:
-    """What is left of the discrete constraint of a step from `q` to `q1`, and how far q1 is from
-    satisfying it, each of shape (m,).
+    """What is left of the discrete constraint of a step from `q` to `q1`, how far q1 is from
+    satisfying it, and how far from zero the first may be; each of shape (m,). K is `bordered`.
 
     The second is a displacement, so that the units of the equations do not matter.
     """
-    space = system.space
-    left = discretise(system, method).closure(t, h, q, space.local(q, q1))
-    length = jnp.concatenate(
-        [
-            jnp.full(system.count(part), 1.0 if part.holds_positions else h)
-            for part in system.kinds_of_constraint
-        ]
-    )
-    size = jnp.sqrt(jnp.sum(A**2, axis=1))
-    return left, length * jnp.abs(left) / jnp.where(size > 0, size, 1.0)
+    space, n, x = system.space, system.space.dim, system.space.local(q, q1)
+
+    def closure(system: Any, t: Scalar, h: Scalar, q: Configuration, x: Vector) -> Any:
+        return discretise(system, method).closure(t, h, q, x)
+
+    step = (system, t, h, q, x)
+    left, found = closure(*step), terms(closure, *step)
+    slopes, mass = jnp.abs(jax.jacfwd(closure, 4)(*step)), inertias(K, n)
+    beside = slopes @ (jnp.max(space.magnitude(q1) * mass) / mass)
+    size = jnp.sqrt(jnp.sum(slopes**2, axis=1))
+    far = jnp.abs(left) / jnp.where(size > 0, size, 1.0)
+    return left, far, BESIDE * (found.given + beside) + ROUNDED * found.inner
 
 
 def matrix(system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
@@ -90,8 +108,9 @@ class ConstrainedLegendre(newton.Equations):
     def sizes(self, unknowns: Any, J: Any, args: Any) -> Any:
         system, t, q, p, near = args
         lam = unknowns[len(p) :] if system.enters_action else None
-        own, beside = InverseLegendre().sizes(unknowns, J, (system, t, q, p, lam))
-        return own + jnp.abs(near), beside + 1.0
+        own, _ = InverseLegendre().sizes(unknowns, J, (system, t, q, p, lam))
+        own, mass = own + jnp.abs(near), inertias(J, len(p))
+        return own, jnp.max(own * mass) / mass
 
 
 def legendre(system: Any, t: Scalar, q: Configuration, p: Covector, guess: Any) -> tuple[Any, Any]:
@@ -187,18 +206,31 @@ def index_one(system: Any, t: Scalar, q: Configuration, v: Vector, lam: Any) -> 
     return both[:n], both[n:] if lam is not None else -both[n:]
 
 
+@door(t=number)
 def project(system: Any, q: Configuration, v: Vector, t: Scalar = 0.0) -> Any:
-    """(q, v) nearest to the given ones, in the coordinates, that satisfies the constraints at time
-    `t`.
+    """(q, v) nearest to the given ones that satisfies the constraints at time `t`.
 
-    First q is moved along dphi/dq to where phi = 0 (holonomic), then v along dc/dv to where the
-    constraint on velocities c = 0.
+    Nearest is meant in the metric of the masses M = d2L/dv2, at the given point: first q is moved
+    by the least dq.M dq to where phi = 0 (holonomic), then v by the least dv.M dv to where the
+    constraint on velocities c = 0,
+
+        dq = M^-1 (dphi/dq)^T mu,        dv = M^-1 (dc/dv)^T nu,
+
+    as an impulse of the constraint forces would do. So it does not depend on units. Coordinates
+    without mass move as the others make them.
+
+    Arguments:
+        system: in continuous time, of order one, without entropies.
+        q, v: a configuration and a velocity, which need not satisfy the constraints.
+        t: the time at which they shall.
+
+    Returns:
+        (q, v), unchanged where there is no constraint.
+
+    Raises:
+        ValueError: where nothing near was found that satisfies them.
     """
     check_mechanical(system, "project")
-    if not is_traced(t) and not is_finite_number(t):
-        raise ValueError(
-            f"t, the time at which the constraints are to hold, must be a finite number; got {t!r}."
-        )
     q, v = system.space.check(q, "q"), check_vector(v, system.space.dim, "v")
     system.check()
     found = projected(system, jnp.asarray(t, float), q, v)
@@ -207,8 +239,8 @@ def project(system: Any, q: Configuration, v: Vector, t: Scalar = 0.0) -> Any:
     ):
         raise ValueError(
             f"no data near q = {q}, v = {v} were found that satisfy the constraints of"
-            f" {system.name} at t = {t:g}: start from nearer ones, or look whether the constraints"
-            " contradict each other."
+            f" {system.name} at t = {float(t):g}: start from nearer ones, or look whether the"
+            " constraints contradict each other."
         )
     return found
 
@@ -220,44 +252,59 @@ def project_at(system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
     constraint, space = system.constraint, system.space
     if constraint is None:
         return q, v
-    zero = jnp.zeros(space.dim)
+    M = jax.hessian(system.L, 2)(t, q, v)
     held = [part for part in system.kinds_of_constraint if part.holds_positions]
     if held:
 
         def phi(e: Any) -> Any:
             return held[0].value(system, t, space.retract(q, e), None)
 
-        e, ok = nearest(phi, zero)
+        e, ok = nearest(phi, jnp.zeros(space.dim), M, space.magnitude(q))
         q = jax.tree.map(lambda a: jnp.where(ok, a, jnp.nan), space.retract(q, e))
-    v, ok = nearest(lambda v: constraint.on_velocities(system, t, q, v), v)
+    v, ok = nearest(lambda v: constraint.on_velocities(system, t, q, v), v, M)
     return q, jnp.where(ok, v, jnp.nan)
 
 
 projected = kept_jit(project_at)
 
 
-def nearest(f: Function, x: Vector) -> Any:
-    """The point nearest to `x` with f = 0, by Gauss-Newton from `x` (least change in each
-    iteration), and whether it was found.
+def nearest(f: Function, x: Vector, M: Any, size: Any = 0.0) -> Any:
+    """The point nearest to `x` with f = 0 in the metric M, by Gauss-Newton from `x` (least change
+    in each iteration), and whether it was found; `size` is that of what x is added to.
     """
+    mass = inertias(M, len(x))
+    W = M / (mass[:, None] * mass)
+
+    def slopes(x: Vector) -> Any:
+        """df/dx with coordinates in units of their inertia, and the size of each row."""
+        J = jax.jacfwd(f)(x) / mass
+        row = jnp.sum(jnp.abs(J), axis=1)
+        return J, jnp.where(row > 0, row, 1.0)
 
     def iterate(state: Any) -> Any:
         x, _, i = state
-        J = jax.jacfwd(f)(x)
-        dx = J.T @ jnp.linalg.lstsq(J @ J.T, f(x))[0]
-        return x - dx, jnp.max(jnp.abs(dx)), i + 1
+        J, row = slopes(x)
+        J, m = J / row[:, None], len(row)
+        K = jnp.block([[W, J.T], [J, jnp.zeros((m, m))]])
+        right = jnp.concatenate([jnp.zeros(len(x)), f(x) / row])
+        dx = jnp.linalg.lstsq(K, right)[0][: len(x)]
+        return x - dx / mass, jnp.max(jnp.abs(dx)), i + 1
+
+    def beside(x: Vector) -> Any:
+        """The size, in the metric, of what a change of x is added to."""
+        return jnp.max(mass * (jnp.abs(x) + size)) + first
 
     def unfinished(state: Any) -> Any:
-        x, size, i = state
-        return (size > 4 * newton.EPS * (1 + jnp.max(jnp.abs(x)))) & (i < 50)
+        x, change, i = state
+        return (change > 4 * newton.EPS * beside(x)) & (i < 50)
 
-    found, size, _ = jax.lax.while_loop(unfinished, iterate, (x, jnp.array(jnp.inf), jnp.array(0)))
+    first = jnp.max(mass * jnp.abs(x))
+    start = (x, jnp.array(jnp.inf), jnp.array(0))
+    found, change, _ = jax.lax.while_loop(unfinished, iterate, start)
     # Where f has no zero the iteration may come to rest all the same, at a point where J is zero.
-    one = 1 + jnp.max(jnp.abs(found))
-    solved = jnp.all(
-        jnp.abs(f(found)) <= 1e-8 * one * jnp.max(jnp.abs(jax.jacfwd(f)(found)), axis=1)
-    )
-    return found, (size <= 1e-10 * one) & solved
+    _, row = slopes(found)
+    solved = jnp.all(jnp.abs(f(found)) <= 1e-8 * beside(found) * row)
+    return found, (change <= 1e-10 * beside(found)) & solved
 
 
 def beyond_numbers(system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:

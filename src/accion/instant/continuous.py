@@ -11,18 +11,21 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.integrate import solve_ivp
 
+from accion.arguments import count, door, finite, not_negative, number, positive, switch
 from accion.checks import check_kind, check_numbers, check_start, refuse
-from accion.engines.auto import callable_of
+from accion.engines.auto import by_chosen_engine, callable_of, small_jit
 from accion.engines.xla import kept_jit
-from accion.instant.constrained import project_at
+from accion.instant.constrained import inertias, project_at
 from accion.systems import AbstractSystem, Start
 from accion.types import Configuration, Scalar, Vector
 
 # of the whole time at least, after each of which a constrained motion is put back on its constraint
 PIECES = 40
 OUTSIDE, FAR = 1e100, 1e50  # a rate that no step can take, and where one would lead
+NOISE = 1e-3  # of a number, far above its rounding and far below it
+SMALLEST = 1e-280  # scale, of a number that is zero and stays so
+FIRST = 1e-3  # of the shortest time of the motion: a first step that is surely short enough
 NO_MOTION = "they have no continuous motion"
 
 
@@ -42,8 +45,8 @@ class ContinuousEquations(ABC):
         """The right-hand side; `z` is a configuration to take the shapes from."""
 
     @abstractmethod
-    def tolerance(self, system: Any, t: Any, z: Any, v: Any, atol: float, size: int) -> Any:
-        """The absolute tolerance, one for all numbers of the state or one for each."""
+    def inertia(self, system: Any, t: Any, z: Any, v: Any) -> Any:
+        """The second derivatives of L by the highest derivative of q, shape (dim, dim)."""
 
     @abstractmethod
     def is_projected(self, system: Any) -> bool:
@@ -71,6 +74,7 @@ def check_continuous(system: Any, what: str) -> None:
         refuse(what, system.kind, NO_MOTION)
 
 
+@door()
 def accelerations(system: Any) -> Callable[..., Any]:
     """The function (t, q, v) -> a, shape (dim,), from the Euler-Lagrange equations with force
 
@@ -87,9 +91,11 @@ def accelerations(system: Any) -> Callable[..., Any]:
     lams) -> (q^(2r), lam^(r)), `lams` being (lam, ..., lam^(r-1)).
     """
     check_continuous(system, "accelerations")
-    return continuous(system).accelerations(check_numbers(system))
+    return door(t=number)(continuous(system).accelerations(check_numbers(system)))
 
 
+@door(ts=finite, rtol=positive, atol=not_negative, max_steps=count, with_error=switch)
+@by_chosen_engine
 def reference(
     system: Any,
     *,
@@ -102,16 +108,20 @@ def reference(
     atol: float = 1e-12,
     max_steps: int = 1_000_000,
     with_error: bool = False,
+    engine: str = "auto",
 ) -> tuple[Any, ...]:
     """The continuous trajectory through (q0, v0) at time ts[0], at the times `ts`: (q, v), one row
     for each time.
 
     Integrated by an explicit Runge-Kutta method of order 8 with step control (SciPy's DOP853).
-    `rtol` and `atol` bound the error of each step, not that of the trajectory, which grows with
-    time as the errors of the steps add up and neighbouring motions part: with 1e-12 a planet is off
+    The error of each number of the state in one step is kept below `rtol` of its value plus `atol`
+    of its scale, which is taken from the start, so that units do not matter (`scales_of`). They do
+    not bound the error of the trajectory, which grows with time as the errors of the steps add up
+    and neighbouring motions part: with 1e-12 a planet is off
     by about 1e-8 after 16 revolutions, a chaotic motion by anything after long enough. `with_error`
     adds an estimate of it, one number for each time, to what is returned: the distance to a second
-    run with tolerances ten times as large. A constrained motion is projected onto its constraint
+    run with tolerances ten times as large. `engine`, as for `simulate`, is that of the right-hand
+    side. A constrained motion is projected onto its constraint
     many times on the way. For a vakonomic system `lam0` is needed, and (q, v, lam) is returned; for
     a thermal system `S0`, and (q, v, S). For a system of order r, v and v0 are (q', ..., q^(2r-1)),
     lam and lam0 (lam, ..., lam^(r-1)).
@@ -122,7 +132,7 @@ def reference(
     system.check()
     start = check_start(system, Start(q0, v0, lam0=lam0, S0=S0))
     z0 = system.point(start.q0, start.S0)
-    ts = jnp.asarray(ts, dtype=float)
+    ts = jnp.asarray(ts)
     if ts.ndim != 1 or len(ts) < 2 or not bool(jnp.all(jnp.diff(ts) > 0)):
         raise ValueError(
             "ts must be at least two increasing times, the first one that of q0; got"
@@ -197,6 +207,12 @@ def unflat(y: Any, z: Configuration, n: Any) -> Any:
     )
 
 
+@small_jit
+def roots_of_inertia(system: Any, t: Scalar, z: Configuration, v: Any) -> Any:
+    """With which coordinates of different units can be compared, shape (dim,)."""
+    return inertias(continuous(system).inertia(system, t, z, v), system.space.dim)
+
+
 def rates(system: Any, t: Scalar, y: Any, z: Configuration) -> Any:
     """The right-hand side of the continuous equations."""
     return continuous(system).rates(system, t, y, z)
@@ -208,6 +224,47 @@ def put_back(system: Any, t: Scalar, y: Any, z: Configuration) -> Any:
     q, v, lam = unflat(y, z, system.space.dim)
     q, v = project_at(system, t, system.space.project(q), v)
     return flat(q, v, lam)
+
+
+def growth(system: Any, t: Scalar, y: Any, z: Configuration) -> Any:
+    """(y', y'', d(y')/dy) of the continuous equations, and by which each coordinate of the
+    velocity moves the entries of the configuration.
+    """
+    one, t = jnp.ones(()), jnp.asarray(t, float)
+    change = rates(system, t, y, z)
+    _, rate = jax.jvp(lambda t, y: rates(system, t, y, z), (t, y), (one, change))
+    J = jax.jacfwd(lambda y: rates(system, t, y, z))(y)
+    still, none = jnp.zeros(system.step_space.dim), jnp.zeros(0)
+    moved = jax.jacfwd(lambda eta: flat(system.step_space.retract(z, eta), none, none))(still)
+    return change, rate, J, moved
+
+
+def scales_of(
+    system: Any, t: Scalar, y: np.ndarray, z: Configuration, v: np.ndarray, duration: float
+) -> tuple[np.ndarray, float]:
+    """The scale of each number of the state, from its start y, positive, and the time T that they
+    belong to.
+
+    A scale is the largest of |y|, |y'| T and |y''| T^2, with T the shortest time of the linearised
+    equations, 1/|eigenvalue|, or all the time there is. Rounding of other numbers reaches each of
+    them as well: by d(y')/dy, and later on, when the motion has left a symmetric start, from any
+    velocity to any other, compared by their inertias. It shall not look like motion where a number
+    is zero but for that.
+    """
+    found = callable_of("growth", growth, system, t, y, z)(system, t, y, z)
+    change, rate, J, moved = (np.where(np.abs(a) < OUTSIDE, a, 0.0) for a in map(np.asarray, found))
+    fastest = float(np.max(np.abs(np.linalg.eigvals(J)), initial=0.0))
+    T = min(duration, 1 / fastest) if fastest > 0 else duration
+    scales = np.max(np.abs([y, change * T, rate * T**2]), axis=0)
+    for _ in range(3):  # from one number to the next, and on
+        scales = np.maximum(scales, NOISE * T * np.abs(J) @ scales)
+    n, entries = system.space.dim, moved.shape[0]
+    roots = np.asarray(roots_of_inertia(system, t, z, v))
+    first = slice(entries, entries + n)  # the velocity, the first of its derivatives
+    floor = NOISE * np.max(roots * scales[first], initial=0.0) / roots
+    scales[first] = np.maximum(scales[first], floor)
+    scales[:entries] = np.maximum(scales[:entries], T * np.abs(moved[:, :n]) @ floor)
+    return np.maximum(scales, SMALLEST), T
 
 
 def integrate(
@@ -223,14 +280,16 @@ def integrate(
     """The states at the times `ts`, one row for each, or None where the equations could not be
     integrated so far.
     """
+    from scipy.integrate import solve_ivp  # takes long to import, and is not always needed
+
     projected = continuous(system).is_projected(system)
     pieces = 1 if not projected else max(2, -(-PIECES // (len(ts) - 1)))
-    y, step, count = np.asarray(flat(z0, v0, lam0)), None, 0
+    y, count = np.asarray(flat(z0, v0, lam0)), 0
+    scales, time = scales_of(system, np.float64(ts[0]), y, z0, v0, float(ts[-1] - ts[0]))
+    step = FIRST * time
     rows, rate = [y], callable_of("rates", rates, system, np.float64(ts[0]), y, z0)
-    atol = continuous(system).tolerance(system, ts[0], z0, v0, atol, len(y))
     for a, b in pairwise(np.asarray(ts)):
         for t, end in pairwise(np.linspace(a, b, pieces + 1)):
-            first = None if step is None else min(step, end - t)
             # SciPy's own interpolation between steps is less accurate: each time asked for is the
             # end of a run.
             found = solve_ivp(
@@ -239,8 +298,8 @@ def integrate(
                 y,
                 method="DOP853",
                 rtol=rtol,
-                atol=atol,
-                first_step=first,
+                atol=atol * scales,
+                first_step=min(step, end - t),
             )
             count += len(found.t) - 1
             if found.status != 0 or not np.all(np.abs(found.y[:, -1]) < FAR) or count > max_steps:

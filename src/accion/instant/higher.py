@@ -7,8 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.engines.auto import small_jit
+from accion.instant.constrained import BESIDE, GIVEN, ROUNDED, inertias
 from accion.instant.continuous import OUTSIDE, ContinuousEquations, continuous, flat, unflat
-from accion.instant.starts import Known, one
+from accion.instant.starts import Allowed, Known
+from accion.numerics.terms import terms
 from accion.systems import HigherOrderSystem, Start
 from accion.types import Array, Configuration, Scalar, Vector
 
@@ -18,26 +20,34 @@ def known_at(system: Any, t: Scalar, q: Configuration, jets: Array, lams: Any) -
     derivatives.
     """
     lam = jnp.zeros(system.multipliers) if lams is None else lams[0]
-    rates = system.constraint_rates(t, q, jets, system.order - 1) if system.enters_action else None
-    return Known(system.regularity(t, q, jets, lam), rates)
+    K = system.regularity(t, q, jets, lam)
+    if not system.enters_action:
+        return Known(K)
+
+    def rates(system: Any, t: Scalar, q: Configuration, jets: Array) -> Any:
+        return system.constraint_rates(t, q, jets, system.order - 1)
+
+    point, mass = (system, t, q, jets), inertias(K, system.space.dim)
+    found, slopes = terms(rates, *point), jnp.abs(jax.jacfwd(rates, 3)(*point))
+    beside = jnp.max(jnp.abs(jets) * mass, axis=1, keepdims=True) / mass
+    allowed = GIVEN * found.given + ROUNDED * found.inner
+    allowed = allowed + BESIDE * jnp.sum(slopes * beside, axis=(-2, -1))
+    return Known(K, rates(*point), allowed=Allowed(allowed, None))
 
 
 def check_start(system: Any, known: Any, start: Start) -> Any:
-    """Raise ValueError where the start is not one that a motion can have; of an ensemble the first
-    member is looked at.
-    """
-    system.check_regular(one(known.bordered, 2))
+    """Raise ValueError where the start is not one that a motion can have."""
+    system.check_regular(known.bordered)
     if known.value is not None:
-        check_higher_constraint(system, one(known.value, 2), start)
+        check_higher_constraint(system, known.value, known.allowed.value)
 
 
-def check_higher_constraint(system: Any, rates: Any, start: Start) -> Any:
+def check_higher_constraint(system: Any, rates: Any, allowed: Any) -> Any:
     """Raise ValueError where Phi or one of its derivatives along the motion, the rows of `rates`,
-    is not zero at the start.
+    is farther from zero at the start than is `allowed`.
     """
-    scale = 1 + max(float(np.max(np.abs(leaf))) for leaf in jax.tree.leaves((start.q0, start.v0)))
     for k, row in enumerate(rates):
-        if np.max(np.abs(row)) > 1e-8 * scale:
+        if not np.all(np.abs(row) <= allowed[k]):
             what = "Phi" if k == 0 else "dPhi/dt" if k == 1 else f"d^{k}Phi/dt^{k}"
             raise ValueError(
                 f"v0 is off the constraint of {system.name}: {what} = {np.asarray(row)}. Phi and"
@@ -83,10 +93,8 @@ class HigherEquations(ContinuousEquations):
         change = flat(dq, jnp.concatenate([*jets[1:], top]), jnp.concatenate([*lams[1:], last]))
         return jnp.where(jnp.isfinite(change), change, OUTSIDE)
 
-    def tolerance(
-        self, system: Any, t: Scalar, z: Configuration, v: Vector, atol: Any, size: Any
-    ) -> Any:
-        return atol
+    def inertia(self, system: Any, t: Scalar, z: Configuration, v: Any) -> Any:
+        return system.hessian(t, z, v)
 
     def is_projected(self, system: Any) -> Any:
         return False

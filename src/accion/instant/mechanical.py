@@ -28,7 +28,7 @@ def accelerations_at(system: Any, t: Scalar, q: Configuration, v: Vector, lam: A
         # Equations that depend on each other need not give NaN: their rounding may give anything.
         here = jax.tree.map(lambda a: np.asarray(a).tolist(), q)
         where = f"at t = {float(t):g}, q = {here}"
-        check_rank(system, np.asarray(known_once(system, t, q, v).matrix), where)
+        check_rank(system, np.asarray(known_once(system, t, q, v).bordered), where)
     found = solved(system, t, q, v, lam)
     if system.constraint is None and not is_traced(found) and not np.all(np.isfinite(found[0])):
         H = known_once(system, t, q, v).bordered
@@ -61,10 +61,8 @@ class MechanicalEquations(ContinuousEquations):
         # does not in NaN.
         return jnp.where(jnp.isfinite(change), change, OUTSIDE)
 
-    def tolerance(
-        self, system: Any, t: Scalar, z: Configuration, v: Vector, atol: Any, size: Any
-    ) -> Any:
-        return atol
+    def inertia(self, system: Any, t: Scalar, z: Configuration, v: Any) -> Any:
+        return jax.hessian(system.L, 2)(t, z, v)
 
     def is_projected(self, system: Any) -> Any:
         return system.constraint is not None

@@ -9,7 +9,7 @@ from accion.checks import check_numbers
 from accion.engines.auto import small_jit
 from accion.instant.constrained import inertia_and_force
 from accion.instant.continuous import OUTSIDE, ContinuousEquations, continuous, flat, unflat
-from accion.instant.starts import Known, check_inertia, one
+from accion.instant.starts import Known, check_inertia
 from accion.numerics import newton
 from accion.systems import Start, ThermalSystem
 from accion.types import Configuration, Scalar, Vector
@@ -34,10 +34,8 @@ class Hypotheses(NamedTuple):
 
 
 def check_hypotheses(system: Any, known: Any) -> Any:
-    """Raise ValueError where a hypothesis does not hold, by name; of an ensemble the first member
-    is looked at.
-    """
-    T, D3, D4 = (np.asarray(a).reshape(-1, system.frame.m)[0] for a in known)
+    """Raise ValueError where a hypothesis does not hold, by name."""
+    T, D3, D4 = map(np.asarray, known)
     if not system.discrete_time:
         check_temperatures(system, T)
     for name, minus, plus in zip(system.frame.names, D3, D4, strict=True):
@@ -85,7 +83,7 @@ class ThermalEquations(ContinuousEquations):
 
     def check_start(self, system: Any, t: Scalar, z: Configuration, start: Start) -> Any:
         known = known_at(system, t, z, start.v0)
-        check_inertia(system, one(known.bordered, 2))
+        check_inertia(system, known.bordered)
         check_temperatures(system, known.thermal.T)
 
     def rates(self, system: Any, t: Scalar, y: Any, z: Configuration) -> Any:
@@ -98,16 +96,8 @@ class ThermalEquations(ContinuousEquations):
         inside = jnp.isfinite(change) & jnp.all(system.temperature(t, q, v) > 0)
         return jnp.where(inside, change, OUTSIDE)
 
-    def tolerance(
-        self, system: Any, t: Scalar, z: Configuration, v: Vector, atol: Any, size: Any
-    ) -> Any:
-        """`atol` for each number of the state; of an entropy it is a part of energy over
-        temperature where that is less than 1.
-        """
-        scale = abs(float(system.energy(t, z, v))) / float(jnp.min(system.temperature(t, z, v)))
-        n, m = system.space.dim, system.frame.m
-        own = atol * min(1.0, scale) if scale > 0 else atol
-        return np.concatenate([np.full(size - n - m, atol), np.full(m, own), np.full(n, atol)])
+    def inertia(self, system: Any, t: Scalar, z: Configuration, v: Any) -> Any:
+        return system.hessian(t, z, v)
 
     def is_projected(self, system: Any) -> Any:
         return False

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 
 from accion.spaces import Space
 from accion.types import Configuration, Scalar, Vector
@@ -35,6 +36,30 @@ class Method(ABC):
     # How many inner points a step has besides its ends, whose places are unknowns. `samples` of a
     # method that has some also takes `inner`, their increments from q0, shape (inner_points, dim).
     inner_points: int = 0
+    # Where they are on the way, as fractions of the step; at equal distances where nothing is said.
+    inner_places: Any = ()
+
+    @property
+    def places(self) -> np.ndarray:
+        """Where the start, inner points and the end are, as fractions of the step."""
+        inner = self.inner_places or np.arange(1, self.inner_points + 1) / (self.inner_points + 1)
+        return np.concatenate([[0.0], inner, [1.0]])
+
+    @property
+    def onward(self) -> np.ndarray:
+        """The matrix that makes of the increments of inner points and end those of a next step on
+        the same polynomial.
+        """
+        c = self.places
+        through = [
+            [np.prod((x - np.delete(c, j)) / (c[j] - np.delete(c, j))) for j in range(1, len(c))]
+            for x in (*(1 + c[1:]), 1.0)
+        ]
+        return np.array(through[:-1]) - np.array(through[-1])
+
+    # (method, parts) where a step consists of steps of another method, with parts of its length
+    composed: Any = None
+    own_lengths: bool = False  # whether h is not how long its steps are in time
 
     @abstractmethod
     def check(self, system: Any) -> None:

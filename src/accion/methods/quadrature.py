@@ -2,11 +2,11 @@
 fractions c_i of the step.
 """
 
-import math
 import numbers
 from dataclasses import dataclass, field
 from typing import Any
 
+from accion.arguments import shown
 from accion.methods.base import Method, Sample
 from accion.spaces import Space
 from accion.types import Configuration, Scalar, Vector
@@ -94,15 +94,10 @@ class Alpha(Quadrature):
     nodes: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if (
-            isinstance(self.a, bool)
-            or not isinstance(self.a, numbers.Real)
-            or not math.isfinite(self.a)
-            or not 0 <= self.a <= 1
-        ):
+        if isinstance(self.a, bool) or not isinstance(self.a, numbers.Real) or not 0 <= self.a <= 1:
             raise ValueError(
                 "Alpha(a) needs a number 0 <= a <= 1, where in the step the sample lies; got"
-                f" {self.a!r}."
+                f" {shown(self.a)}."
             )
         object.__setattr__(self, "a", float(self.a))  # any kind of number, one way of writing it
         middle = self.a == 0.5

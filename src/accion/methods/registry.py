@@ -8,10 +8,13 @@ import ast
 from dataclasses import fields
 from typing import Any, NamedTuple
 
+from accion.methods.adaptive import ReversibleSteps, TransformedTime
 from accion.methods.adjoint import Adjoint
 from accion.methods.base import Method
+from accion.methods.composition import Composition
 from accion.methods.energy_consistent import EnergyConsistent
 from accion.methods.finite_difference import FiniteDifference
+from accion.methods.galerkin import Galerkin
 from accion.methods.generalized_alpha import GeneralizedAlpha
 from accion.methods.quadrature import Alpha, LeftRectangle, Midpoint, RightRectangle, Trapezoid
 
@@ -33,9 +36,13 @@ METHODS: dict[str, Entry] = {
         Entry(Trapezoid, Trapezoid()),
         Entry(Alpha, Alpha(0.3)),
         Entry(EnergyConsistent, EnergyConsistent(Midpoint())),
+        Entry(Composition, Composition(Midpoint(), 4)),
         Entry(GeneralizedAlpha, GeneralizedAlpha(0.8)),
+        Entry(Galerkin, Galerkin(3)),
         Entry(Adjoint, Adjoint(LeftRectangle())),
         Entry(FiniteDifference, None),
+        Entry(TransformedTime, None),
+        Entry(ReversibleSteps, None),
     )
 }
 

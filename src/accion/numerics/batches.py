@@ -12,6 +12,7 @@ from jax.core import Tracer
 
 from accion.engines.auto import native
 from accion.engines.xla import kept_jit
+from accion.numerics.arrays import for_good
 from accion.types import Array
 
 LARGEST = 256  # times that are taken at once, if their numbers are not more than so many
@@ -62,7 +63,9 @@ def at_times(
     all_times = (slice(None),) * axis + (slice(count),)
     # Within a transformation of JAX what is computed is traced, even from numbers.
     join = jnp.concatenate if isinstance(jax.tree.leaves(batches)[0], Tracer) else np.concatenate
-    return jax.tree.map(lambda *a: jnp.asarray(join(a, axis=axis)[all_times]), *batches)
+    if join is jnp.concatenate:
+        return jax.tree.map(lambda *a: join(a, axis=axis)[all_times], *batches)
+    return jax.tree.map(lambda *a: for_good(join(a, axis=axis)[all_times]), *batches)
 
 
 def by_native_code(
@@ -70,30 +73,28 @@ def by_native_code(
 ) -> Any:
     """`at_times` by the native engine, or None where XLA must serve."""
     t, arrays = np.asarray(t), jax.tree.map(np.asarray, arrays)
-    runs = [(system, arrays)]
+    axis = int(ensemble)
+    one = jax.tree.map(lambda a: a[0] if axis == 0 else a[0, 0], arrays)
     if ensemble:
-        system = jax.tree.map(np.asarray, system)
-        runs = [
-            jax.tree.map(lambda a, i=i: a[i], (system, arrays))
-            for i in range(len(jax.tree.leaves(arrays)[0]))
-        ]
-    one = jax.tree.map(lambda a: a[0], (t, *runs[0][1]))
-    program = native(
-        "folded",
-        f,
-        lambda system, _, one: ((), f(system, *one)),
-        runs[0][0],
-        (),
-        one,
-        engine=engine,
-    )
-    if program is None:
-        return None
-    found = [program(system, (), (t, *arrays), len(t))[1] for system, arrays in runs]
-    return jax.tree.map(
-        jax.device_put,
-        jax.tree.map(lambda *leaves: np.stack(leaves), *found) if ensemble else found[0],
-    )
+        member = jax.tree.map(lambda a: np.asarray(a)[0], system)
+        program = native(
+            "side_by_side",
+            f,
+            lambda _, system, carry, t, here: (carry, f(system, t, *here)),
+            *((), member, (), t[0], one),
+            engine=engine,
+        )
+        found = program and program((), system, (), t, arrays, len(t))[1]
+    else:
+        program = native(
+            "mapped",
+            f,
+            lambda system, here: f(system, *here),
+            *(system, (t[0], *one)),
+            engine=engine,
+        )
+        found = program and program(system, (t, *arrays), len(t))
+    return None if program is None else jax.tree.map(for_good, found)
 
 
 def batch_size(arrays: Any, axis: int) -> int:
@@ -141,9 +142,24 @@ def in_a_fixed_loop(
     """
 
     def over_time(system: Any, arrays: Any) -> Any:
-        return jax.lax.map(lambda here: f(system, *here), (t, *arrays))
+        rows = (t, *arrays)
+        first = jax.tree.map(lambda a: a[0], rows)
+        return jax.lax.map(lambda here: of_the_living(f, system, first, here), rows)
 
     return over_runs(over_time, ensemble, system, arrays)
+
+
+def of_the_living(f: Callable[..., Any], system: Any, first: Any, here: Any) -> Any:
+    """f(system, *here); NaN without derivatives where a row is NaN that is not so in the `first`
+    one, after a failure: NaN times zero would go on into the numbers of the system.
+    """
+
+    def lost(a: Array, b: Array) -> Array:
+        return jnp.any(~jnp.isfinite(a)) & jnp.all(jnp.isfinite(b))
+
+    dead = jnp.any(jnp.stack(jax.tree.leaves(jax.tree.map(lost, here, first))))
+    found = f(system, *jax.tree.map(lambda a, b: jnp.where(dead, b, a), here, first))
+    return jax.tree.map(lambda a: jnp.where(dead, jnp.full_like(a, jnp.nan), a), found)
 
 
 def over_runs(over_time: Callable[..., Any], ensemble: bool, system: Any, arrays: Any) -> Any:

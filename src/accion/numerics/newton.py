@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.engines.rarely import rarely
 from accion.types import Array, Function, Vector
 
 EPS = float(np.finfo(np.float64).eps)
@@ -104,43 +105,27 @@ def root(equations: Equations, guess: jax.Array, args: Any) -> Root:
     Derivatives are those of the implicit function, dx = -J^{-1} (dr/dargs) dargs, and do not pass
     through the iterations. Returns x, the number of iterations and whether they converged.
     """
-    residual, held = equations.residual, equations.multipliers
-    n = guess.shape[0] - held
+    residual, n = equations.residual, guess.shape[0] - equations.multipliers
 
     def with_itself(x: Vector) -> Any:
         r = residual(x, args)
         return r, r
 
-    def left_over(new: Any, dx: Any) -> Any:
-        return jnp.max(jnp.abs(dx[:n]) / jnp.maximum(QUADRATIC * jnp.abs(new[:n]), TINY))
-
     def iterate(state: Any) -> Any:
         x, last, i = state
         J, r = jax.jacfwd(with_itself, has_aux=True)(x)
-        # Below the least normal number digits are lost without a word.
-        dx = jnp.where(jnp.max(jnp.abs(J)) >= TINY, solve(J, r), jnp.nan)
+        # Below the least normal number digits are lost without a word; where those of one equation
+        # are gone the others are not far.
+        dx = jnp.where(jnp.sum(jnp.abs(J[0])) >= TINY, solve(J, r), jnp.nan)
 
         def ordinary() -> Any:
-            return x - dx, left_over(x - dx, dx)
+            return x - dx, correction((x - dx)[:n], dx[:n])
 
-        def closely() -> Any:
-            own, beside = equations.sizes(x, J, args)
-            terms = jnp.sum(jnp.abs(J) * jnp.abs(x), axis=1)
-            if held:
-                terms = terms.at[n:].add(jnp.sum(jnp.abs(J[n:, :n]) * beside, axis=1))
-            part, nowhere = damping(residual, args, x, dx, r, J, terms, guess)
-            new = x - part * dx
-            size, left = jnp.abs(dx[:n]), left_over(new, dx) / part
-            solved = jnp.all(jnp.abs(r) <= ROUNDING * terms)
-            nothing = jnp.all(size <= EPS * own)
-            stalled = (left >= 0.5 * last) & jnp.all(
-                size <= STALLED * (own + jnp.abs(new[:n])) + 64 * EPS * beside
-            )
-            done = solved | nothing | stalled
-            back = nowhere & (i == ORDINARY) & ~done
-            return jnp.where(back, guess, new), jnp.where(done, 0.0, jnp.where(back, jnp.inf, left))
-
-        return *jax.lax.cond(i < ORDINARY, ordinary, closely), i + 1
+        look = partial(closely, equations)
+        like = (x, last)
+        return *jax.lax.cond(
+            i < ORDINARY, ordinary, lambda: rarely(look, like, x, dx, r, J, last, i, guess, args)
+        ), i + 1
 
     def unfinished(state: Any) -> Any:
         _, left, i = state
@@ -150,6 +135,45 @@ def root(equations: Equations, guess: jax.Array, args: Any) -> Root:
 
     x, left, i = jax.lax.while_loop(unfinished, iterate, (guess, jnp.array(jnp.inf), jnp.array(0)))
     return Root(x, i, left <= 1)
+
+
+def correction(new: Array, dx: Array) -> Array:
+    """The largest of the corrections that led to `new`, in units of what leaves an error of
+    rounding after it.
+    """
+    return jnp.max(jnp.abs(dx) / jnp.maximum(QUADRATIC * jnp.abs(new), TINY))
+
+
+def closely(
+    equations: Equations,
+    x: Array,
+    dx: Array,
+    r: Array,
+    J: Array,
+    last: Array,
+    i: Array,
+    guess: Array,
+    args: Any,
+) -> tuple[Array, Array]:
+    """An iteration that is looked at: the next x, and how large its correction is, 0 where what is
+    left is rounding. Seldom needed, and so compiled apart from the others.
+    """
+    n = guess.shape[0] - equations.multipliers
+    own, beside = equations.sizes(x, J, args)
+    terms = jnp.sum(jnp.abs(J) * jnp.abs(x), axis=1)
+    if equations.multipliers:
+        terms = terms.at[n:].add(jnp.sum(jnp.abs(J[n:, :n]) * beside, axis=1))
+    part, nowhere = damping(equations.residual, args, x, dx, r, J, terms, guess)
+    new = x - part * dx
+    size, left = jnp.abs(dx[:n]), correction(new[:n], dx[:n]) / part
+    solved = jnp.all(jnp.abs(r) <= ROUNDING * terms)
+    nothing = jnp.all(size <= EPS * own)
+    stalled = (left >= 0.5 * last) & jnp.all(
+        size <= STALLED * (own + jnp.abs(new[:n])) + 64 * EPS * beside
+    )
+    done = solved | nothing | stalled
+    back = nowhere & (i == ORDINARY) & ~done
+    return jnp.where(back, guess, new), jnp.where(done, 0.0, jnp.where(back, jnp.inf, left))
 
 
 def own_size(numerator: Any, diagonal: Any) -> Array:
@@ -196,8 +220,25 @@ def damping(
 @root.defjvp
 def root_jvp(equations: Any, primals: Any, tangents: Any) -> Any:
     guess, args = primals
-    out, residual = root(equations, guess, args), equations.residual
-    J = jax.jacfwd(residual)(out.x, args)
-    _, dr = jax.jvp(lambda args: residual(out.x, args), (args,), (tangents[1],))
-    none: Any = np.zeros((), jax.dtypes.float0)  # the tangent of what is no real number
-    return out, Root(-solve(J, dr), none, none)
+    out = root(equations, guess, args)
+    return out, Root(implicit(equations, out, guess, args, tangents[1]), NONE, NONE)
+
+
+NONE: Any = np.zeros((), jax.dtypes.float0)  # the tangent of what is no real number
+
+
+def implicit(equations: Any, out: Any, guess: Array, args: Any, dargs: Any) -> Array:
+    """The derivative of a root, dx = -J^{-1} (dr/dargs) dargs; zero where there is none."""
+    x = somewhere(out.converged, out.x, guess)
+    J = jnp.where(out.converged, jax.jacfwd(equations.residual)(x, args), jnp.eye(len(x)))
+    _, dr = jax.jvp(lambda args: equations.residual(x, args), (args,), (dargs,))
+    return jnp.where(out.converged, -solve(J, dr), 0.0)
+
+
+def somewhere(good: Array, x: Array, guess: Array) -> Array:
+    """Where to differentiate: at x or, where that is not `good` and derivatives are none, where
+    they are numbers. In reverse mode zero times NaN would go back into all that was before.
+
+    A step back by the guess leads where the step before came from.
+    """
+    return jnp.where(good, x, -guess)

@@ -12,9 +12,12 @@ from typing import Any, TypeAlias, final
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
+from accion.engines.tracing import BY_ENTRIES
 from accion.engines.xla import of_leaves
+from accion.numerics.following import StepEquations
 from accion.numerics.newton import Equations
 from accion.types import Array
 
@@ -32,6 +35,8 @@ def written_out(f: Callable[..., Any]) -> Callable[..., Any]:
     """`f` with its small products as multiplications and sums; for use inside jax.jit."""
 
     def g(*arguments: Any) -> Any:
+        if BY_ENTRIES.get():
+            return f(*arguments)
         leaves, tree = jax.tree.flatten(arguments)
         closed, shape = jax.make_jaxpr(of_leaves(f, tree), return_shape=True)(*leaves)
         outs = evaluate(closed.jaxpr, closed.consts, leaves)
@@ -92,7 +97,6 @@ def product(a: Array, b: Array, dimension_numbers: Axes) -> Array:
     return jnp.sum(a * b, axis=tuple(range(n, n + len(sum_a))))
 
 
-@final
 @dataclass(frozen=True)
 class WrittenOut(Equations):
     """Equations with their small products as multiplications and sums."""
@@ -108,3 +112,17 @@ class WrittenOut(Equations):
 
     def sizes(self, unknowns: Array, J: Array, args: Any) -> tuple[Array, Array]:
         return written_out(self.equations.sizes)(unknowns, J, args)
+
+
+@final
+@dataclass(frozen=True)
+class WrittenOutStep(WrittenOut, StepEquations):
+    """Those of a step."""
+
+    equations: StepEquations
+
+    def shorter(self, args: Any, s: Any) -> Any:
+        return self.equations.shorter(args, s)
+
+    def powers(self, count: int) -> np.ndarray:
+        return self.equations.powers(count)

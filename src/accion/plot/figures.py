@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from accion.arguments import lengths, shown
 from accion.plot.motion import Motion
 
 if TYPE_CHECKING:  # matplotlib is imported where it is wanted
@@ -100,7 +101,7 @@ def draw_coordinates(ax: "Axes", traj: Motion) -> None:
         ax.legend(loc="upper right", ncols=math.ceil(len(names) / 4))
     if traj.system:
         ax.set_title(
-            f"{traj.system.name}, {traj.method}, h = {float(traj.h):g}", loc="left", fontsize=10
+            f"{traj.system.name}, {traj.method}, h = {lengths(traj.h)}", loc="left", fontsize=10
         )
 
 
@@ -139,11 +140,12 @@ def check_axes(axes: Any, count: int) -> list[Any]:
     """
     from matplotlib.axes import Axes
 
-    given = list(np.ravel(np.asarray(axes, dtype=object)))
+    listed = axes.ravel() if isinstance(axes, np.ndarray) else axes
+    given = list(listed) if isinstance(listed, list | tuple | np.ndarray) else [axes]
     if len(given) != count or not all(isinstance(ax, Axes) for ax in given):
         raise ValueError(
             f"axes must be {count} axes of matplotlib, such as plt.subplots({count})[1], or None"
-            f" for a figure of its own; got {axes!r}. To draw one quantity: ax.plot(traj.t,"
+            f" for a figure of its own; got {shown(axes)}. To draw one quantity: ax.plot(traj.t,"
             " traj.q[:, 0])."
         )
     return given

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from accion.arguments import reals
+from accion.errors import in_function
+from accion.memory import check_room
 from accion.plot.figures import COLORS, coordinates, new_figure
 from accion.plot.motion import Motion
 from accion.types import Configuration
@@ -14,6 +17,8 @@ if TYPE_CHECKING:  # matplotlib is imported where it is wanted
     from matplotlib.animation import FuncAnimation
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+PER_FRAME = 8  # bytes of the number of a picture; the pictures themselves are drawn one by one
 
 
 def animation(
@@ -38,15 +43,20 @@ def animation(
         )
     if path is not None and Path(path).suffix.lower() != ".gif":
         raise ValueError(
-            f"animations are written as GIF; got {path}. Choose a name that ends in .gif."
+            f"animations are written as GIF; got the path {path}. Choose a name that ends in .gif."
         )
     if path is not None and Path(path).exists():
-        raise FileExistsError(f"{path} exists; choose another path, or remove it.")
+        raise FileExistsError(f"the path {path} exists; choose another path, or remove it.")
     solved = np.isfinite(np.asarray(traj.p).reshape(len(traj), -1)).all(axis=-1)
     t = np.asarray(traj.t)[solved]
     length = seconds if seconds is not None else float(t[-1] - t[0])
     if not length > 0:
         raise ValueError("there is nothing to animate: the trajectory has one time only.")
+    check_room(
+        round(min(length * fps, 1e300)) * PER_FRAME,
+        "a movie of fps x seconds pictures",
+        "Take fewer.",
+    )
     frames = np.unique(
         np.searchsorted(t, np.linspace(t[0], t[-1], max(2, round(length * fps)))).clip(
             0, len(t) - 1
@@ -55,7 +65,9 @@ def animation(
     values, names = coordinates(traj)
     q = values[0][: len(t)]
     if positions is not None:
-        points = np.asarray(jax.vmap(positions)(jax.tree.map(lambda a: a[: len(t)], traj.q)))
+        with in_function("positions"):
+            drawn = jax.vmap(positions)(jax.tree.map(lambda a: a[: len(t)], traj.q))
+        points = np.asarray(reals(drawn, "what positions(q) returns"))
         if points.ndim != 3 or points.shape[-1] != 2:
             raise ValueError(
                 "positions(q) must return points of the plane, shape (k, 2); it returned"

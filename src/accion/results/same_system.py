@@ -76,6 +76,16 @@ def check_same(dataset: "xr.Dataset", system: Any, path: str | Path) -> None:
                 f"{path} was made with another system: its {name} is {dataset.attrs[name]}, that of"
                 f" the given one is {now}."
             )
+    for name, words, now in (
+        ("coordinate", "coordinates", system.names),
+        ("unit", "units of its coordinates", system.units),
+    ):
+        there = [str(word) for word in dataset[name].values]
+        if there != list(now):
+            raise ValueError(
+                f"{path} was made with another system: the {words} are {there}, those of the given"
+                f" one are {list(now)}. Give it the same: System(..., coordinates=...)."
+            )
     if ("S" in dataset) != system.entropic:
         raise ValueError(
             f"{path} was made with another system:"

@@ -1,6 +1,7 @@
 """Trajectories as xarray datasets and Zarr stores."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.methods import registry
-from accion.results import store
+from accion.methods import Method, registry
+from accion.results import continuation, store
 from accion.results.channels import LAWS, Label
 from accion.results.same_system import NUMBER, own_system, params_text
 from accion.stepping.laws import Laws
@@ -32,6 +33,8 @@ TRAJECTORY = store.Format(
     " to_xarray().to_netcdf(path).",
 )
 PACKAGES = ("accion", "jax", "jaxlib", "numpy")
+ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")  # of a function, in its repr
+LENGTHS = "step_length"  # of each step, where they are not all the same
 COMPUTED = ("v", "energy", "T")  # from the others by the system, and stored for those without it
 
 
@@ -45,6 +48,7 @@ class Stored:
     v: Array | None
     energy: Array | None
     T: Array | None
+    method: str = field(metadata={"static": True})  # in words
     labels: tuple[tuple[str, Label], ...] = field(metadata={"static": True})
 
 
@@ -72,6 +76,9 @@ def to_dataset(trajectory: "Trajectory") -> "xr.Dataset":
         "coordinate": ("coordinate", np.array(system.names), degree),
         "unit": ("coordinate", np.array(system.units), unit),
     }
+    if np.ndim(trajectory.h):
+        words = {"long_name": "length of each step", "units": "s"}
+        coords[LENGTHS] = ("step", np.asarray(trajectory.h), words)
     return xr.Dataset(variables, coords, attributes(trajectory))
 
 
@@ -94,15 +101,28 @@ def attributes(trajectory: "Trajectory") -> dict[str, Any]:
     thermal = {} if trajectory.S is None else {"entropies": json.dumps(trajectory.entropies)}
     return thermal | {
         "title": system.name,
-        "method": repr(trajectory.method),
+        "method": method_text(trajectory.method, trajectory.stored),
         "space": repr(system.space),
-        "h": float(trajectory.h),
+        "h": float(np.max(trajectory.h)),
+        "engine": trajectory.engine or "",
         "params": params_text(system),
         "created": store.now(),
         "versions": store.versions(PACKAGES),
         TRAJECTORY.key: TRAJECTORY.number,
         "factors": len(q) if isinstance(q, tuple) else 0,
     }
+
+
+def method_text(method: Method | None, stored: Stored | None = None) -> str:
+    """A method in words; of a trajectory that was loaded without its own, those of the file."""
+    if method is None and stored is not None:
+        return stored.method
+    return ADDRESS.sub("", repr(method))
+
+
+def to_file(trajectory: "Trajectory") -> "xr.Dataset":
+    """The Dataset of a trajectory, with what its run is gone on with."""
+    return to_dataset(trajectory).assign(continuation.variables_of(trajectory))
 
 
 def write(dataset: "xr.Dataset", path: str | Path, overwrite: bool = False) -> None:
@@ -113,18 +133,32 @@ def write(dataset: "xr.Dataset", path: str | Path, overwrite: bool = False) -> N
 # ---------------------------------------------------------------- and back
 
 
-def read(path: str | Path, system: Any) -> dict[str, Any]:
-    """The fields of the trajectory stored at `path`, with its system where one is given."""
-    dataset = store.read(path, TRAJECTORY).load()
+def read(path: str | Path) -> "xr.Dataset":
+    """The Dataset of the trajectory stored at `path`, in memory."""
+    return store.read(path, TRAJECTORY)
+
+
+def fields_of(
+    dataset: "xr.Dataset", path: str | Path, system: Any, method: Method | None
+) -> dict[str, Any]:
+    """The fields of the trajectory that was stored, with its system and its method where they are
+    given.
+    """
     arrays = {str(name): jnp.asarray(values) for name, values in numeric(dataset).items()}
     factors = dataset.attrs["factors"]
     fields: dict[str, Any] = {
         "t": jnp.asarray(dataset["time"].values),
         "q": tuple(arrays[f"q_{i}"] for i in range(factors)) if factors else arrays["q"],
-        "h": jnp.asarray(dataset.attrs["h"]),
-        "method": registry.stored(dataset.attrs["method"]),
+        "h": jnp.asarray(dataset[LENGTHS].values if LENGTHS in dataset else dataset.attrs["h"]),
+        "engine": dataset.attrs.get("engine") or None,
+        "carried": continuation.loaded(dataset),
+        "method": own_method(dataset.attrs["method"], method, path),
         "system": None if system is None else own_system(dataset, system, path),
-        "stored": Stored(*(arrays.get(name) for name in COMPUTED), labels=stored_labels(dataset)),
+        "stored": Stored(
+            *(arrays.get(name) for name in COMPUTED),
+            method=dataset.attrs["method"],
+            labels=stored_labels(dataset),
+        ),
     }
     for name in ("p", "iterations", "success", "steps_completed"):
         fields[name] = arrays[name]
@@ -136,6 +170,17 @@ def read(path: str | Path, system: Any) -> dict[str, Any]:
         extremes = {name: arrays[f"laws_{name}"] for name in LAWS}
         fields["laws"] = Laws(supplied=arrays["supplied"][..., -1], **extremes)
     return fields
+
+
+def own_method(text: str, given: Method | None, path: str | Path) -> Method | None:
+    """The method that was stored, in words; `given`, where it holds a function of the user's own.
+
+    Raises:
+        ValueError: where another one is given.
+    """
+    if given is not None and method_text(given) != ADDRESS.sub("", text):
+        raise ValueError(f"{path} was made by {text}, the given method is {given!r}.")
+    return registry.stored(text) if given is None else given
 
 
 def numeric(dataset: "xr.Dataset") -> Mapping[Any, np.ndarray]:
@@ -155,6 +200,8 @@ def stored_labels(dataset: "xr.Dataset") -> tuple[tuple[str, Label], ...]:
         components |= {"S": entropies, "T": Frame(None, entropies).temperatures}
     found = []
     for name, variable in dataset.data_vars.items():
+        if str(name).startswith((NUMBER, continuation.START, continuation.STATE)):
+            continue
         dims = tuple(str(dim) for dim in variable.dims if dim not in ("run", "time"))
         unit, words = variable.attrs.get("units", ""), variable.attrs.get("long_name", "")
         per_run = "time" not in variable.dims

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from accion.systems.functions import check_returns, evaluate
 from accion.types import Array, Configuration, Function, Scalar, Vector
 
 if TYPE_CHECKING:
@@ -46,10 +47,20 @@ class Production:
 def entropy_production(trajectory: "Trajectory", outside: Function | None) -> Array:
     """See `Trajectory.entropy_production`."""
     check_thermal(trajectory)
+    if outside is not None:
+        check_outside(trajectory.system, outside)
     made, exchanged = trajectory.each(Production(outside), trajectory.z, trajectory.v)
     if not isinstance(exchanged, Tracer):
         check_exchanged(np.asarray(exchanged))
     return trajectory.system.frame.as_given(made)
+
+
+def check_outside(system: Any, outside: Function) -> None:
+    """Raise ValueError unless `outside` returns a power for each body."""
+    arguments = system.examples("t, q, v, S, params")
+    out = evaluate("outside", outside, *arguments, takes="(t, q, v, S, params)")
+    words = f"the power into each body, shape {system.entropy_shape}"
+    check_returns("outside", out, system.entropy_shape, words)
 
 
 def check_exchanged(heat: np.ndarray) -> None:

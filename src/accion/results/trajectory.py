@@ -11,16 +11,19 @@ import numpy as np
 from jax.core import Tracer
 
 from accion import plot
-from accion.checks import check_field
+from accion._config import check_process
+from accion.arguments import count, door, instance, path as path_of, positive, shown, switch, text
+from accion.checks import a_function, a_method, a_system, check_field
 from accion.methods import Method
 from accion.numerics.batches import at_times
-from accion.results import nodes, readings, storage, thermal
+from accion.results import between, continuation, nodes, readings, storage, thermal
 from accion.results.channels import Channel, Label, labelled, labels, value_of
+from accion.results.moments import Moments
 from accion.results.storage import Stored
 from accion.stepping.laws import Laws
 from accion.stepping.nodal import Nodal
 from accion.systems import AbstractSystem
-from accion.types import Array, Configuration, Function, Vector
+from accion.types import Array, ArrayLike, Configuration, Function, Vector
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -63,6 +66,7 @@ class Trajectory:
     engine: str | None = field(default=None, metadata={"static": True})  # that made it
     guess: Array | None = None  # of v, for the inverse Legendre transform
     stored: Stored | None = None  # what the file says, of a trajectory that was loaded
+    carried: Any = None  # what it is gone on with, a `Carried` or a `Loaded`
 
     @property
     def is_ensemble(self) -> bool:
@@ -77,7 +81,7 @@ class Trajectory:
         name = self.system.name if self.system else "loaded"
         times = f"{len(self)} times from {float(self.t[0]):g} to {float(self.t[-1]):g}"
         return (
-            f"Trajectory({name}, {self.method}, {runs}{times},"
+            f"Trajectory({name}, {storage.method_text(self.method, self.stored)}, {runs}{times},"
             f" success={bool(np.all(self.success))})"
         )
 
@@ -91,7 +95,7 @@ class Trajectory:
 
     def check_velocities(self) -> None:
         """Raise ValueError where its system has none, being given in discrete time."""
-        if "v" not in self.labels:
+        if self.system is not None and self.system.discrete_time:
             raise ValueError(readings.no_velocities(self.system))
 
     def each(self, f: Callable[..., Any], *arrays: Any) -> Any:
@@ -99,6 +103,7 @@ class Trajectory:
         there.
         """
         self.check_system()
+        check_process()
         engine = "xla" if self.engine == "xla" else "auto"
         return at_times(f, self.is_ensemble, self.system, self.t, *arrays, engine=engine)
 
@@ -154,6 +159,7 @@ class Trajectory:
         """The power -F_fr.v that friction turns into heat in each body, at each saved time."""
         return thermal.of_each_body(self, readings.dissipation)
 
+    @door(outside=a_function("t, q, v, S, params"))
     def entropy_production(self, outside: Function | None = None) -> Array:
         """(-F_fr.v + P_ex) / T of each body: the entropy that friction and the heat exchanged
         between bodies make in unit time, at each saved time.
@@ -175,6 +181,7 @@ class Trajectory:
         """
         return thermal.first_law(self)
 
+    @door()
     def momentum(self, X: Callable[[Configuration], Vector]) -> Array:
         """The momentum map p.X(q) of a vector field `X(q) -> (dim,)` on the configuration space, at
         each saved time.
@@ -192,6 +199,52 @@ class Trajectory:
         pairing = jax.vmap(lambda q, p: p @ X(q))
         return (jax.vmap(pairing) if self.is_ensemble else pairing)(self.q, self.p)
 
+    # ------------------------------------------------------------ between the steps
+
+    @door()
+    def at(self, t: ArrayLike) -> Moments:
+        """The motion at the time `t`, or at several: between the steps, to the order of the
+        method.
+
+        The method's own step leads there from the step before, with the length that is left: so a
+        method of order k is as accurate between its steps as at them, and what a step satisfies (a
+        constraint, the group) holds there too. For a system of higher order, whose steps are
+        windows, a polynomial goes through q and v of the nearest steps. At saved times it is what
+        was saved; where not every step was, those between are made again. After a step that failed
+        it is NaN.
+
+        Arguments:
+            t: a number, or a list of them, within the run.
+
+        Returns:
+            `Moments`: t, q, v, p, energy(), and S, lam and jets where there are such. Of a number
+            they have no axis of times.
+
+        Raises:
+            ValueError: where a time is outside of the run, or the system is given in discrete time.
+        """
+        return between.at(self, t)
+
+    @door(steps=count, throw=switch, progress=switch)
+    def extend(self, steps: int, *, throw: bool = True, progress: bool = False) -> "Trajectory":
+        """The same run with `steps` steps more: to the bit what one long run is, by the same
+        engine, also where it was saved and loaded in between.
+
+        Arguments:
+            steps: how many more, a multiple of the `save_every` of the run.
+            throw, progress: as for `simulate`.
+
+        Returns:
+            A new `Trajectory`, from the start of the run to its new end.
+
+        Raises:
+            StepFailed: where a step is not solved.
+            ValueError: where there is nothing to go on from: after a failure, or where it was made
+                by `connect` or inside of a transformation of JAX.
+        """
+        self.check_system()
+        return continuation.gone_on(self.carried, self, steps, throw, progress)
+
     # ------------------------------------------------------------ names and units
 
     @property
@@ -201,6 +254,7 @@ class Trajectory:
             return dict(self.stored.labels)
         return labels(self.system)
 
+    @door(name=text)
     def value(self, name: str) -> Any:
         """The values of the channel called `name`, None where there are none.
 
@@ -212,8 +266,11 @@ class Trajectory:
                 return self.energy()
             case "T":
                 return self.temperature()
-            case _:
+            case _ if name in self.labels:
                 return value_of(self, name)
+            case _:
+                known = ", ".join(self.labels)
+                raise ValueError(f"name: there is no channel {shown(name)}. Try one of: {known}.")
 
     def channels(self) -> dict[str, Channel]:
         """Everything that it shows, by name: values with their axes, unit and words.
@@ -234,17 +291,20 @@ class Trajectory:
         """An xarray.Dataset with names, units and the versions that made it."""
         return storage.to_dataset(self)
 
+    @door(path=path_of, overwrite=switch)
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write a Zarr store, whole or not at all.
 
         An existing path is an error unless `overwrite`.
         """
-        storage.write(self.to_xarray(), path, overwrite)
+        storage.write(storage.to_file(self), path, overwrite)
 
+    @door()
     def plot(self, axes: Any = None) -> "Figure":
         """Coordinates and energy over time; returns the matplotlib figure."""
         return plot.trajectory(self, axes)
 
+    @door(positions=a_function("q"), path=path_of, fps=count, seconds=positive)
     def animate(
         self,
         positions: Callable[[Configuration], Any] | None = None,
@@ -261,7 +321,13 @@ class Trajectory:
         return plot.animation(self, positions, path, fps, seconds)
 
 
-def load(path: str | Path, system: AbstractSystem | None = None) -> Trajectory:
+a_trajectory = instance(Trajectory, "a Trajectory, such as simulate returns")
+
+
+@door(path=path_of, system=a_system, method=a_method)
+def load(
+    path: str | Path, system: AbstractSystem | None = None, method: Method | None = None
+) -> Trajectory:
     """The trajectory that `Trajectory.save` wrote. With its `system` everything can be computed
     from it again.
 
@@ -269,9 +335,12 @@ def load(path: str | Path, system: AbstractSystem | None = None) -> Trajectory:
         path: of the Zarr store.
         system: the one that `simulate` or `ensemble` took. Params that an ensemble varied are those
             that were saved.
+        method: the one that it was made by, where that holds a function of yours, which no file
+            can say; others come back by themselves.
 
     Raises:
         FileNotFoundError: where nothing is at `path`.
-        ValueError: where what is there is no trajectory, or was made with another system.
+        ValueError: where what is there is no trajectory, is damaged, or was made with another
+            system or method.
     """
-    return Trajectory(**storage.read(path, system))
+    return Trajectory(**storage.fields_of(storage.read(path), path, system, method))

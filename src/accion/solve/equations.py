@@ -7,6 +7,7 @@ nodes.
 
 from dataclasses import dataclass
 from functools import cached_property
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import jax
@@ -16,10 +17,14 @@ import numpy as np
 from accion.assembly.banded import Correction
 from accion.assembly.charts import local_all, retract_all
 from accion.assembly.elements import Family
-from accion.assembly.equations import Equations
+from accion.assembly.equations import Equations, Linear, Measure
+from accion.assembly.scales import power_of_two
 from accion.discretise import discretise
 from accion.discretise.window import combine, derivatives, differencing
+from accion.instant.sizes import STILL, largest, quotient
 from accion.methods import Method
+from accion.numerics.arrays import module_of
+from accion.systems.start import is_traced
 from accion.types import Array, Configuration
 
 
@@ -122,10 +127,14 @@ class TwoPoint:
 
     system: Any
     method: Method | None
-    t0: float
-    h: float
+    t0: Any
+    h: Any
     steps: int
     ends: Ends
+
+    def module(self, path: Path) -> ModuleType:
+        """What its arrays are of: NumPy's, or JAX's where derivatives are taken."""
+        return module_of((self.system, self.t0, self.h, path))
 
     @property
     def windows(self) -> int:
@@ -167,7 +176,8 @@ class TwoPoint:
     def equations(self) -> Equations:
         """The equations without numbers of a path: with them, see `at`."""
         (e, lam, fixed, balance, closed), r = self.numbers, self.system.order
-        n, args = self.system.space.dim, (self.system, np.float64(self.h))
+        n = self.system.space.dim
+        args = (self.system, self.h if is_traced(self.h) else np.float64(self.h))
         at = np.arange(self.windows)[:, None] + np.arange(r + 1)
         # The equations of the nodes next to an end are those of the derivatives given there.
         inner = np.where(((at >= r) & (at <= self.steps - r))[..., None], balance[at], -1)
@@ -199,14 +209,14 @@ class TwoPoint:
 
     def window_data(self, path: Path) -> tuple[np.ndarray, Configuration, np.ndarray]:
         """(t, q, x): where each window begins, and its increments (windows, r, dim)."""
-        count = self.windows
-        q = jax.tree.map(lambda a: np.asarray(a)[:count], path.q)
-        x = np.stack([path.x[i : i + count] for i in range(self.system.order)], axis=1)
+        count, own = self.windows, self.module(path)
+        q = jax.tree.map(lambda a: own.asarray(a)[:count], path.q)
+        x = own.stack([path.x[i : i + count] for i in range(self.system.order)], axis=1)
         return self.times[:count], q, x
 
     @cached_property
     def times(self) -> np.ndarray:
-        return float(self.t0) + float(self.h) * np.arange(self.steps + 1)
+        return self.t0 + self.h * np.arange(self.steps + 1)
 
     def at(self, path: Path) -> tuple[Equations, np.ndarray]:
         """The equations around a path, and its unknowns."""
@@ -215,9 +225,9 @@ class TwoPoint:
         if self.system.holds_positions:
             data.append((self.times, path.q))
         if self.ends.va is not None:
-            data += [(x[[0]], self.ends.va[None]), (x[[-1]], self.ends.vb[None])]
-        unknowns = np.zeros(len(self.numbers.fixed))
-        unknowns[self.numbers.lam] = path.lam
+            data += [(x[:1], self.ends.va[None]), (x[-1:], self.ends.vb[None])]
+        still, own = np.zeros(self.numbers.e.size), self.module(path)
+        unknowns = own.concatenate([still, own.ravel(path.lam)])  # as they are numbered
         return self.equations.with_data(data), unknowns
 
     def residual(self, path: Path) -> np.ndarray:
@@ -225,10 +235,66 @@ class TwoPoint:
         equations, unknowns = self.at(path)
         return equations.residual(unknowns)
 
-    def correction(self, path: Path, extent: float) -> Correction:
-        """The step of Newton's method from a path, of configurations of the size `extent`."""
+    def linearised(self, path: Path) -> tuple[Linear, Measure]:
+        """The equations around a path, and the sizes that they are measured by."""
         equations, unknowns = self.at(path)
-        return equations.correction(unknowns, extent)
+        linear = equations.linearised(unknowns)
+        return linear, self.measure(path, linear)
+
+    def correction(self, linear: Linear, measure: Measure) -> Correction:
+        """The step of Newton's method."""
+        return self.equations.correction(linear, measure)
+
+    @cached_property
+    def kinds(self) -> tuple[np.ndarray, np.ndarray]:
+        """(of unknowns, of equations): the numbers of their kinds. First come the coordinates and
+        their balances, then the multipliers and their constraints, then what is given at the ends.
+        """
+        (e, lam, fixed, balance, closed), r = self.numbers, self.system.order
+        n, m = self.system.space.dim, self.system.multipliers
+        unknowns = np.zeros(len(fixed), dtype=int)
+        unknowns[e], unknowns[lam] = np.arange(n), n + np.arange(m)
+        rows = np.zeros(len(self.equations.row_place) + 1, dtype=int)
+        rows[closed] = n + np.arange(m)
+        for k, numbers in enumerate(balance):
+            rows[numbers] = np.arange(n)
+            if not r <= k <= self.steps - r:  # the derivatives that are given next to an end
+                rows[numbers] += n + m + n * min(k, self.steps - k)
+        return unknowns, rows[:-1]
+
+    def measure(self, path: Path, linear: Linear) -> Measure:
+        """The sizes of a path's unknowns and equations.
+
+        A coordinate is as large as what it moves; one that stands still, as its share D s^2 of the
+        others, D the second derivative of the discrete action; where nothing moves, as what is left
+        of the equations would move it. A multiplier is as large as what its force balances.
+        """
+        kinds, row_kinds = self.kinds
+        n, D = self.system.space.dim, self.equations.blocks(linear, kinds, row_kinds)
+        own, left = np.diagonal(D)[:n], np.zeros(len(D))
+        np.maximum.at(left, row_kinds, np.abs(linear.residual))
+        origin, far = self.displacements(path)
+        reach = origin if np.any(origin) else self.steps**2 * quotient(left[:n], own)
+        share = np.sqrt(quotient(np.max(own * reach**2), own))
+        size = np.where(reach > STILL * share, reach, share)
+        size = np.where(size > 0, size, np.max(size))
+        rows = np.max(D[:, :n] * power_of_two(size), axis=1)
+        forces = np.max(quotient(D[:n, n:], rows[:n, None]), axis=0, initial=0.0)
+        sizes = power_of_two(np.append(size, quotient(1.0, forces)))
+        beside = np.append(far, np.max(np.abs(path.lam), axis=0, initial=0.0)) + sizes
+        return Measure(sizes[kinds], power_of_two(rows)[row_kinds], beside[kinds])
+
+    def displacements(self, path: Path) -> tuple[np.ndarray, np.ndarray]:
+        """How far the nodes of a path are from the first one, and from the origin: the largest of
+        each coordinate.
+        """
+        space, count = self.system.space, self.steps + 1
+        origins = (jax.tree.map(lambda a: np.asarray(a)[0], path.q), space.identity())
+        repeated = (
+            jax.tree.map(lambda a: np.broadcast_to(a, (count, *np.shape(a))), q) for q in origins
+        )
+        first, origin = (largest(local_all(space, q, path.q)) for q in repeated)
+        return first, origin
 
     def moved(self, path: Path, dx: np.ndarray) -> Path:
         """The path after a change of the unknowns that are not fixed.
@@ -241,20 +307,22 @@ class TwoPoint:
         x = path.x + (e[1:] - e[:-1]) if space.flat else increments(space, q)
         return Path(q, x, path.lam + change[self.numbers.lam])
 
-    def largest_displacement(self, dx: np.ndarray) -> float:
-        """That of a node, in a change of the unknowns that are not fixed."""
-        return float(np.max(np.abs(self.equations.spread(dx)[self.numbers.e])))
+    def largest_displacement(self, dx: np.ndarray, measure: Measure) -> float:
+        """That of a node over its size, in a change of the unknowns that are not fixed."""
+        parts = self.equations.spread(dx) / measure.unknowns
+        return float(np.max(np.abs(parts[self.numbers.e])))
 
-    def worst_time(self, path: Path) -> float:
+    def worst_time(self, path: Path, measure: Measure) -> float:
         """When the balance of a node is off most."""
-        left = np.append(np.abs(self.residual(path)), 0.0)[self.numbers.balance]
+        left = np.append(np.abs(self.residual(path)) / measure.rows, 0.0)[self.numbers.balance]
         return float(self.t0 + int(np.argmax(np.max(left, axis=1))) * self.h)
 
-    def variations(self, path: Path) -> np.ndarray:
+    def variations(self, path: Path) -> Any:
         """D_j Ld of all windows, shape (windows, r + 1, dim)."""
         equations, unknowns = self.at(path)
-        nodes, n = self.system.order + 1, self.system.space.dim
-        rows = equations.families[0].values(unknowns).rows
+        nodes, n, windows = self.system.order + 1, self.system.space.dim, equations.families[0]
+        traced = self.module(path) is jnp
+        rows = windows.traced_rows(unknowns) if traced else windows.values(unknowns).rows
         return rows[:, : nodes * n].reshape(-1, nodes, n)
 
 

@@ -72,20 +72,16 @@ def _(system: System, h: Scalar, t: Scalar, q: Configuration, x: Array, lam: Any
 
 @at_nodes.register
 def _(system: System, problem: TwoPoint, path: Path) -> dict[str, Any]:
-    guess = jnp.asarray(np.concatenate([path.x[:1], path.x]) / problem.h)
-    p = jnp.asarray(step_momenta(problem.variations(path)))
+    own = problem.module(path)
+    guess = jnp.asarray(own.concatenate([path.x[:1], path.x]) / problem.h)
+    # what the step before adds, at the first node minus what the step after does
+    G = problem.variations(path)
+    p = jnp.asarray(own.concatenate([-G[:1, 0], G[:, 1]]))
     if system.constraint is None:
         return {"p": p, "guess": guess}
     q = jax.tree.map(jnp.asarray, path.q)
     guess, p, lam = at_times(constrained.node, False, system, problem.times, q, p, guess)
     return {"p": p, "guess": guess, "lam": lam}
-
-
-def step_momenta(G: np.ndarray) -> np.ndarray:
-    """The momenta at all nodes from D1 Ld and D2 Ld of the steps: what the step before adds, at the
-    first node minus what the step after does.
-    """
-    return np.concatenate([-G[:1, 0], G[:, 1]])
 
 
 # ---------------------------------------------------------------- of higher order
@@ -103,9 +99,9 @@ def _(
 @at_nodes.register
 def _(system: HigherOrderSystem, problem: TwoPoint, path: Path) -> dict[str, Any]:
     r, steps, own = system.order, problem.steps, nodes_of_rows(problem, path)
-    windows = np.minimum(first_nodes(problem), steps - r)
-    highest = np.stack([differencing(r)[-1] @ path.x[s : s + r] for s in windows])
-    q, h = jax.tree.map(jnp.asarray, path.q), np.full(steps + 1, float(problem.h))
+    windows, module = np.minimum(first_nodes(problem), steps - r), problem.module(path)
+    highest = module.stack([differencing(r)[-1] @ path.x[s : s + r] for s in windows])
+    q, h = jax.tree.map(jnp.asarray, path.q), module.full(steps + 1, problem.h)
     rows = (q, own.P, own.d, highest, h, own.ahead)
     p, jets, lam = at_times(nodal.at_node, False, system, problem.times, *rows)
     return {
@@ -121,10 +117,10 @@ def nodes_of_rows(problem: TwoPoint, path: Path) -> nodal.Nodal:
 
     The last r nodes have no increment after them: their differences are those of the r - 1 before.
     """
-    r, start = problem.system.order, first_nodes(problem)
-    d = np.zeros((len(start), r - 1, problem.system.space.dim))
+    r, start, own = problem.system.order, first_nodes(problem), problem.module(path)
+    d = own.zeros((len(start), r - 1, problem.system.space.dim))
     if r > 1:
-        d[:] = [differencing(r - 1) @ path.x[s : s + r - 1] for s in start]
+        d = own.stack([differencing(r - 1) @ path.x[s : s + r - 1] for s in start])
     return nodal.Nodal(window_momenta(problem, path), d, np.arange(len(start)) - start + 0.0)
 
 
@@ -140,18 +136,15 @@ def window_momenta(problem: TwoPoint, path: Path) -> np.ndarray:
     That of a node is what the windows before add to it; at the first r nodes, minus what those from
     there on do.
     """
-    G, r = problem.variations(path), problem.system.order
+    G, r, own = problem.variations(path), problem.system.order, problem.module(path)
+
+    def momentum(s: int, i: int) -> Any:
+        if i < r:
+            return -sum(G[w, i - w] for w in range(s, i + 1))
+        return sum(G[w, i - w] for w in range(i - r, s))
+
     start = first_nodes(problem)
-    P = np.zeros((len(start), r, G.shape[-1]))
-    for k, s in enumerate(start):
-        for j in range(r):
-            i = s + j
-            P[k, j] = (
-                -sum(G[w, i - w] for w in range(s, i + 1))
-                if i < r
-                else sum(G[w, i - w] for w in range(i - r, s))
-            )
-    return P
+    return own.stack([own.stack([momentum(s, s + j) for j in range(r)]) for s in start])
 
 
 # ---------------------------------------------------------------- given in discrete time
@@ -191,8 +184,9 @@ def _(system: DiscreteSystem, problem: TwoPoint, path: Path) -> dict[str, Any]:
     """As a simulation has them: multipliers are those of the window that led to a row."""
     lam = None
     if system.multipliers:
-        lam = np.full((problem.steps + 1, system.multipliers), np.nan)
-        lam[1 : 1 + len(path.lam)] = path.lam
+        m, after = system.multipliers, problem.steps - len(path.lam)
+        none = (np.full((1, m), np.nan), np.full((after, m), np.nan))
+        lam = problem.module(path).concatenate([none[0], path.lam, none[1]])
     own = nodes_of_rows(problem, path)
     lam, own = jax.tree.map(jnp.asarray, (lam, own))
     if system.order == 1:

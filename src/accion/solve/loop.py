@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import jax
@@ -11,12 +13,13 @@ import numpy as np
 
 from accion.engines.auto import native
 from accion.engines.xla import kept_jit
-from accion.progress import progress_bar
+from accion.progress import fitting, progress_bar
 from accion.stepping import Scheme
 from accion.systems import Start
 from accion.types import Array, Configuration, Covector, Scalar, Vector
 
 PARTS = 100  # of a run that shows its progress
+ROWS = 2**16  # that are saved in one call
 ROOM = 256  # rows that any run has room for, if they are not more than so many
 NUMBERS = 16_384
 
@@ -36,20 +39,29 @@ def begin(scheme: Scheme, t0: Any, h: Scalar, start: Start) -> Any:
     return scheme.begin(t0, h, start)
 
 
-def saver(scheme: Scheme, t0: Any, h: Scalar, first: Any, save_every: Any, every_step: Any) -> Any:
+def saver(
+    scheme: Scheme,
+    t0: Any,
+    h: Scalar,
+    first: Any,
+    save_every: Any,
+    every_step: Any,
+    start: Any = None,
+) -> Any:
     """The function (state, j) -> (state, what is saved) that makes the steps up to the j-th save;
-    `every_step` says that `save_every` is 1.
+    `every_step` says that `save_every` is 1, and `start` is where the run began, for derivatives.
     """
+    step = scheme.step if start is None else partial(step_of_the_living, scheme, start)
 
     def one(i: Any, carry: Any) -> Any:
         before, most = carry
-        state, iterations = scheme.step(before, t0 + i * h, h)
+        state, iterations = step(before, t0 + i * h, h)
         return scheme.watched(before, state), jnp.maximum(most, iterations)
 
     def save(state: Any, j: int) -> Any:
         i = first + j * save_every
         if every_step:
-            state, iterations = scheme.step(state, t0 + i * h, h)
+            state, iterations = step(state, t0 + i * h, h)
         else:
             state, iterations = jax.lax.fori_loop(
                 0, save_every, lambda k, carry: one(i + k, carry), (state, jnp.array(0))
@@ -57,6 +69,19 @@ def saver(scheme: Scheme, t0: Any, h: Scalar, first: Any, save_every: Any, every
         return state, Saved(state.q, state.p, state.x, iterations, scheme.saved(state))
 
     return save
+
+
+def step_of_the_living(scheme: Scheme, start: Any, state: Any, t: Scalar, h: Scalar) -> Any:
+    """`scheme.step`, of which a state after a failure takes no part, as derivatives need it: a step
+    from NaN is one from `start`, and is not looked at.
+    """
+    alive = jnp.all(jnp.stack([jnp.all(jnp.isfinite(a)) for a in jax.tree.leaves(state[:2])]))
+
+    def chosen(a: Any, b: Any) -> Any:
+        return jax.tree.map(lambda a, b: jnp.where(alive, a, b), a, b)
+
+    after, iterations = scheme.step(chosen(state, start), t, h)
+    return chosen(after, state), jnp.where(alive, iterations, 1)
 
 
 def march(
@@ -100,9 +125,8 @@ def fixed_march(
     room: Any,
 ) -> Any:
     """As `march`, with numbers that are fixed: what reverse-mode derivatives need."""
-    return jax.lax.scan(
-        saver(scheme, t0, h, first, save_every, every_step), state, jnp.arange(saves)
-    )
+    save = saver(scheme, t0, h, first, save_every, every_step, state)
+    return jax.lax.scan(save, state, jnp.arange(saves))
 
 
 def begin_all(scheme: Any, t0: Any, h: Scalar, start: Start) -> Any:
@@ -149,53 +173,59 @@ ENSEMBLE = compiled(begin_all, of_all(march), of_all(fixed_march), 1)
 # ---------------------------------------------------------------- by the native engine
 
 
-def members(*trees: Configuration) -> Any:
-    """The trees of each member of an ensemble."""
-    trees = jax.tree.map(np.asarray, trees)
-    count = len(jax.tree.leaves(trees)[0])
-    return [jax.tree.map(lambda a, i=i: a[i], trees) for i in range(count)]
-
-
-def stacked(results: Any) -> Any:
-    return jax.tree.map(lambda *leaves: np.stack(leaves), *results)
-
-
-def runs_of(loop: Any, *trees: Configuration) -> Any:
-    """(trees, ...) of each run."""
-    return members(*trees) if loop.is_ensemble else [trees]
+def first_of(*trees: Any) -> Any:
+    """The trees of the first member of an ensemble."""
+    return jax.tree.map(lambda a: np.asarray(a)[0], trees)
 
 
 def native_begin(loop: Any, scheme: Any, t0: Any, h: Scalar, start: Start, engine: Any) -> Any:
     """`begin` by the native engine, or None where XLA must serve."""
-    runs = runs_of(loop, scheme, start)
-    first, own = runs[0]
-    program = native("compiled", "begin", begin, first, t0, h, own, engine=engine)
+    if engine == "xla":
+        return None
+    if not loop.is_ensemble:
+        program = native("compiled", "begin", begin, scheme, t0, h, start, engine=engine)
+        return None if program is None else program(scheme, t0, h, start)
+
+    def begin_one(times: Any, own: Any, carry: Any, step: Any, row: Any) -> Any:
+        (scheme, start), (t0, h) = own, times
+        return carry, begin(scheme, t0, h, start)
+
+    times, own = (t0, h), (scheme, start)
+    examples = (times, first_of(*own), (), (), ())
+    program = native("side_by_side", "begin", begin_one, *examples, engine=engine)
     if program is None:
         return None
-    found = [program(scheme, t0, h, start) for scheme, start in runs]
-    return stacked(found) if loop.is_ensemble else found[0]
+    found = program(times, own, (), (), (), 1)[1]
+    return jax.tree.map(lambda a: a[:, 0], found)
 
 
 def native_march(loop: Any, scheme: Any, state: Any, t0: Any, h: Scalar, engine: Any) -> Any:
     """`march` by the native engine, or None where XLA must serve."""
+    if engine == "xla":
+        return None
 
-    def save(constants: Any, state: Any, j: int) -> Any:
-        scheme, t0, h, first, save_every = constants
+    def save(shared: Any, scheme: Any, state: Any, j: Any, row: Any) -> Any:
+        t0, h, first, save_every = shared
         return saver(scheme, t0, h, first, save_every, every_step=False)(state, j)
 
-    first_scheme, first_state = runs_of(loop, scheme, state)[0]
-    example = (first_scheme, t0, h, 0, 1)
-    program = native("folded", "march", save, example, first_state, 0, engine=engine)
+    def save_alone(constants: Any, state: Any, j: Any) -> Any:
+        scheme, *shared = constants
+        return save(shared, scheme, state, j, ())
+
+    shared, many = (t0, h, 0, 1), loop.is_ensemble
+    if many:
+        examples = (shared, *first_of(scheme, state), 0, ())
+        program = native("side_by_side", "march", save, *examples, engine=engine)
+    else:
+        program = native("folded", "march", save_alone, (scheme, *shared), state, 0, engine=engine)
     if program is None:
         return None
 
     def march(state: Any, save_every: Any, first: Any, saves: Any, room: Any) -> Any:
-        j = np.arange(saves)
-        found = [
-            program((scheme, t0, h, first, save_every), state, j, saves)
-            for scheme, state in runs_of(loop, scheme, state)
-        ]
-        return stacked(found) if loop.is_ensemble else found[0]
+        j, shared = np.arange(saves), (t0, h, first, save_every)
+        if many:
+            return program(shared, scheme, state, j, (), saves)
+        return program((scheme, *shared), state, j, saves)
 
     return march
 
@@ -203,14 +233,11 @@ def native_march(loop: Any, scheme: Any, state: Any, t0: Any, h: Scalar, engine:
 # ---------------------------------------------------------------- some steps at a time
 
 
-def room_for(saves: Any, state: Any) -> Any:
-    """How many rows a run is given room for: a round number, so that runs of similar length share
-    what is compiled, and little memory is lost.
+def room_for(saves: Any, numbers: int) -> Any:
+    """How many rows a run, whose state has so many numbers, is given room for: a round number, so
+    that runs of similar length share what is compiled, and little memory is lost.
     """
-    few = min(
-        ROOM,
-        2 ** int(math.log2(max(1, NUMBERS // sum(leaf.size for leaf in jax.tree.leaves(state))))),
-    )
+    few = min(ROOM, 2 ** int(math.log2(max(1, NUMBERS // numbers))))
     grain = 2 ** max(0, saves.bit_length() - 4) if saves > ROOM else 2 ** (saves - 1).bit_length()
     return max(few, -(-saves // grain) * grain)
 
@@ -218,22 +245,73 @@ def room_for(saves: Any, state: Any) -> Any:
 def in_parts(
     march: Any, state: Any, steps: Any, save_every: Any, progress: Any, traced: Any, axis: Any
 ) -> Any:
-    """The whole march in one call, or with a progress bar in about a hundred."""
+    """The whole march: a short one in one call, a long one in several, each of a fraction of a
+    second, so that Ctrl-C ends it; with a progress bar in about a hundred.
+    """
     saves = steps // save_every
-    size = max(1, saves // PARTS) if progress else saves
-    room = room_for(size, jax.tree.map(lambda a: a[0], state) if axis else state)
+    runs, numbers = sizes_of(state, axis)
     if traced:
-        return march(state, first=0, saves=saves, room=room)
-    parts = []
+        return march(state, first=0, saves=saves, room=room_for(saves, numbers))
+    even = math.ceil(saves / math.ceil(saves / ROWS))
+    size = max(1, saves // PARTS) if progress else even
+    room, few = room_for(size, numbers), first_steps(runs, numbers)
+    parts, done = [], 0
     with progress_bar("simulating", steps) if progress else nullcontext(lambda _: None) as advance:
-        for done in range(0, saves, size):
+        while done < saves:
             count = min(size, saves - done)
-            state, part = march(state, first=done * save_every, saves=count, room=room)
-            filled = (slice(None),) * axis + (slice(count),)
-            parts.append(jax.tree.map(lambda a, filled=filled: np.asarray(a)[filled], part))
+            if count * save_every > few + few // 2:
+                count = max(1, few // save_every)
+            began, first = perf_counter(), done * save_every
+            if count == 1 and save_every > few:
+                state, part, few = one_save(march, state, first, save_every, room, few)
+            else:
+                state, part = march(
+                    state, first=first, save_every=save_every, saves=count, room=room
+                )
+                few = fitting(count * save_every, perf_counter() - began)
+            parts.append(filled(part, axis, count))
+            done += count
             advance(count * save_every)
     return state, (
         parts[0]
         if len(parts) == 1
         else jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=axis), *parts)
     )
+
+
+def one_save(march: Any, state: Any, first: int, save_every: int, room: int, few: int) -> Any:
+    """The steps up to one save, `few` at a time, from step number `first` on: the state, what is
+    saved, and how many steps fill a call.
+    """
+    made, most = 0, 0
+    while True:
+        now, began = min(few, save_every - made), perf_counter()
+        state, part = march(state, first=first + made, save_every=now, saves=1, room=room)
+        most = np.maximum(most, np.asarray(part.iterations))
+        made, few = made + now, fitting(now, perf_counter() - began)
+        if made == save_every:
+            return state, part._replace(iterations=most), few
+
+
+def filled(part: Any, axis: int, count: int) -> Any:
+    """What was saved, without the room that was left."""
+    if all(type(a) is np.ndarray and a.shape[axis] == count for a in jax.tree.leaves(part)):
+        return part
+    rows = (slice(None),) * axis + (slice(count),)
+    return jax.tree.map(lambda a: np.asarray(a)[rows], part)
+
+
+def sizes_of(state: Any, axis: int) -> tuple[int, int]:
+    """How many runs a state is of, along its first axis where there is one, and how many numbers
+    that of one run has.
+    """
+    leaves = jax.tree.leaves(state)
+    runs = leaves[0].shape[0] if axis else 1
+    return runs, sum(leaf.size for leaf in leaves) // runs
+
+
+def first_steps(runs: int, numbers: int) -> int:
+    """How many steps are made at first, before it is known how long they take: about 20 ms of an
+    ordinary system; `numbers` are those of the state of one run.
+    """
+    return max(16, min(2**14, 2**22 // numbers**2) // runs)

@@ -1,5 +1,6 @@
 """Initial value problems: `simulate` and `ensemble`."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -8,12 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion import checks
+from accion.arguments import door, switch
 from accion.engines.auto import check_engine
 from accion.methods import Method
-from accion.numerics.arrays import module_of
+from accion.numerics.arrays import for_good, module_of, with_head
 from accion.numerics.batches import at_times
+from accion.results.continuation import Carried
 from accion.results.trajectory import Trajectory
-from accion.solve import loop as loops
+from accion.solve import loop as loops, uneven
+from accion.solve.ending import run_until
+from accion.solve.starts import check_members
 from accion.stepping import Scheme, scheme_of
 from accion.stepping.failures import failure
 from accion.systems import AbstractSystem, Start
@@ -29,11 +34,19 @@ class Run(NamedTuple):
     member: Scheme  # that of the first run
     start: Start
     t0: Any
-    h: Any
+    h: Any  # the step, or one for each
     steps: int
     save_every: int
 
+    @property
+    def first_h(self) -> Any:
+        return self.h[0] if np.ndim(self.h) else self.h
 
+
+SETTINGS = {"throw": switch, "progress": switch, "engine": check_engine}
+
+
+@door(**SETTINGS)
 def simulate(
     system: AbstractSystem,
     method: Method | None = None,
@@ -46,14 +59,16 @@ def simulate(
     lam0: ArrayLike | None = None,
     t0: Any = 0.0,
     h: Any,
-    steps: int,
+    steps: int | None = None,
+    until: Any = None,
     save_every: int = 1,
     throw: bool = True,
     progress: bool = False,
     params: Params = None,
     engine: str = "auto",
 ) -> Trajectory:
-    """The discrete trajectory of `system` by `method`: `steps` steps of length `h` from time `t0`.
+    """The discrete trajectory of `system` by `method`: `steps` steps of length `h` from time `t0`;
+    `h` may also be an array, with the length of each step.
 
     Each step solves p_k + D1 Ld(q_k, q_{k+1}) + Fd^- + h A^T lam_k = 0, with the discrete
     constraint where there is one, for q_{k+1} and sets p_{k+1} = D2 Ld + Fd^+ (Marsden and West
@@ -67,22 +82,36 @@ def simulate(
     its entropy or entropies; each step then also satisfies the sampled entropy balance (Bonich, Thm
     3.17), and a step that breaks the second law is warned of.
 
-    Every `save_every`-th step is kept, so memory does not grow with `steps`. `params` replaces the
-    system's own. With `progress` a bar shows how far the run is. `engine`: "native" (machine code
-    of single numbers, soon compiled, for small systems), "xla", or "auto", which chooses; they
-    agree to rounding. A step that is not solved raises `StepFailed`, or with `throw=False` (and
-    under jax.jit, grad and vmap, where nothing can be raised) leaves NaN after the last good step.
+    In place of `steps` a run may have `until`, the time at which it ends: its last step is as long
+    as is left then. Every `save_every`-th step is kept, so memory does not grow with `steps`.
+    `params` replaces the system's own. With `progress` a bar shows how far the run is. `engine`:
+    "native" (machine code of single numbers, soon compiled, for small systems), "xla", or "auto",
+    which chooses; they agree to rounding. A step that is not solved raises `StepFailed`, or with
+    `throw=False` (and under jax.jit, grad and vmap, where nothing can be raised) leaves NaN after
+    the last good step.
     """
+    start = Start(q0, v0, p0, q1, lam0, S0)
+    if until is not None and steps is None:
+        of_steps = partial(simulate, system, method, **start._asdict(), t0=t0, h=h, params=params)
+        settings = {"throw": throw, "progress": progress, "engine": engine}
+        run_of = partial(of_steps, **settings)
+        checks.check_kind(system)
+        checks.check_method(system, method)
+        return run_until(lambda n: run_of(steps=n), system, method, until, t0, h, save_every)
+    if steps is None or until is not None:
+        raise ValueError("give steps, how many there are, or until, the time at which they end.")
     system = checks.check_system(system, method, params, S0)
     system.check()
-    t0, h = checks.check_times(t0, h, steps, save_every)
-    steps, save_every = checks.check_counts(steps, save_every)
-    start = checks.check_start(system, Start(q0, v0, p0, q1, lam0, S0))
+    t0, h = checks.check_steps(system, t0, h, steps, save_every)
+    count, save_every = checks.check_counts(steps, save_every)
+    start = checks.check_start(system, start)
+    checks.check_rows_fit(system, count, save_every)
     scheme = scheme_of(system, method)
-    asked = Run(loops.ONE, scheme, scheme, start, t0, h, steps, save_every)
+    asked = Run(loops.ONE, scheme, scheme, start, t0, h, count, save_every)
     return run(asked, throw, progress, engine)
 
 
+@door(**SETTINGS)
 def ensemble(
     system: AbstractSystem,
     method: Method | None = None,
@@ -111,32 +140,37 @@ def ensemble(
     `StepFailed`, whose `trajectory` holds all members.
     """
     system = checks.check_system(system, method)
-    t0, h = checks.check_times(t0, h, steps, save_every)
+    t0, h = checks.check_steps(system, t0, h, steps, save_every)
     steps, save_every = checks.check_counts(steps, save_every)
     given = Start(q0, v0, p0, q1, lam0, S0)
     wide, start, member = checks.check_ensemble(system, params, given)
-    wide = checks.check_system(wide, method)
+    wide = checks.check_numbers(wide)
     member.check()
-    scheme, first = scheme_of(wide, method), scheme_of(member, method)
+    checks.check_rows_fit(member, steps, save_every, len(jax.tree.leaves(start.q0)[0]))
+    first: Any = scheme_of(member, method)
+    scheme = replace(first, system=wide)
     asked = Run(loops.ENSEMBLE, scheme, first, start, t0, h, steps, save_every)
     return run(asked, throw, progress, engine)
 
 
 def run(asked: Run, throw: bool, progress: bool, engine: str) -> Trajectory:
     """Begin, march, collect, and see whether it worked."""
-    check_engine(engine)
     loop, scheme, member, start, t0, h, steps, save_every = asked
     traced = is_traced((scheme, start, t0, h))
     engine = "xla" if traced else engine
-    begun = loops.native_begin(loop, scheme, t0, h, start, engine)
-    begun, known = loop.begin(scheme, t0, h, start) if begun is None else begun
-    if not traced:
+    begun = loops.native_begin(loop, scheme, t0, asked.first_h, start, engine)
+    begun, known = loop.begin(scheme, t0, asked.first_h, start) if begun is None else begun
+    if loop.is_ensemble and not traced:
+        check_members(scheme, start, begun, known)
+    elif not traced:
         member.check_start(known, start)
-        x = begun.x[0] if loop.is_ensemble else begun.x
-        member.system.space.check_increment(x)
+        member.system.space.check_increment(begun.x)
     first = member.prepare(begun, 1 if traced else save_every)
-    march = loops.native_march(loop, scheme, first, t0, h, engine)
-    engine = "xla" if march is None else "native"
+    if np.ndim(h):
+        march, engine = uneven.marching(loop, scheme, first, t0, h, engine)
+    else:
+        march = loops.native_march(loop, scheme, first, t0, h, engine)
+        engine = "xla" if march is None else "native"
     if march is None:
         every = save_every == 1
         chosen = loop.fixed_march if traced else loop.march
@@ -146,27 +180,36 @@ def run(asked: Run, throw: bool, progress: bool, engine: str) -> Trajectory:
     last, saved = loops.in_parts(march, first, steps, save_every, shown, traced, loop.time_axis)
     trajectory = collect(asked, first, last, saved, engine)
     if traced:
-        return trajectory
-    if throw and not bool(jnp.all(trajectory.success)):
+        return replace(trajectory, carried=None)
+    if throw and not np.all(trajectory.success):
         once_more = partial(again, t0, h, engine)
         raise failure(once_more, scheme, first, t0, h, steps, trajectory, engine)
     member.warn(trajectory, known, begun, last, save_every)
     return trajectory
 
 
-def collect(asked: Run, first: Any, last: Any, saved: Any, engine: str) -> Trajectory:
-    """The trajectory: the start and what was saved, joined along the time."""
-    loop, scheme, member, _, t0, h, steps, save_every = asked
-    own, axis = module_of((scheme.system, first, last, saved, t0, h)), loop.time_axis
-    t0, h = own.asarray(t0), own.asarray(h)
-    first, last = jax.tree.map(own.asarray, (first, last))
+def collect(
+    asked: Run, first: Any, last: Any, saved: Any, engine: str, before: int = 0
+) -> Trajectory:
+    """The trajectory: the start and what was saved, joined along the time; `before` are the saves
+    that led to the state `first`.
+    """
+    loop, scheme, member, start, t0, h, steps, save_every = asked
+    axis = loop.time_axis
+    own: Any = np
+    if engine == "xla":
+        own = module_of((scheme.system, first, last, saved, t0, h))
+        first, last = jax.tree.map(own.asarray, (first, last))
+        t0, h = own.asarray(t0), own.asarray(h)
     none = own.zeros_like(first.completed)
     head = loops.Saved(first.q, first.p, first.x, none, scheme.saved(first))
-    z, p, x, iterations, more = jax.tree.map(
-        lambda a, b: own.concatenate([own.expand_dims(a, axis), b], axis=axis), head, saved
-    )
+    joined = partial(with_head, axis=axis, own=own)
+    z, p, x, iterations, more = jax.tree.map(joined, head, saved)
     q, S = member.system.parts(z)
-    times = t0 + h * save_every * own.arange(iterations.shape[axis])
+    if np.ndim(h):
+        times, h = uneven.at_rows(t0, h, save_every)
+    else:
+        times = t0 + h * save_every * (before + own.arange(iterations.shape[axis]))
     at_rows = {"t": times, "q": q, "S": S, "p": p, "x": x, "iterations": iterations}
     numbers = {name: at_rows[name] for name in ("t", "q", "p", "iterations")}
     numbers |= member.fields(at_rows, more, last, h)
@@ -176,11 +219,14 @@ def collect(asked: Run, first: Any, last: Any, saved: Any, engine: str) -> Traje
         found = at_times(shown.f, loop.is_ensemble, scheme.system, times, *shown.arrays, engine=by)
         numbers |= {name: value for name, value in zip(shown.names, found, strict=True) if name}
     numbers |= {"success": last.completed == steps, "steps_completed": last.completed}
-    # Without a compilation for each shape.
-    put = jax.device_put if own is np else jnp.asarray
-    numbers = jax.tree.map(put, numbers)
+    numbers = jax.tree.map(for_good if own is np else jnp.asarray, numbers)
     return Trajectory(
-        **numbers, h=asked.h, system=scheme.system, method=scheme.method, engine=engine
+        **numbers,
+        h=asked.h,
+        system=scheme.system,
+        method=scheme.method,
+        engine=engine,
+        carried=Carried(start, last),
     )
 
 
@@ -188,7 +234,10 @@ def again(t0: Any, h: Any, engine: str, scheme: Scheme, first: Any, steps: int) 
     """The state of one run after some steps, once more: a run that goes well need not carry it."""
     if steps == 0:
         return first
+    if np.ndim(h):
+        march = uneven.marching(loops.ONE, scheme, first, t0, h, engine)[0]
+        return loops.in_parts(partial(march, save_every=1), first, steps, 1, False, False, 0)[0]
     march = loops.native_march(loops.ONE, scheme, first, t0, h, engine)
     if march is None:
         march = partial(loops.ONE.march, scheme, t0=t0, h=h, every_step=False)
-    return march(first, first=0, save_every=steps, saves=1, room=1)[0]
+    return loops.in_parts(march, first, steps, steps, False, False, 0)[0]

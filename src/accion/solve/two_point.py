@@ -1,23 +1,30 @@
 """Two-point problems: all windows at once, by Newton's method on a banded system."""
 
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from accion import checks
+from accion.arguments import door, number, positive
 from accion.assembly.banded import Correction
-from accion.engines.auto import small_map
+from accion.assembly.equations import Measure
+from accion.assembly.implicit import solution_change, traced_residual
+from accion.engines.auto import by_chosen_engine, small_map
 from accion.errors import ConnectFailed
 from accion.instant import constrained
+from accion.instant.sizes import held_off, sizes_of
+from accion.memory import check_room
 from accion.methods import Method
 from accion.results.trajectory import Trajectory
+from accion.solve.changes import displacements, path_change
 from accion.solve.equations import Ends, Path, TwoPoint, increments
 from accion.solve.joined import check_regular, regularity, trajectory_of
 from accion.systems import AbstractSystem
 from accion.systems.rank import relative_rank
-from accion.systems.start import check_configurations, check_rows, stacked
+from accion.systems.start import check_configurations, check_rows, is_traced, stack_of, stacked
 from accion.types import ArrayLike, Configuration, Params
 
 ITERATIONS = 100
@@ -27,6 +34,8 @@ HALVINGS = 12
 LOOSE = 1e-3
 
 
+@door()
+@by_chosen_engine
 def connect(
     system: AbstractSystem,
     method: Method | None = None,
@@ -40,6 +49,7 @@ def connect(
     t0: float = 0.0,
     guess: Trajectory | Configuration | None = None,
     params: Params = None,
+    engine: str = "auto",
 ) -> Trajectory:
     """The discrete trajectory from `qa` at time t0 to `qb` at time t0 + duration: stationary for
     the whole discrete action.
@@ -65,6 +75,7 @@ def connect(
         guess: a `Trajectory`, or configurations at the steps + 1 times; without it, the straight
             line.
         params: in place of those of the system.
+        engine: as for `simulate`.
 
     Returns:
         The trajectory that Newton's method reaches from the guess; there may be several.
@@ -83,14 +94,76 @@ def connect(
         why = "their velocities have fewer degrees of freedom than qb, so two ends are too many"
         checks.refuse("connect", "nonholonomic systems", why)
     steps = checks.whole(steps, "steps", 2 * system.order)
-    start, length = map(float, checks.check_times(t0, duration, steps, 1))
-    h = length / steps
+    per_step = 8 * 20 * (2 * system.order * (system.space.dim + system.multipliers)) ** 2
+    check_room(steps * per_step, f"steps = {steps}", "Take fewer steps.")
+    t0, duration = number(t0, "t0"), positive(duration, "duration")
+    start, length = checks.check_times(t0, duration, steps, 1)
     ends = check_ends(system, qa, qb, va, vb)
-    check_on_constraint(system, start, first(ends.qa), "qa")
-    check_on_constraint(system, start + length, last(ends.qb), "qb")
-    problem = TwoPoint(system, method, start, h, steps, ends)
-    path, iterations = newton(problem, first_path(problem, guess))
-    return trajectory_of(problem, path, iterations)
+    nodes = guess.q if isinstance(guess, Trajectory) else guess
+    if nodes is not None and (isinstance(nodes, list) or not is_traced(nodes)):
+        nodes = stack_of(system.space, nodes, "guess")
+    given = Given(system, start, length, ends, nodes)
+    path, iterations = solved(method, steps, given)
+    return trajectory_of(given.problem(method, steps), path, iterations)
+
+
+class Given(NamedTuple):
+    """The numbers of a two-point problem; `guess` are configurations at all times, or None."""
+
+    system: Any
+    t0: Any
+    duration: Any
+    ends: Ends
+    guess: Any
+
+    def problem(self, method: Method | None, steps: int) -> TwoPoint:
+        """The problem on so many steps."""
+        t0, duration = self.t0, self.duration
+        if not is_traced((t0, duration)):
+            t0, duration = float(t0), float(duration)
+        return TwoPoint(self.system, method, t0, duration / steps, steps, self.ends)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+def solved(method: Method | None, steps: int, given: Given) -> tuple[Path, Any]:
+    """The path that Newton's method finds, and its iterations.
+
+    Derivatives are those of the implicit function, see `assembly.implicit`.
+    """
+    if is_traced(given):
+        raise TypeError(
+            "connect looks at the values of its problem, which jax.jit and jax.vmap do not know:"
+            " call it outside of them, in a loop for many ends; jax.grad, jvp, jacfwd and jacrev go"
+            " through it."
+        )
+    given = given._replace(ends=jax.tree.map(np.asarray, given.ends))
+    check_on_constraint(given)
+    problem = given.problem(method, steps)
+    path, iterations = newton(problem, first_path(problem, given.guess))
+    return path, iterations
+
+
+@solved.defjvp
+def solved_jvp(method: Any, steps: int, primals: Any, tangents: Any) -> Any:
+    (given,), (change,) = primals, tangents
+    path, iterations = solved(method, steps, given)
+    space, problem = given.system.space, given.problem(method, steps)
+    numbers, (equations, unknowns) = problem.numbers, problem.at(path)
+    pairs = ((given.ends.qa, change.ends.qa), (given.ends.qb, change.ends.qb))
+    head, tail = (displacements(space, q, dq) for q, dq in pairs)
+    still = jnp.zeros((len(numbers.e) - len(head) - len(tail), space.dim))
+    held = jnp.concatenate([head, still, tail]).ravel()
+    held = jnp.concatenate([held, jnp.zeros(numbers.lam.size)])
+
+    def left(given: Given, unknowns: jax.Array) -> jax.Array:
+        return traced_residual(given.problem(method, steps).at(path)[0], unknowns)
+
+    _, push = jax.jvp(left, (given, unknowns), (change, held))
+    moved = held + solution_change(equations, unknowns, push)
+    dq, dx = path_change(space, path.q, path.x, moved[numbers.e])
+    lam: Any = moved[numbers.lam]
+    none = np.zeros((), jax.dtypes.float0)  # the tangent of what is no real number
+    return (path, iterations), (Path(dq, dx, lam), none)
 
 
 def check_variational(method: Method | None) -> None:
@@ -101,11 +174,6 @@ def check_variational(method: Method | None) -> None:
         raise ValueError(
             f"{type(method).__name__} is not variational: it has no discrete Lagrangian, which"
             " connect makes stationary; try Midpoint()."
-        )
-    if method.inner_points:
-        raise ValueError(
-            f"connect does not support methods with inner points, such as {type(method).__name__},"
-            " yet; try Midpoint()."
         )
 
 
@@ -148,24 +216,28 @@ def check_ends(
     if va is None:
         return Ends(start, end, None, None)
     words = f"q', ..., q^(r-1) of a system of order r = {r}"
-    va, vb = (
-        np.asarray(check_rows(v, r - 1, n, name, words)) for v, name in ((va, "va"), (vb, "vb"))
-    )
+    va, vb = (check_rows(v, r - 1, n, name, words) for v, name in ((va, "va"), (vb, "vb")))
     return Ends(start, end, va, vb)
 
 
-def check_on_constraint(system: Any, t: float, q: Configuration, name: str) -> None:
-    """Raise ValueError where a configuration is off a holonomic constraint."""
-    if system.holds_positions:
-        off = float(jnp.max(jnp.abs(system.holonomic(t, q, system.params))))
-        if off > 1e-8:
+def check_on_constraint(given: Given) -> None:
+    """Raise ValueError where an end is off a holonomic constraint."""
+    system, start = given.system, float(given.t0)
+    if not system.holds_positions:
+        return
+    pair = (first(given.ends.qa), last(given.ends.qb))
+    times, rest = np.array([start, start + float(given.duration)]), np.zeros((2, system.space.dim))
+    sizes = sizes_of(system, times, stacked(list(pair)), rest).q
+    for t, q, name in zip(times, pair, ("qa", "qb"), strict=True):
+        off = held_off(system, jnp.asarray(t), q, jnp.zeros(system.space.dim), sizes)
+        if off.far:
             raise ValueError(
-                f"{name} is off the constraint of {system.name} by {off:.3g}. Move it there:"
+                f"{name} is off the constraint of {system.name} by {off.worst:.3g}. Move it there:"
                 f" accion.project(system, {name}, v, t={float(t):g})."
             )
 
 
-def first_path(problem: TwoPoint, guess: Trajectory | Configuration | None) -> Path:
+def first_path(problem: TwoPoint, guess: Configuration | None) -> Path:
     """Where Newton's method starts: the guess, or the straight line, projected to a holonomic
     constraint; the ends are the given ones.
     """
@@ -179,7 +251,7 @@ def first_path(problem: TwoPoint, guess: Trajectory | Configuration | None) -> P
                 jnp.asarray(problem.times), q
             )
     else:
-        q = guess.q if isinstance(guess, Trajectory) else guess
+        q = guess
     q = jax.tree.map(lambda a: np.array(a, dtype=float), q)
     if guess is not None:
         if any(len(leaf) != steps + 1 for leaf in jax.tree.leaves(q)):
@@ -204,10 +276,10 @@ def first_path(problem: TwoPoint, guess: Trajectory | Configuration | None) -> P
 
 def newton(problem: TwoPoint, path: Path) -> tuple[Path, int]:
     """The path that solves all equations, and how many iterations it took."""
-    error, how = off(problem, path), f"in {ITERATIONS} iterations"
+    how, last = f"in {ITERATIONS} iterations", np.inf
     for i in range(ITERATIONS):
-        extent = 1 + max(float(np.max(np.abs(leaf))) for leaf in jax.tree.leaves(path.q))
-        step = problem.correction(path, extent)
+        linear, measure = problem.linearised(path)
+        error, step = off(linear.residual, measure), problem.correction(linear, measure)
         if step.x is None:
             part, relative = 0.0, np.inf
             how = (
@@ -215,35 +287,40 @@ def newton(problem: TwoPoint, path: Path) -> tuple[Path, int]:
                 " or conjugate ends)"
             )
         else:
-            path, error, part, change = improved(problem, path, step, error)
-            relative = problem.largest_displacement(change) / extent
+            path, part, change = improved(problem, path, step, error, measure)
+            relative = problem.largest_displacement(change, measure)
+        # What no longer shrinks is rounding, where rounding sways the path as much.
+        small = relative < 1e-9 or (0.5 * last <= relative <= min(step.sway, LOOSE))
         # Where the step leads nowhere the path may solve the equations all the same: the ends may
         # allow many such paths.
-        if (part == 1.0 and relative < 1e-9) or (part == 0.0 and step.solved):
-            if step.x is None or step.sway > LOOSE * extent:
+        if (part == 1.0 and small) or (part == 0.0 and step.solved):
+            if step.x is None or step.sway > LOOSE:
                 check_determined(problem, path)
             return path, i + 1
+        last = relative
         if part == 0.0:
             break
     check_determined(problem, path)
-    t = problem.worst_time(path)
+    _, measure = problem.linearised(path)
+    t, left = problem.worst_time(path, measure), problem.residual(path)
     raise ConnectFailed(
-        f"no trajectory between qa and qb was found {how}; the equations are off by {error:.3g},"
-        f" most at t = {t:.4g}. Pass a better guess= (a solution with a shorter duration or fewer"
-        " steps), or check that one exists.",
-        residual=error,
+        f"no trajectory between qa and qb was found {how}; the equations are off by"
+        f" {np.max(np.abs(left)):.3g}, {off(left, measure):.3g} of their terms, most at t ="
+        f" {t:.4g}. Pass a better guess= (a solution with a shorter duration or fewer steps), or"
+        " check that one exists.",
+        residual=float(np.max(np.abs(left))),
         t=t,
     )
 
 
-def off(problem: TwoPoint, path: Path) -> float:
-    """How far a path is from solving the equations."""
-    return float(np.max(np.abs(problem.residual(path)), initial=0.0))
+def off(residual: np.ndarray, measure: Measure) -> float:
+    """How far a path is from solving the equations, in parts of their terms."""
+    return float(np.max(np.abs(residual) / measure.rows, initial=0.0))
 
 
 def improved(
-    problem: TwoPoint, path: Path, step: Correction, error: float
-) -> tuple[Path, float, float, np.ndarray]:
+    problem: TwoPoint, path: Path, step: Correction, error: float, measure: Measure
+) -> tuple[Path, float, np.ndarray]:
     """What `damped` returns, and the change: that of the step or, where it does not help, without
     its weakest directions if that does.
 
@@ -251,18 +328,18 @@ def improved(
     wander along it.
     """
     change = step.without(0)
-    new, left, part = damped(problem, path, change, error)
+    new, left, part = damped(problem, path, change, error, measure)
     if part < 1.0 or left > 0.5 * error:
         for k in range(1, step.directions + 1):
             less = step.without(k)
             other = problem.moved(path, less)
-            if (rest := off(problem, other)) < 0.1 * min(left, error):
-                return other, rest, 1.0, less
-    return new, left, part, change
+            if off(problem.residual(other), measure) < 0.1 * min(left, error):
+                return other, 1.0, less
+    return new, part, change
 
 
 def damped(
-    problem: TwoPoint, path: Path, change: np.ndarray, error: float
+    problem: TwoPoint, path: Path, change: np.ndarray, error: float, measure: Measure
 ) -> tuple[Path, float, float]:
     """The path after as much of the step as does not make the residual much larger; its residual
     and the part taken, 0 if none was good.
@@ -270,7 +347,7 @@ def damped(
     part = 1.0
     for _ in range(HALVINGS):
         new = problem.moved(path, part * change)
-        left = off(problem, new)
+        left = off(problem.residual(new), measure)
         # Far from a solution a full step may pass through larger residuals; near it, rounding lets
         # them grow a little.
         if np.isfinite(left) and left <= max(2.0 * error, 1e-9):

@@ -48,6 +48,12 @@ class Space(ABC):
         """The increment that leads from `q0` to `q1`: the inverse of `retract`, shape (dim,)."""
 
     @abstractmethod
+    def difference(self, q0: Configuration, q1: Configuration) -> Vector:
+        """`local(q0, q1)` of two configurations of one motion, whose angles count whole turns: on
+        flat spaces it does not go the short way round.
+        """
+
+    @abstractmethod
     def displace(self, q: Configuration, e: Vector) -> Configuration:
         """`retract(q, e)` to second order in `e`, which is what derivatives by a displacement of
         `q` need.
@@ -66,6 +72,12 @@ class Space(ABC):
     def displacement(self, q: Configuration, moved: Configuration) -> Vector:
         """`local(q, moved)` to first order, for one that is moved by next to nothing: a virtual
         displacement, shape (dim,).
+        """
+
+    @abstractmethod
+    def velocity(self, x: Vector, rate: Vector) -> Vector:
+        """The velocity of retract(q, x(t)) where x changes at the given rate, shape (dim,): linear
+        in `rate`, and the same for every `q`.
         """
 
     @abstractmethod

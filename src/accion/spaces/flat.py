@@ -3,12 +3,16 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal, final
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 
+from accion.arguments import is_finite, reals, shown, switch
+from accion.memory import check_room
 from accion.spaces.base import Space
 from accion.types import Array, ArrayLike, Vector
+
+PER_COORDINATE = 100  # bytes: its name, and a number in a few vectors
 
 
 def check_vector(
@@ -19,19 +23,32 @@ def check_vector(
     Arguments: `name`, what an error calls it; `kind`, what there is one number for.
     Raises: ValueError that says what is wrong with it.
     """
-    try:
-        q = jnp.asarray(q, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be an array of {dim} real numbers; got {q!r}.") from error
-    if q.shape != (dim,):
-        hint = f" One number needs brackets: {name}=[{q}]." if q.shape == () and dim == 1 else ""
+    x = reals(q, name, f"an array of {dim} real numbers")
+    if x.shape != (dim,):
+        hint = f" One number needs brackets: {name}=[{x}]." if x.shape == () and dim == 1 else ""
         raise ValueError(
             f"{name} must have shape ({dim},), one number for each {kind}; got shape"
-            f" {q.shape}.{hint}"
+            f" {x.shape}.{hint}"
         )
-    if not isinstance(q, Tracer) and not np.all(np.isfinite(q)):
-        raise ValueError(f"{name} must be finite; got {np.asarray(q)}.")
-    return q
+    if not is_finite(x):
+        raise ValueError(f"{name} must be finite; got {np.asarray(x)}.")
+    return x
+
+
+def vector_of(x: Any, dim: int, name: str) -> Any:
+    """`x` if it is an array of real numbers whose last axis has length `dim`, as it is while JAX
+    computes; else `check_vector`, which says what is wrong.
+    """
+    return x if is_array(x) and x.shape[-1:] == (dim,) else check_vector(x, dim, name)
+
+
+def is_array(x: Any) -> bool:
+    """Whether it is an array of JAX or NumPy of 64 bits."""
+    return isinstance(x, jax.Array | np.ndarray) and x.dtype == np.float64 and not is_masked(x)
+
+
+def is_masked(x: Any) -> bool:
+    return isinstance(x, np.ma.MaskedArray)
 
 
 @dataclass(frozen=True)
@@ -46,11 +63,16 @@ class Flat(Space):
     compensated: bool = field(default=True, kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
-        n, kind = self.n, type(self).__name__
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise ValueError(f"{kind}(n) needs a number of degrees of freedom n >= 1; got {n!r}.")
         # an int of Python, which is how the space is written and compared
-        object.__setattr__(self, "n", int(n))
+        kind, n = type(self).__name__, self.n
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise ValueError(
+                f"{kind}(n) needs a number of degrees of freedom n >= 1; got {shown(n)}."
+            )
+        n = int(n)
+        check_room(n * PER_COORDINATE, f"{kind}(n) of n = {shown(n)}", "Take fewer coordinates.")
+        object.__setattr__(self, "n", n)
+        object.__setattr__(self, "compensated", switch(self.compensated, "compensated"))
 
     @property
     def dim(self) -> int:
@@ -67,7 +89,10 @@ class Flat(Space):
         return check_vector(q, self.n, name)
 
     def retract(self, q: Array, eta: Vector) -> Array:
-        return q + eta
+        return vector_of(q, self.n, "q") + vector_of(eta, self.n, "eta")
+
+    def difference(self, q0: Array, q1: Array) -> Vector:
+        return q1 - q0
 
     def displace(self, q: Array, e: Vector) -> Array:
         return q + e
@@ -77,6 +102,9 @@ class Flat(Space):
 
     def displacement(self, q: Array, moved: Array) -> Vector:
         return moved - q
+
+    def velocity(self, x: Vector, rate: Vector) -> Vector:
+        return rate
 
     def ad(self, xi: Vector, eta: Vector) -> Vector:
         return jnp.zeros_like(eta)
@@ -114,7 +142,7 @@ class Euclidean(Flat):
     """R^n: a configuration is a vector of `n` numbers."""
 
     def local(self, q0: Array, q1: Array) -> Vector:
-        return q1 - q0
+        return vector_of(q1, self.n, "q1") - vector_of(q0, self.n, "q0")
 
     def coordinates(self) -> tuple[str, ...]:
         return tuple(f"q{i + 1}" for i in range(self.n))
@@ -130,7 +158,7 @@ class Torus(Flat):
     """
 
     def local(self, q0: Array, q1: Array) -> Vector:
-        d = q1 - q0
+        d = vector_of(q1, self.n, "q1") - vector_of(q0, self.n, "q0")
         return d - 2 * jnp.pi * jnp.round(d / (2 * jnp.pi))
 
     def coordinates(self) -> tuple[str, ...]:

@@ -9,7 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from accion.arguments import reals, shown
 from accion.spaces.base import Space
+from accion.spaces.flat import is_array, vector_of
 from accion.spaces.retractions import OwnTau, Retraction, TauMap
 from accion.spaces.rotations import product
 from accion.types import Array, ArrayLike, Vector
@@ -87,7 +89,7 @@ class Group(Space):
         known = isinstance(self.retraction, str) and self.retraction in self.retractions
         if not known and not isinstance(self.retraction, Retraction):
             raise ValueError(
-                f"there is no retraction {self.retraction!r}. Try one of:"
+                f"there is no retraction {shown(self.retraction)}. Try one of:"
                 f" {', '.join(self.retractions)}, or a Retraction(tau, inverse)."
             )
         self.tau_map.check()
@@ -114,6 +116,9 @@ class Group(Space):
     def dtau_inverse(self, x: Vector, e: Vector) -> Vector:
         """Its inverse applied to `e`, shape (dim,): the change of tau^-1(tau(x) tau(e)) with e."""
         return self.tau_map.dtau_inverse(x, e)
+
+    def velocity(self, x: Vector, rate: Vector) -> Vector:
+        return self.tau_map.dtau(x, rate)
 
     def stretched(self, x: Vector) -> Vector:
         return self.tau_map.stretched(x)
@@ -145,14 +150,26 @@ class Group(Space):
         return jnp.eye(self.size)
 
     def retract(self, q: Array, eta: Vector) -> Array:
+        q, eta = self.element(q, "q"), vector_of(eta, self.dim, "eta")
         return q + product(q, self.tau_minus_one(eta))
+
+    def element(self, q: Any, name: str) -> Any:
+        """`q` if it is an array of the right shape, as it is while JAX computes; else `check`,
+        which says what is wrong.
+        """
+        shaped = is_array(q) and q.shape == (self.size, self.size)
+        return q if shaped else self.check(q, name)
 
     def displace(self, q: Array, e: Vector) -> Array:
         A = self.hat(e)
         return q + product(q, A + product(A, A) / 2)
 
     def local(self, q0: Array, q1: Array) -> Vector:
+        q0, q1 = self.element(q0, "q0"), self.element(q1, "q1")
         return self.tau_inverse(product(self.inverse(q0), q1))
+
+    def difference(self, q0: Array, q1: Array) -> Vector:
+        return self.local(q0, q1)
 
     def displacement(self, q: Array, moved: Array) -> Vector:
         return self.vee(product(self.inverse(q), moved - q))
@@ -164,10 +181,7 @@ class Group(Space):
 
     def check(self, q: ArrayLike, name: str = "q") -> Array:
         words = f"a matrix of {type(self).__name__}, shape ({self.size}, {self.size})"
-        try:
-            q = jnp.asarray(q, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} must be {words}; got {q!r}.") from error
+        q = jnp.asarray(reals(q, name, words))
         if q.shape != (self.size, self.size):
             raise ValueError(f"{name} must be {words}; got shape {q.shape}.")
         if isinstance(q, Tracer):

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, final
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.linalg
 
+from accion.arguments import reals
 from accion.spaces.groups import Group
 from accion.spaces.matrix_retractions import MatrixCayley, MatrixExp, small_inverse
 from accion.spaces.retractions import Retraction, TauMap
@@ -36,12 +36,7 @@ class MatrixGroup(Group):
     """
 
     def __init__(self, basis: Any, retraction: str | Retraction = "exp") -> None:
-        try:
-            basis = np.array(basis, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"basis must be matrices of numbers, shape (dim, n, n); got {basis!r}."
-            ) from error
+        basis = np.array(reals(basis, "basis", "matrices of numbers, shape (dim, n, n)"))
         if (
             basis.ndim != 3
             or basis.shape[1] != basis.shape[2]
@@ -124,13 +119,16 @@ class MatrixGroup(Group):
     @cached_property
     def laws(self) -> Laws:
         """What matrices of the group keep."""
+        from scipy.linalg import null_space  # takes long to import
+
         n, one = self.size, np.eye(self.size)
         # Of J as a vector of rows: (A^T J)_ij and (J A)_ij.
-        forms = scipy.linalg.null_space(
+        forms = null_space(
             np.concatenate([np.kron(A.T, one) + np.kron(one, A.T) for A in self.basis])
         )
-        covectors = scipy.linalg.null_space(np.concatenate([A.T for A in self.basis]))
-        unimodular = bool(np.all(np.abs(np.trace(self.basis, axis1=1, axis2=2)) < 1e-12))
+        covectors = null_space(np.concatenate([A.T for A in self.basis]))
+        traces = np.abs(np.trace(self.basis, axis1=1, axis2=2))
+        unimodular = bool(np.all(traces < 1e-12 * np.max(np.abs(self.basis), axis=(1, 2))))
         return Laws(forms.T.reshape(-1, n, n), covectors.T, unimodular)
 
     def law(self, g: Array | np.ndarray) -> Array:
@@ -150,7 +148,7 @@ class MatrixGroup(Group):
         return jnp.concatenate([jnp.ravel(part) for part in parts])
 
     def distance(self, g: np.ndarray) -> tuple[float, str]:
-        if abs(np.linalg.det(g)) < 1e-300:
+        if not np.any(g) or abs(np.linalg.det(g / np.max(np.abs(g)))) < 1e-300:
             return float("inf"), "it is singular"
         return (
             float(np.max(np.abs(self.law(g)))),

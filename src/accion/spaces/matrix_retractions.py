@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.numerics import newton
-from accion.spaces.retractions import TauMap
+from accion.spaces.retractions import TauMap, differentiated
 from accion.spaces.rotations import apply, bernoulli, product
 from accion.types import Array, Vector
 
@@ -50,6 +50,9 @@ class MatrixTau(TauMap):
 
     name: ClassVar[str]
     reach: ClassVar[float]
+
+    def dtau(self, x: Vector, e: Vector) -> Vector:
+        return differentiated(self, self.group, x, e)
 
     @abstractmethod
     def extent(self, x: Vector) -> Array:

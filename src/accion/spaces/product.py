@@ -9,7 +9,9 @@ from typing import Any, final
 import jax.numpy as jnp
 import numpy as np
 
+from accion.arguments import shown
 from accion.spaces.base import Space
+from accion.spaces.flat import vector_of
 from accion.types import Array, Vector
 
 
@@ -30,7 +32,8 @@ class Product(Space):
     def __init__(self, *factors: Space) -> None:
         if len(factors) < 1 or not all(isinstance(space, Space) for space in factors):
             raise ValueError(
-                f"Product needs spaces, as in Product(Euclidean(3), Torus(1)); got {factors!r}."
+                "Product needs spaces, as in Product(Euclidean(3), Torus(1)); got"
+                f" {shown(factors)}."
             )
         object.__setattr__(self, "factors", factors)
 
@@ -64,7 +67,7 @@ class Product(Space):
         if not isinstance(q, tuple | list) or len(q) != len(self.factors):
             raise ValueError(
                 f"{name} must be a tuple with one configuration for each of the {len(self.factors)}"
-                f" factors of {self}; got {q!r}."
+                f" factors of {self}; got {shown(q)}."
             )
         return tuple(
             space.check(part, f"{name}[{i}]")
@@ -72,10 +75,20 @@ class Product(Space):
         )
 
     def retract(self, q: tuple[Any, ...], eta: Vector) -> tuple[Any, ...]:
+        q, eta = self.parted(q, "q"), vector_of(eta, self.dim, "eta")
         return tuple(self.each("retract", q, eta))
 
+    def parted(self, q: Any, name: str) -> tuple[Any, ...]:
+        """`q` if it is a tuple with a part for each factor; else `check` says what is wrong."""
+        parted = isinstance(q, tuple) and len(q) == len(self.factors)
+        return q if parted else self.check(q, name)
+
     def local(self, q0: tuple[Any, ...], q1: tuple[Any, ...]) -> Vector:
+        q0, q1 = self.parted(q0, "q0"), self.parted(q1, "q1")
         return jnp.concatenate(self.each("local", q0, q1))
+
+    def difference(self, q0: tuple[Any, ...], q1: tuple[Any, ...]) -> Vector:
+        return jnp.concatenate(self.each("difference", q0, q1))
 
     def displace(self, q: tuple[Any, ...], e: Vector) -> tuple[Any, ...]:
         return tuple(self.each("displace", q, e))
@@ -85,6 +98,9 @@ class Product(Space):
 
     def displacement(self, q: tuple[Any, ...], moved: tuple[Any, ...]) -> Vector:
         return jnp.concatenate(self.each("displacement", q, moved))
+
+    def velocity(self, x: Vector, rate: Vector) -> Vector:
+        return jnp.concatenate(self.each("velocity", x, rate))
 
     def ad(self, xi: Vector, eta: Vector) -> Vector:
         return jnp.concatenate(self.each("ad", xi, eta))

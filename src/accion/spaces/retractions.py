@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.arguments import reals, shown
+from accion.errors import in_function
 from accion.numerics import newton
 from accion.spaces.rotations import product
 from accion.types import Array, ArrayLike, Vector
@@ -43,7 +45,7 @@ class Retraction:
     def __post_init__(self) -> None:
         for name, f in (("tau", self.tau), ("inverse", self.inverse), ("tangent", self.tangent)):
             if not (callable(f) or (name == "tangent" and f is None)):
-                raise ValueError(f"{name} of a Retraction must be a function; got {f!r}.")
+                raise ValueError(f"{name} of a Retraction must be a function; got {shown(f)}.")
 
     def __repr__(self) -> str:
         # without addresses: stored results are compared by it
@@ -64,6 +66,10 @@ class TauMap(ABC):
     @abstractmethod
     def inverse(self, g: Array) -> Vector:
         """x with tau(x) = g, shape (dim,)."""
+
+    @abstractmethod
+    def dtau(self, x: Vector, e: Vector) -> Vector:
+        """The left-trivialised tangent of tau at `x`, applied to `e`."""
 
     @abstractmethod
     def dtau_inverse(self, x: Vector, e: Vector) -> Vector:
@@ -103,6 +109,10 @@ class AnyGroup(Protocol):
     @property
     def size(self) -> int: ...
 
+    def inverse(self, g: Array) -> Array: ...
+
+    def vee(self, A: Array) -> Vector: ...
+
     def tau(self, x: Vector) -> Array: ...
 
     def dtau(self, x: Vector) -> Array: ...
@@ -110,6 +120,12 @@ class AnyGroup(Protocol):
     def hat(self, xi: Vector) -> Array: ...
 
     def distance(self, g: np.ndarray) -> tuple[float, str]: ...
+
+
+def differentiated(tau: TauMap, group: Any, x: Vector, e: Vector) -> Vector:
+    """`TauMap.dtau` by the derivative of tau."""
+    D, slope = jax.jvp(tau.minus_one, (x,), (e,))
+    return group.vee(product(group.inverse(jnp.eye(group.size) + D), slope))
 
 
 @final
@@ -124,17 +140,27 @@ class OwnTau(TauMap):
     given: Retraction
 
     def minus_one(self, x: Vector) -> Array:
-        return jnp.asarray(self.given.tau(x)) - jnp.eye(self.group.size)
+        return self.told("tau", x) - jnp.eye(self.group.size)
 
     def inverse(self, g: Array) -> Vector:
-        return jnp.asarray(self.given.inverse(g))
+        return self.told("inverse", g)
+
+    def told(self, name: str, x: Array) -> Array:
+        """What the user's function of this name returns."""
+        with in_function(f"{name} of a Retraction"):
+            return jnp.asarray(reals(getattr(self.given, name)(x), f"what {name} returns"))
+
+    def dtau(self, x: Vector, e: Vector) -> Vector:
+        if self.given.tangent is not None:
+            return jnp.sum(self.told("tangent", x) * e, axis=1)
+        return differentiated(self, self.group, x, e)
 
     def dtau_inverse(self, x: Vector, e: Vector) -> Vector:
         if self.given.tangent is not None:
-            return newton.solve(jnp.asarray(self.given.tangent(x)), e)
+            return newton.solve(self.told("tangent", x), e)
         # The change of inverse(g) with g: that of tau would be a matrix to be inverted, whose
         # derivatives take minutes to compile.
-        g = jnp.asarray(self.given.tau(x))
+        g = self.told("tau", x)
         return jax.jvp(self.inverse, (g,), (product(g, self.group.hat(e)),))[1]
 
     def stretched(self, x: Vector) -> Vector:
@@ -161,16 +187,16 @@ class OwnTau(TauMap):
 
     def try_one(self, x: Vector, n: int, dim: int) -> None:
         """What tau, its inverse and its tangent say of one increment."""
-        g = checked("tau(xi)", self.given.tau(x), (n, n), x)
+        g = checked("tau(xi)", self.told("tau", x), (n, n), x)
         far, law = self.group.distance(g)
         if far > AGREES:
             raise ValueError(
                 f"tau(xi) of this retraction is not in the group for xi = {x}: {law}, off by"
                 f" {far:.3g}."
             )
-        back = checked("inverse(tau(xi))", self.given.inverse(jnp.asarray(g)), (dim,), x)
+        back = checked("inverse(tau(xi))", self.told("inverse", jnp.asarray(g)), (dim,), x)
         agrees("inverse(tau(xi))", back, "xi", np.asarray(x), x)
-        other = checked("tau(-xi)", self.given.tau(-x), (n, n), x)
+        other = checked("tau(-xi)", self.told("tau", -x), (n, n), x)
         agrees(
             "tau(-xi) tau(xi)",
             other @ g,
@@ -182,7 +208,7 @@ class OwnTau(TauMap):
         if not np.any(x):
             agrees("the tangent of tau", slope, "1", np.eye(dim), x)
         if self.given.tangent is not None:
-            given = checked("tangent(xi)", self.given.tangent(x), (dim, dim), x)
+            given = checked("tangent(xi)", self.told("tangent", x), (dim, dim), x)
             agrees("tangent(xi)", given, "the derivative of tau", slope, x)
             return
         columns = jax.vmap(lambda e: self.dtau_inverse(x, e), out_axes=1)(jnp.eye(dim))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -39,6 +40,16 @@ class RigidTau(TauMap):
             if self.group.translates
             else omega
         )
+
+    def dtau(self, x: Vector, e: Vector) -> Vector:
+        omega, turned = x[: self.group.angles], e[: self.group.angles]
+        turned = self.functions.dtau(omega, turned)
+        if not self.group.translates:
+            return turned
+        translation = self.functions.translation
+        moved = jax.jvp(translation, self.group.split(x), self.group.split(e))[1]
+        back = rotations.to_matrix(self.functions.turn(omega)).T
+        return jnp.concatenate([turned, moved + apply(back, moved)])
 
     def dtau_inverse(self, x: Vector, e: Vector) -> Vector:
         omega, v = self.group.split(x)

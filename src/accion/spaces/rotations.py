@@ -258,6 +258,22 @@ def dcayley_inverse(x: Vector, v: Vector, e: Vector, ad: Callable[[Vector], Vect
     return e + ad(e) / 2 + jnp.concatenate([turned, moved]) / 4
 
 
+# ---------------- dtau(x) e of a rotation, left trivialised
+
+
+def dexp(x: Vector, e: Vector) -> Vector:
+    """(1 - exp(-ad))/ad e = e - (1 - cos|x|)/|x|^2 x x e + (|x| - sin|x|)/|x|^3 x x (x x e)."""
+    if x.shape == (1,):
+        return e
+    s, once = dot(x, x), cross(x, e)
+    return e - versine(s) * once + excess(s) * cross(x, once)
+
+
+def dcayley(x: Vector, e: Vector) -> Vector:
+    """(e - x x e / 2) / (1 + |x|^2/4)."""
+    return (e - cross(x, e) / 2) / (1 + dot(x, x) / 4)
+
+
 # ---------------- h v of a step with the increment x, whose rotation is omega
 
 
@@ -285,6 +301,7 @@ class TurnRetraction(NamedTuple):
     vector: Callable[[Turn], Vector]
     translation: Callable[[Vector, Vector], Vector]
     inverse_translation: Callable[[Vector, Vector], Vector]
+    dtau: Callable[[Vector, Vector], Vector]  # of the rotation alone
     dtau_inverse: Callable[[Vector, Vector, Vector, Callable[[Vector], Vector]], Vector]
     stretched: Callable[[Vector, Vector], Vector]
     reach: float  # the turn at which its chart ends
@@ -297,6 +314,7 @@ RETRACTIONS = {
         log,
         exp_translation,
         log_translation,
+        dexp,
         dexp_inverse,
         unstretched,
         2 * np.pi,
@@ -307,6 +325,7 @@ RETRACTIONS = {
         inverse_cayley,
         cayley_translation,
         inverse_cayley_translation,
+        dcayley,
         dcayley_inverse,
         cayley_stretched,
         np.pi,

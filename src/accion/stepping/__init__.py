@@ -1,7 +1,11 @@
 """How a system is stepped by a method."""
 
 from accion.stepping import (
+    adaptive as adaptive,
     alpha as alpha,
+    collocated as collocated,
+    composition as composition,
+    composition_thermal as composition_thermal,
     energy_consistent as energy_consistent,
     given as given,
     higher as higher,

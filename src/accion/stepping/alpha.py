@@ -5,11 +5,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from accion.instant.constrained import index_one, inertia_and_force
 from accion.methods import GeneralizedAlpha, Sample
 from accion.numerics import newton
-from accion.stepping.base import End, State, steps
+from accion.stepping.base import End, State, longer, steps
 from accion.stepping.variational import MechanicalScheme
 from accion.systems import System
 from accion.types import Configuration, Covector, Scalar, Vector
@@ -71,6 +72,9 @@ class Alpha(MechanicalScheme):
         dv, lam = index_one(self.system, t, q, v, None)
         guess = dv if lam is None else jnp.concatenate([dv, lam])
         return State(q, p, jnp.zeros_like(x), x, guess, jnp.array(0), (v, dv, dv))
+
+    def resized(self, state: Any, r: Scalar, gap: Scalar) -> Any:
+        return longer(state, r, gap, np.zeros(len(state.guess), bool))
 
     def equations(self, state: Any, t: Scalar, h: Scalar) -> Any:
         own = AlphaEquations(self.method, self.system.multipliers)

@@ -7,7 +7,7 @@ asks what kind of system it has. Schemes are registered for pairs of a kind of s
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -16,10 +16,24 @@ import numpy as np
 from accion.discretise import discretise
 from accion.instant.starts import Known
 from accion.methods import Method
-from accion.numerics import newton
-from accion.numerics.products import WrittenOut, written_out
+from accion.numerics import following, newton
+from accion.numerics.following import Followed, Lately, followed
+from accion.numerics.products import WrittenOut, WrittenOutStep, written_out
 from accion.systems import AbstractSystem, Start
 from accion.types import Array, Configuration, Covector, Scalar, Vector
+
+FADING = 0.75  # of how much increments changed, with each step
+
+
+STILL = 1e-14  # of the action of a step: a change of the increment with less is no jump
+
+
+class Pace(NamedTuple):
+    """How much increments change: see `Lately`."""
+
+    change: Any
+    weights: Any
+    still: Any
 
 
 class State(NamedTuple):
@@ -29,13 +43,14 @@ class State(NamedTuple):
     p: Covector
     c: Vector  # what compensated summation has not yet added to q
     x: Vector  # the last increment
-    guess: Array  # of the next unknowns
+    guess: Any  # of the next unknowns
     # how many steps were solved; after one that was not, the rest of the state is NaN
     completed: Array
     memory: Any = ()  # what a scheme carries besides
     # whether a step was refused because it led out of the chart of the retraction
     left: Any = np.False_
     changes: Any = ()  # of the increment, where the energy should be kept: see `watch.py`
+    pace: Any = ()  # how much increments changed lately, a `Pace`, where steps are looked at
 
 
 class End(NamedTuple):
@@ -71,31 +86,19 @@ class Scheme(ABC):
 
     @abstractmethod
     def check_start(self, known: Known, start: Start) -> None:
-        """Raise ValueError where it cannot; of an ensemble the first member is looked at."""
+        """Raise ValueError where it cannot."""
 
     # ------------------------------------------------------------ one step
 
     @abstractmethod
-    def equations(self, state: State, t: Scalar, h: Scalar) -> tuple[newton.Equations, Any]:
-        """The equations of the step that starts at time `t`, and their arguments."""
+    def step(self, state: State, t: Scalar, h: Scalar) -> tuple[State, Array]:
+        """One step, and its iterations. One that is not solved, and all after it, give NaN."""
 
     @abstractmethod
-    def solve(self, state: State, t: Scalar, h: Scalar) -> newton.Root:
-        """Their unknowns."""
-
-    @abstractmethod
-    def moved(self, unknowns: Array, state: State, h: Scalar) -> Vector:
-        """h v of the motion that they stand for, where the step ends: what the chart of the
-        retraction must hold.
+    def resized(self, state: State, r: Scalar, gap: Scalar) -> State:
+        """The state before a step that is r times as long as the last one, the middles of the two
+        being `gap` times as far apart as those of the last two.
         """
-
-    @abstractmethod
-    def end(self, unknowns: Array, state: State, t: Scalar, h: Scalar) -> End:
-        """Where the step leads."""
-
-    @abstractmethod
-    def lagrangian(self, unknowns: Array, state: State, t: Scalar, h: Scalar) -> Scalar:
-        """A value of the Lagrangian on the way, not finite where the motion cannot go."""
 
     # ------------------------------------------------------------ what is saved and shown
 
@@ -125,6 +128,48 @@ class Scheme(ABC):
     def warn(self, trajectory: Any, known: Known, first: State, last: State, every: int) -> None:
         """Warn of what went wrong in a run that was solved."""
 
+    # ------------------------------------------------------------ where it fails
+
+    @abstractmethod
+    def unsolved(self, first: State, state: State, t: Scalar, h: Scalar) -> "Unsolved":
+        """The equations that were not solved in the step from `state`; a run began with `first`."""
+
+
+class Unsolved(NamedTuple):
+    """A step that is solved as a whole, where a run ended."""
+
+    scheme: "SolvedScheme"
+    first: State
+    state: State
+    t: Any
+    h: Any
+
+
+class SolvedScheme(Scheme):
+    """A scheme whose step is the solution of one set of equations."""
+
+    @abstractmethod
+    def equations(self, state: State, t: Scalar, h: Scalar) -> tuple[newton.Equations, Any]:
+        """The equations of the step that starts at time `t`, and their arguments."""
+
+    @abstractmethod
+    def solve(self, state: State, t: Scalar, h: Scalar) -> Followed:
+        """Their unknowns."""
+
+    @abstractmethod
+    def moved(self, unknowns: Array, state: State, h: Scalar) -> Vector:
+        """h v of the motion that they stand for, where the step ends: what the chart of the
+        retraction must hold.
+        """
+
+    @abstractmethod
+    def end(self, unknowns: Array, state: State, t: Scalar, h: Scalar) -> End:
+        """Where the step leads."""
+
+    @abstractmethod
+    def lagrangian(self, unknowns: Array, state: State, t: Scalar, h: Scalar) -> Scalar:
+        """A value of the Lagrangian on the way, not finite where the motion cannot go."""
+
     # ------------------------------------------------------------ the words of a failure
 
     @abstractmethod
@@ -136,15 +181,37 @@ class Scheme(ABC):
         """Why no step can be solved here, in words; "" where nothing is known."""
 
     @abstractmethod
-    def circumstances(self, state: State, t: Scalar, h: Scalar) -> str:
-        """What else is worth knowing of the last good state, in words; "" where nothing is."""
+    def circumstances(self, first: State, state: State, t: float, h: Scalar) -> str:
+        """What else is worth knowing of the last good state, in words; "" where nothing is. The
+        run began with `first`.
+        """
 
     # ------------------------------------------------------------ the same for all
 
-    def by_newton(self, state: State, t: Scalar, h: Scalar) -> newton.Root:
+    def unsolved(self, first: State, state: State, t: Scalar, h: Scalar) -> Unsolved:
+        return Unsolved(self, first, state, t, h)
+
+    def by_newton(self, state: State, t: Scalar, h: Scalar) -> Followed:
         """The unknowns of a step, by Newton's method."""
         equations, args = self.equations(state, t, h)
-        return newton.root(WrittenOut(equations), state.guess, args)
+        if not state.pace:
+            return Followed(*newton.root(WrittenOut(equations), state.guess, args))
+        step: Any = equations
+        lately = Lately(state.x, *state.pace)
+        return followed(WrittenOutStep(step), state.guess, args, lately)
+
+    def paced(self, state: State, t: Scalar, h: Scalar) -> State:
+        """The first state, with what tells whether a step leads where it was meant to."""
+        n = self.system.space.dim
+        if n == 0:
+            return state
+        H = jax.hessian(self.system.L, 2)(t, state.q, state.x[:n] / h)
+        weights = jnp.abs(jnp.diagonal(H)) / h
+        still = STILL * jnp.abs(self.lagrangian(state.guess, state, t, h))
+        # What the forces of the first step change: an impulse over the inertia.
+        impulse = self.residual(state.guess, state, t, h)[:n]
+        change = jnp.sum(newton.own_size(impulse * impulse, weights))
+        return state._replace(pace=Pace(change, weights, still))
 
     def residual(self, unknowns: Array, state: State, t: Scalar, h: Scalar) -> Array:
         """What is left of the equations of a step."""
@@ -152,9 +219,8 @@ class Scheme(ABC):
         return equations.residual(unknowns, args)
 
     def step(self, state: State, t: Scalar, h: Scalar) -> tuple[State, Array]:
-        """One step, and its iterations. One that is not solved, and all after it, give NaN."""
         space = self.system.step_space
-        unknowns, iterations, converged = self.solve(state, t, h)
+        unknowns, iterations, converged, change, _ = self.solve(state, t, h)
         # A Lagrangian may be undefined where its derivatives are not, beyond a logarithm's pole for
         # one.
         ok = converged & jnp.isfinite(written_out(self.lagrangian)(unknowns, state, t, h))
@@ -166,16 +232,55 @@ class Scheme(ABC):
         # q that was known before the step it does not.
         n = space.dim
         unknowns = unknowns.at[:n].set(jnp.where(ok, unknowns[:n], jnp.nan))
-        end = written_out(self.end)(unknowns, state, t, h)
-        q, c = space.accumulate(state.q, state.c, end.x)
+        end, q, c = ended(self, ok, unknowns, state, t, h)
         q = jax.tree.map(lambda a: jnp.where(ok, a, jnp.nan), q)
         completed = state.completed + ok
-        after = State(q, end.p, c, end.x, end.guess, completed, end.memory, left, state.changes)
-        return after, iterations
+        pace = state.pace
+        if pace:
+            pace = pace._replace(change=jnp.maximum(change, FADING * pace.change))
+        own = (completed, end.memory, left, state.changes, pace)
+        return State(q, end.p, c, end.x, end.guess, *own), iterations
+
+
+def longer(state: State, r: Scalar, gap: Scalar, grows: np.ndarray) -> State:
+    """`Scheme.resized`; `grows` says which unknowns are increments, of which x is the first."""
+    x, guess, pace, n = state.x, state.guess, state.pace, len(state.x)
+    if grows[0]:
+        guess = jnp.concatenate([x + gap * (guess[:n] - x), guess[n:]])
+    guess = jnp.where(grows, r * guess, guess)
+    if pace:
+        size = jnp.abs(r)
+        pace = Pace(size * gap**2 * pace.change, pace.weights / size, size * pace.still)
+    return state._replace(x=r * x, guess=guess, pace=pace)
+
+
+@jax.custom_jvp
+def ended(
+    scheme: SolvedScheme, ok: Array, unknowns: Array, state: State, t: Scalar, h: Scalar
+) -> Any:
+    """What a step leads to: its `End`, the configuration and what is not yet added to it.
+
+    A step that is not `ok` has no derivatives: NaN would go back into the rows before it.
+    """
+    end = written_out(scheme.end)(unknowns, state, t, h)
+    return end, *scheme.system.step_space.accumulate(state.q, state.c, end.x)
+
+
+@ended.defjvp
+def ended_jvp(primals: Any, tangents: Any) -> Any:
+    scheme, ok, unknowns, state, *times = primals
+    at = (scheme, ok, newton.somewhere(ok, unknowns, state.guess), state, *times)
+    slopes = jax.jvp(ended.fun, at, tangents)[1]
+
+    def kept(a: Any) -> Any:
+        # What is no real number has no derivative to begin with.
+        return a if a.dtype == jax.dtypes.float0 else jnp.where(ok, a, 0.0)
+
+    return ended(*primals), jax.tree.map(kept, slopes)
 
 
 @dataclass(frozen=True)
-class StepEquations(newton.Equations):
+class StepEquations(following.StepEquations):
     """The equations of a step, whatever the system:
 
         p_k + D_start + h A^T lam = 0,        D_inner = 0,        closure = 0
@@ -200,10 +305,19 @@ class StepEquations(newton.Equations):
             momentum = momentum + form.reaction(t, h, z, (last + x) / (2 * h), lam)
         rows = [momentum]
         if inner is not None:
-            rows.append(jnp.ravel(found.inner))
+            held = 0.0 if lam is None else form.inner_reaction(t, h, z, x, inner, lam)
+            rows.append(jnp.ravel(found.inner + held))
         if blocks.S or blocks.lam:
-            rows.append(form.closure(t, h, z, x))
+            rows.append(form.closure(t, h, z, x, inner))
         return rows[0] if len(rows) == 1 else jnp.concatenate(rows)
+
+    def shorter(self, args: Any, s: Any) -> Any:
+        system, t, h, z, p, last = args
+        return system, t, s * h, z, p, s * last
+
+    def powers(self, count: int) -> np.ndarray:
+        # Forces of constraint undo what momenta have besides those of allowed velocities.
+        return np.where(np.arange(count) < count - self.multipliers, 1, -1)
 
     def sizes(self, unknowns: Array, J: Array, args: Any) -> tuple[Array, Array]:
         system, t, h, z, _, _ = args
@@ -219,8 +333,9 @@ class StepEquations(newton.Equations):
 
 # ---------------------------------------------------------------- which scheme steps what
 
-SCHEMES: dict[tuple[type, type | None], type[Scheme]] = {}
-Kind = TypeVar("Kind", bound=type[Scheme])
+Maker: TypeAlias = Callable[..., Scheme]  # a scheme, or what chooses one
+SCHEMES: dict[tuple[type, type | None], Maker] = {}
+Kind = TypeVar("Kind", bound=Maker)
 
 
 def steps(kind: type[AbstractSystem], method: type[Method] | None = None) -> Callable[[Kind], Kind]:
@@ -238,4 +353,4 @@ def scheme_of(system: AbstractSystem, method: Method | None) -> Scheme:
     found = SCHEMES.get((type(system), type(method))) or SCHEMES.get((type(system), None))
     if found is None:
         raise ValueError(f"no scheme steps {type(system).__name__} by {type(method).__name__}.")
-    return found(system, method)  # pyright: ignore[reportCallIssue]
+    return found(system, method)

@@ -5,18 +5,19 @@ from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from accion.discretise import discretise
 from accion.methods import EnergyConsistent
-from accion.numerics import newton
+from accion.numerics import following
 from accion.stepping.base import steps
 from accion.stepping.thermal import LARGE, ContinuousThermal
 from accion.systems import ThermalSystem
-from accion.types import Scalar, Vector
+from accion.types import Configuration, Scalar, Vector
 
 
 @dataclass(frozen=True)
-class EnergyEquations(newton.Equations):
+class EnergyEquations(following.StepEquations):
     """The equations of a step, with the entropy balances off by a power `e`, shared as the heat
     capacities are, such that the energy at the end is right.
 
@@ -40,6 +41,13 @@ class EnergyEquations(newton.Equations):
         balance = form.closure(t, h, z, x) - C / jnp.sum(C) * e
         return jnp.concatenate([p + both.start, balance, legendre, first_law[None]])
 
+    def shorter(self, args: Any, s: Any) -> Any:
+        system, t, h, *rest = args
+        return system, t, s * h, *rest
+
+    def powers(self, count: int) -> np.ndarray:
+        return np.where(np.arange(count) < count - self.multipliers, 1, 0)
+
     def sizes(self, unknowns: Any, J: Any, args: Any) -> Any:
         """Those of a step; the energy is rounded as C T is, the energy that the entropies hold,
         also where L has it cancelled by a constant.
@@ -62,7 +70,7 @@ class EnergyConsistentThermal(ContinuousThermal):
     method: EnergyConsistent = field(metadata={"static": True})
     keeps_energy: ClassVar[bool] = True
 
-    def first_guess(self, x: Vector, v: Vector) -> Any:
+    def first_guess(self, t: Scalar, h: Scalar, z: Configuration, x: Vector, v: Vector) -> Any:
         return jnp.concatenate([x, v, jnp.zeros(1)])
 
     def equations(self, state: Any, t: Scalar, h: Scalar) -> Any:
@@ -70,3 +78,9 @@ class EnergyConsistentThermal(ContinuousThermal):
         C = self.system.capacities(t, state.q, state.x[:n] / h)
         args = (self.system, t, h, state.q, state.p, laws.energy + laws.supplied, C)
         return EnergyEquations(self.method, n + 1), args
+
+    def solve(self, state: Any, t: Scalar, h: Scalar) -> Any:
+        return self.by_newton(state, t, h)
+
+    def led(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
+        return self.led_by_newton(unknowns, state, t, h)

@@ -18,7 +18,7 @@ def failure(
     scheme: Any,
     first: Any,
     t0: Any,
-    h: Scalar,
+    h: Any,
     steps: Any,
     trajectory: Any,
     engine: Any,
@@ -36,19 +36,24 @@ def failure(
         scheme, first, completed = jax.tree.map(lambda a: a[i], (scheme, first, completed))
     k = int(completed)
     state = again(scheme, first, k)
-    t = float(t0 + k * h)
+    t = float(t0 + (np.sum(h[:k]) if np.ndim(h) else k * h))
+    h = h[k] if np.ndim(h) else h
     where = f"{who}step {k} of {steps} (t = {t:.6g}, h = {float(h):.3g})"
+    whole, (scheme, first, state, t, h) = h, scheme.unsolved(first, state, t, h)
+    if h is not whole:
+        where += f", in its inner step of {float(h):.3g} at t = {float(t):.6g},"
     program = callable_of("attempt", attempt, scheme, state, t, h, engine=engine)
-    (x, _, converged), left = program(scheme, state, t, h)
+    (x, _, converged, _, part), left = program(scheme, state, t, h)
     residual = float(np.max(np.abs(left)))
     known = {"step": k, "t": t, "residual": residual, "trajectory": trajectory}
     beyond = scheme.beyond(state, t, h)
     if beyond:
         return StepFailed(f"{where} was not solved: {beyond}.", **known)
-    what = reason(scheme, x, bool(converged), residual, state, t, h, engine)
-    what += scheme.circumstances(state, t, h)
+    solved = bool(converged)
+    what = reason(scheme, x, solved, float(part), residual, state, t, h, engine)
+    what += scheme.circumstances(first, state, t, h)
     advice = (
-        f"Try a smaller h (such as {float(h) / 4:.3g}), look at the last good state"
+        f"Try a smaller h (such as {float(whole) / 4:.3g}), look at the last good state"
         " (error.trajectory), or pass throw=False to go on with NaN."
     )
     return StepFailed(f"{where} was not solved: {what}. {advice}", **known)
@@ -57,14 +62,22 @@ def failure(
 def reason(
     scheme: Any,
     x: Vector,
-    converged: Any,
+    converged: bool,
+    part: float,
     residual: Any,
     state: Any,
     t: Scalar,
     h: Scalar,
     engine: Any,
 ) -> Any:
-    """Why a step was not taken, in words; `x` are the unknowns that were found."""
+    """Why a step was not taken, in words; `x` are the unknowns that were found, `part` is how far
+    the step could be followed.
+    """
+    if part < 1:
+        return (
+            f"the solution that the motion goes on with, which is h v where h is small, ends at h ="
+            f" {part * float(h):.3g}; what there is at h = {float(h):.3g} is far from it"
+        )
     chart = outside(scheme, x, state, h)
     if chart is not None:
         return chart
@@ -115,9 +128,11 @@ def least_squares(scheme: Any, state: Any, t: Scalar, h: Scalar, engine: Any) ->
     )
     residual, slopes = (lambda x, f=f: f(scheme, x, state) for f in (value, slope))
     first, J = np.asarray(residual(state.guess)), np.asarray(slopes(state.guess))
-    if not (np.all(np.isfinite(first)) and np.all(np.isfinite(J))):
+    with np.errstate(all="ignore"):
+        row = 1 / (np.max(np.abs(J), axis=1) + newton.TINY)
+        scaled = np.concatenate([row * first, np.ravel(row[:, None] * J)])
+    if not np.all(np.isfinite(scaled)):
         return ""
-    row = 1 / (np.max(np.abs(J), axis=1) + newton.TINY)
     options: Any = {
         "jac": lambda x: row[:, None] * slopes(x),
         "xtol": 1e-15,

@@ -79,12 +79,13 @@ def warn_of_second_law(trajectory: Any) -> Any:
     by more than rounding.
     """
     (least, k, i), (push, l, j) = worst(trajectory)
-    t0, h = float(trajectory.t[0]), float(trajectory.h)
+    t0, h = float(trajectory.t[0]), np.asarray(trajectory.h)
 
     def where(step: Any, member: Any) -> Any:
+        t = t0 + float(np.sum(h[:step]) if h.ndim else step * h)
         return (
             f"member {member}, " if trajectory.is_ensemble else ""
-        ) + f"step {step} (t = {t0 + step * h:.6g})"
+        ) + f"step {step} (t = {t:.6g})"
 
     if push > 1e-9 * np.atleast_1d(trajectory.laws.friction)[j]:
         message = (

@@ -15,11 +15,11 @@ import numpy as np
 
 from accion.discretise import discretise
 from accion.instant import constrained
-from accion.instant.starts import Known, check_inertia, one
+from accion.instant.starts import Known, check_inertia
 from accion.instant.thermal import Hypotheses, check_hypotheses
 from accion.methods import Method
 from accion.numerics import newton
-from accion.stepping.base import End, Scheme, State, StepEquations, steps
+from accion.stepping.base import End, SolvedScheme, State, StepEquations, longer, steps
 from accion.stepping.laws import opened, warn_of_second_law, written
 from accion.systems import DiscreteThermalSystem, Start, ThermalSystem
 from accion.types import Configuration, Scalar, Vector
@@ -56,27 +56,30 @@ def entropy_change(method: Any, args: Any) -> Any:
     return x.at[n:].set(jnp.where(converged, dS, jnp.nan))
 
 
-class ThermalScheme(Scheme):
+class ThermalScheme(SolvedScheme):
     """What the schemes of thermal systems share."""
 
     keeps_energy: ClassVar[bool]  # which must be known at the start
+    # Whether increments are compared with those before, and the step of a q1 can be found.
+    compared: ClassVar[bool] = True
 
     @property
     def form(self) -> Any:
         return discretise(self.system, self.method)
 
     @abstractmethod
-    def first_guess(self, x: Vector, v: Vector) -> Any:
+    def first_guess(self, t: Scalar, h: Scalar, z: Configuration, x: Vector, v: Vector) -> Any:
         """A guess of the unknowns of the first step."""
 
     def begin(self, t: Scalar, h: Scalar, start: Start) -> Any:
         system = self.system
         n, z = system.space.dim, system.point(start.q0, start.S0)
         p, v = start.p0, start.v0
-        if start.q1 is not None and self.keeps_energy:
+        if start.q1 is not None and (self.keeps_energy or not self.compared):
+            unknown = "energy that is to be kept" if self.keeps_energy else "entropy on the way"
             raise ValueError(
-                f"{type(self.method).__name__} starts from v0 or p0: with q1 the energy that is to"
-                " be kept is not known."
+                f"{type(self.method).__name__} starts from v0 or p0: with q1 the {unknown} is not"
+                " known."
             )
         if start.q1 is not None:
             x, p = increment_to(self, t, h, z, start.q1)
@@ -87,8 +90,10 @@ class ThermalScheme(Scheme):
                 p = system.legendre(t, z, v)
             x = h * jnp.concatenate([v, system.entropy_rates(t, z, v)])
         v = x[:n] / h
-        laws, guess = opened(self.form.energy(t, z, v)), self.first_guess(x, v)
+        laws, guess = opened(self.form.energy(t, z, v)), self.first_guess(t, h, z, x, v)
         state = State(z, p, jnp.zeros_like(x), x, guess, jnp.array(0), laws)
+        if self.compared and not system.discrete_time:
+            state = self.paced(state, t, h)
         minus, plus = self.form.whole_variation(t, h, z, x)
         thermal = Hypotheses(self.form.temperature(t, z, v), minus[n:], plus[n:])
         return state, Known(self.inertia(t, z, v), thermal=thermal)
@@ -99,21 +104,33 @@ class ThermalScheme(Scheme):
 
     def check_start(self, known: Any, start: Start) -> Any:
         if known.bordered is not None:
-            check_inertia(self.system, one(known.bordered, 2))
+            check_inertia(self.system, known.bordered)
         check_hypotheses(self.system, known.thermal)
 
-    def solve(self, state: Any, t: Scalar, h: Scalar) -> Any:
-        return self.by_newton(state, t, h)
+    def resized(self, state: Any, r: Scalar, gap: Scalar) -> Any:
+        count = len(state.guess)
+        grow = self.form.blocks.moved if self.compared else count
+        return longer(state, r, gap, np.arange(count) < grow)
 
     def moved(self, unknowns: Any, state: Any, h: Scalar) -> Any:
         return self.system.step_space.stretched(self.form.blocks.increment(unknowns))
 
+    @abstractmethod
+    def led(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> tuple[Any, Any, Any]:
+        """(p, what was exchanged, a guess of the next unknowns) at the end of a step."""
+
+    def led_by_newton(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
+        """The same of a step that is its increment."""
+        x = self.form.blocks.increment(unknowns)
+        p, exchange = self.form.variation(t, h, state.q, x).end, self.form.exchange
+        guess = jnp.concatenate([2 * x - state.x, unknowns[len(x) :]])
+        return p, exchange(t, h, state.q, x), guess
+
     def end(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
         n, x = self.system.space.dim, self.form.blocks.increment(unknowns)
-        p = self.form.variation(t, h, state.q, x).end
-        exchange = self.form.exchange(t, h, state.q, x)
+        p, exchange, guess = self.led(unknowns, state, t, h)
         laws = written(state.memory, exchange, h, x[n:], state.completed)
-        return End(x, p, jnp.concatenate([2 * x - state.x, unknowns[len(x) :]]), laws)
+        return End(x, p, guess, laws)
 
     def lagrangian(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
         x = self.form.blocks.increment(unknowns)
@@ -161,7 +178,7 @@ class ContinuousThermal(ThermalScheme):
     def warn(self, trajectory: Any, known: Any, first: Any, last: Any, every: Any) -> Any:
         warn_of_second_law(trajectory)
 
-    def circumstances(self, state: Any, t: Scalar, h: Scalar) -> Any:
+    def circumstances(self, first: Any, state: Any, t: float, h: Scalar) -> Any:
         T = self.form.temperature(t, state.q, state.x[: self.system.space.dim] / h)
         return f"; before it, T = {np.asarray(T).tolist()}"
 
@@ -185,12 +202,18 @@ class Thermal(ContinuousThermal):
     method: Method = field(metadata={"static": True})
     keeps_energy: ClassVar[bool] = False
 
-    def first_guess(self, x: Vector, v: Vector) -> Any:
+    def first_guess(self, t: Scalar, h: Scalar, z: Configuration, x: Vector, v: Vector) -> Any:
         return jnp.concatenate([x, jnp.zeros(self.system.multipliers)])
 
     def equations(self, state: Any, t: Scalar, h: Scalar) -> Any:
         args = (self.system, t, h, state.q, state.p, state.x)
         return StepEquations(self.method, self.system.multipliers), args
+
+    def solve(self, state: Any, t: Scalar, h: Scalar) -> Any:
+        return self.by_newton(state, t, h)
+
+    def led(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
+        return self.led_by_newton(unknowns, state, t, h)
 
 
 @steps(DiscreteThermalSystem)
@@ -203,12 +226,18 @@ class GivenThermal(ThermalScheme):
     method: None = field(metadata={"static": True})
     keeps_energy: ClassVar[bool] = False
 
-    def first_guess(self, x: Vector, v: Vector) -> Any:
+    def first_guess(self, t: Scalar, h: Scalar, z: Configuration, x: Vector, v: Vector) -> Any:
         return jnp.concatenate([x, jnp.zeros(self.system.multipliers)])
 
     def equations(self, state: Any, t: Scalar, h: Scalar) -> Any:
         args = (self.system, t, h, state.q, state.p, state.x)
         return StepEquations(self.method, self.system.multipliers), args
+
+    def solve(self, state: Any, t: Scalar, h: Scalar) -> Any:
+        return self.by_newton(state, t, h)
+
+    def led(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
+        return self.led_by_newton(unknowns, state, t, h)
 
     def inertia(self, t: Scalar, z: Configuration, v: Vector) -> Any:
         return None
@@ -216,5 +245,5 @@ class GivenThermal(ThermalScheme):
     def warn(self, trajectory: Any, known: Any, first: Any, last: Any, every: Any) -> Any:
         """What it calls entropy need not obey the second law."""
 
-    def circumstances(self, state: Any, t: Scalar, h: Scalar) -> Any:
+    def circumstances(self, first: Any, state: Any, t: float, h: Scalar) -> Any:
         return ""

@@ -13,17 +13,20 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from accion.discretise import discretise
 from accion.instant import constrained
 from accion.instant.starts import check_mechanical_start, known_at
 from accion.methods import Method
-from accion.numerics import newton
+from accion.numerics import following, newton
 from accion.numerics.dependence import depends
 from accion.stepping import watch
-from accion.stepping.base import End, Readout, Scheme, State, StepEquations, steps
+from accion.stepping.base import End, Readout, SolvedScheme, State, StepEquations, longer, steps
 from accion.systems import Start, System
 from accion.types import Configuration, Covector, Scalar, Vector
+
+THIN = 0.25  # part of the inertia at the start: where less is left a motion may be near its end
 
 
 def is_explicit(system: Any, method: Any) -> Any:
@@ -53,10 +56,10 @@ def explicit_increment(
     balance = p + discretise(system, method).variation(t, h, q, jnp.zeros_like(p)).start
     x = h / weight * mechanical.inertia(system.params).solve(balance)
     good = jnp.all(jnp.isfinite(x)) & (jnp.abs(weight) >= newton.TINY)
-    return newton.Root(x, jnp.array(0), good)
+    return following.Followed(x, jnp.array(0), good)
 
 
-class MechanicalScheme(Scheme):
+class MechanicalScheme(SolvedScheme):
     """What the schemes of a `System`, which has no entropy, share."""
 
     @abstractmethod
@@ -86,7 +89,7 @@ class MechanicalScheme(Scheme):
         own = lam if system.enters_action else None
         known = known_at(system, t, q, x / h, own, start.p0)
         if start.q1 is not None and system.constraint is not None:
-            step = (system, self.method, t, h, q, start.q1, known.matrix)
+            step = (system, self.method, t, h, q, start.q1, known.bordered)
             known = known._replace(first_step=constrained.first_step(*step))
         return state, known
 
@@ -127,8 +130,22 @@ class MechanicalScheme(Scheme):
         v = state.x[: self.system.space.dim] / h
         return constrained.beyond_numbers(self.system, t, state.q, v)
 
-    def circumstances(self, state: Any, t: Scalar, h: Scalar) -> Any:
-        return ""
+    def circumstances(self, first: Any, state: Any, t: float, h: Scalar) -> Any:
+        n, system = self.system.space.dim, self.system
+        if system.constraint is not None:
+            return ""
+        H0, H = (
+            np.asarray(jax.hessian(system.L, 2)(t, at.q, at.x[:n] / h)) for at in (first, state)
+        )
+        if not (np.all(np.isfinite(H0)) and np.all(np.isfinite(H)) and np.linalg.det(H0)):
+            return ""
+        left = np.min(np.abs(np.linalg.eigvals(np.linalg.solve(H0, H))))
+        if left > THIN:
+            return ""
+        return (
+            f". Of the inertia d2L/dv2 that the motion had at its start {left:.2g} is left in one"
+            " direction: where it is singular momenta determine no velocity, and the motion ends"
+        )
 
 
 @steps(System)
@@ -147,20 +164,30 @@ class Variational(MechanicalScheme):
     def start(
         self, t: Scalar, h: Scalar, q: Configuration, p: Covector, x: Vector, lam: Any
     ) -> Any:
-        return State(q, p, jnp.zeros_like(x), x, self.guess(x, lam), jnp.array(0))
+        lam = jnp.tile(lam, self.form.blocks.lam // max(len(lam), 1))
+        state = State(q, p, jnp.zeros_like(x), x, self.guess(x, lam), jnp.array(0))
+        return state if self.explicit else self.paced(state, t, h)
+
+    @property
+    def explicit(self) -> bool:
+        return is_explicit(self.system, self.method)
 
     def guess(self, x: Vector, lam: Any) -> Any:
-        """The unknowns of a step from its increment: inner points at equal distances."""
-        count = self.method.inner_points
-        inner = [(i + 1) / (count + 1) * x for i in range(count)]
-        return jnp.concatenate([x, *inner, lam])
+        """The unknowns of a step from its increment: inner points of a motion at a constant
+        rate.
+        """
+        return jnp.concatenate([x, *(c * x for c in self.method.places[1:-1]), lam])
+
+    def resized(self, state: Any, r: Scalar, gap: Scalar) -> Any:
+        increments = self.form.blocks.x + self.form.blocks.inner
+        return longer(state, r, gap, np.arange(len(state.guess)) < increments)
 
     def equations(self, state: Any, t: Scalar, h: Scalar) -> Any:
-        own = StepEquations(self.method, self.system.multipliers)
+        own = StepEquations(self.method, self.form.blocks.lam)
         return own, (self.system, t, h, state.q, state.p, state.x)
 
     def solve(self, state: Any, t: Scalar, h: Scalar) -> Any:
-        if is_explicit(self.system, self.method):
+        if self.explicit:
             return explicit_increment(self.system, self.method, t, h, state.q, state.p)
         return self.by_newton(state, t, h)
 
@@ -170,7 +197,13 @@ class Variational(MechanicalScheme):
     def end(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
         blocks = self.form.blocks
         x, lam = blocks.increment(unknowns), blocks.multipliers(unknowns)
-        p = self.form.variation(t, h, state.q, x, lam, blocks.inner_points(unknowns)).end
+        inner = blocks.inner_points(unknowns)
+        # As the equations ask for it: it is traced once for both.
+        p = self.form.variation(t, h, state.q, x, lam if blocks.lam else None, inner).end
+        if inner is not None:
+            points = jnp.concatenate([inner, x[None]])
+            *more, end = jnp.sum(self.method.onward[:, :, None] * points[None], axis=1)
+            return End(x, p, jnp.concatenate([end, *more, lam]), ())
         # Increments are smooth in time: extrapolated, they are right to O(h^3). Multipliers enter
         # linearly and need no better guess.
         return End(x, p, self.guess(2 * x - state.x, lam), ())
@@ -182,7 +215,9 @@ class Variational(MechanicalScheme):
 
 
 def increments(system: System, method: Method, t: Any, h: Any, q: Any, p: Any, guess: Any) -> Any:
-    """The unknowns of one step from (q, p), `guess` guesses of them."""
-    x = guess[: system.space.dim]
+    """The unknowns of one step from (q, p), `guess` guesses of its increment and multipliers."""
+    x, lam = jnp.split(guess, [system.space.dim])
     scheme = Variational(system, method)
-    return scheme.solve(State(q, p, jnp.zeros_like(x), x, guess, jnp.array(0)), t, h)
+    lam = jnp.tile(lam, scheme.form.blocks.lam // max(len(lam), 1))
+    state = State(q, p, jnp.zeros_like(x), x, scheme.guess(x, lam), jnp.array(0))
+    return scheme.solve(state, t, h)

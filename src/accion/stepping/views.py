@@ -8,12 +8,16 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from accion.arguments import door, reals
 from accion.checks import check_kind, check_method
 from accion.discretise import discretise
 from accion.instant.constrained import first_velocity, node
 from accion.methods import Method
+from accion.numerics.repeated import repeated
 from accion.spaces import Space
+from accion.stepping.at_step import at_step
 from accion.stepping.variational import increments
 from accion.stepping.windows import next_window
 from accion.systems import AbstractSystem, DiscreteSystem, System
@@ -37,7 +41,7 @@ def given_multipliers(system: Any, lam: Any, windows: int) -> Any:
         )
     if lam is None or not m:
         return jnp.zeros((windows, m))
-    lam = jnp.asarray(lam, dtype=float)
+    lam = jnp.asarray(reals(lam, "lam"))
     if lam.size != windows * m:
         raise ValueError(
             f"lam must have shape ({windows}, {m}), a row for each window; got shape {lam.shape}."
@@ -109,12 +113,14 @@ class StepObjects(ABC):
         """
         return given_multipliers(self.system, lam, 1)[0] if self.system.enters_action else None
 
+    @at_step
     def Ld(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, lam: Any = None
     ) -> Scalar:
         """h sum_i w_i L(t_i, q_i, v_i); with `lam`, of L + lam.Phi, and so for D1, D2 and D12."""
         return self.form.action(t, h, *self.form.between([q0, q1]), lam)
 
+    @at_step
     def Ld_hat(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, q2: Configuration
     ) -> Scalar:
@@ -125,22 +131,26 @@ class StepObjects(ABC):
         """
         return self.Ld(t, h, q0, q1) + self.Ld(t + h, h, q1, q2)
 
+    @at_step
     def Phi(self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration) -> Array:
         """What is left of the discrete constraint of the step, shape (m,)."""
         return self.form.closure(t, h, *self.form.between([q0, q1]))
 
+    @at_step
     def D1(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, lam: Any = None
     ) -> Covector:
         """The derivative of Ld by q0."""
         return self.form.derivatives(t, h, *self.form.between([q0, q1]), lam)[0]
 
+    @at_step
     def D2(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, lam: Any = None
     ) -> Covector:
         """The derivative of Ld by q1."""
         return self.form.derivatives(t, h, *self.form.between([q0, q1]), lam)[1]
 
+    @at_step
     def D12(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, lam: Any = None
     ) -> Array:
@@ -158,6 +168,7 @@ class StepObjects(ABC):
 
         return jax.jacfwd(D1)(zero)
 
+    @at_step
     def energy(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, lam: Any = None
     ) -> Scalar:
@@ -165,6 +176,7 @@ class StepObjects(ABC):
         step = self.form.between([q0, q1])
         return -jax.grad(lambda h: self.form.action(t, h, *step, lam))(jnp.asarray(h, float))
 
+    @at_step
     def balance(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, lam: Any = None
     ) -> Any:
@@ -172,14 +184,17 @@ class StepObjects(ABC):
         found = self.form.variation(t, h, *self.form.between([q0, q1]), lam)
         return found.start, jnp.reshape(found.end, found.start.shape)
 
+    @at_step
     def force_minus(self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration) -> Covector:
         """Fd^-: the work of the force on a displacement of q0."""
         return self.balance(t, h, q0, q1)[0] - self.D1(t, h, q0, q1)
 
+    @at_step
     def force_plus(self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration) -> Covector:
         """Fd^+: the work of the force on a displacement of q1."""
         return self.balance(t, h, q0, q1)[1] - self.D2(t, h, q0, q1)
 
+    @at_step
     def legendre_minus(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, lam: Any = None
     ) -> tuple[Configuration, Covector]:
@@ -188,12 +203,14 @@ class StepObjects(ABC):
         """
         return q0, -self.balance(t, h, q0, q1, self.one(lam))[0]
 
+    @at_step
     def legendre_plus(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, lam: Any = None
     ) -> tuple[Configuration, Covector]:
         """(q1, p1) with p1 = D2 Ld + Fd^+; a vakonomic system needs `lam`."""
         return q1, self.balance(t, h, q0, q1, self.one(lam))[1]
 
+    @at_step
     def euler_lagrange(
         self,
         t: Scalar,
@@ -214,6 +231,7 @@ class StepObjects(ABC):
             - self.legendre_minus(t + h, h, q1, q2, after)[1]
         )
 
+    @at_step
     def multipliers(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, q2: Configuration
     ) -> Array:
@@ -238,6 +256,7 @@ class StepObjects(ABC):
         force = jax.jacfwd(lambda lam: self.form.reaction(t + h, h, q1, v, lam))(zero)
         return jnp.linalg.lstsq(force, -self.euler_lagrange(t, h, q0, q1, q2))[0]
 
+    @at_step
     def omega(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, lam: Any = None
     ) -> Array:
@@ -255,6 +274,7 @@ class StepObjects(ABC):
 
         return two_form(self.system.space, theta, [q0, q1], lam)
 
+    @at_step
     def flow(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, lam: Any = None
     ) -> Any:
@@ -281,6 +301,7 @@ class Discrete(StepObjects):
     system: System
     method: Method
 
+    @at_step
     def hamiltonian_flow(
         self, t: Scalar, h: Scalar, q: Configuration, p: Covector, guess: Any = None
     ) -> Any:
@@ -289,16 +310,38 @@ class Discrete(StepObjects):
         if guess is None:
             v, found = first_velocity(system, t, q, p)
             guess, lam = h * v, found if system.enters_action else lam
-        x, lam = self.solved(t, h, q, p, guess, lam)
-        q1, p1 = system.space.retract(q, x), self.form.variation(t, h, q, x, lam).end
-        return q1, p1 if system.constraint is None else node(system, t + h, q1, p1, x / h)[1]
+        if self.method.composed is None:
+            x, lam = self.solved(t, h, q, p, guess, lam)
+            q, p = system.space.retract(q, x), self.form.variation(t, h, q, x, lam).end
+        else:
+            q, p, x = self.composed_flow(t, h, q, p, guess, lam)
+        return q, p if system.constraint is None else node(system, t + h, q, p, x / h)[1]
+
+    def composed_flow(
+        self, t: Scalar, h: Scalar, q: Configuration, p: Covector, guess: Any, lam: Any
+    ) -> Any:
+        """(q, p) after all inner steps, and the last increment over its part."""
+        method, parts = self.method.composed
+        inner, parts = Discrete(self.system, method), np.array(parts)
+
+        def step(state: Any, row: Any) -> Any:
+            (q, p, guess, lam), (part, since) = state, row
+            own = (t + since * h, part * h)
+            x, lam = inner.solved(*own, q, p, part * guess, lam)
+            p = inner.form.variation(*own, q, x, lam).end
+            return self.system.space.retract(q, x), p, x / part, lam
+
+        return repeated(step, (q, p, guess, lam), (parts, np.cumsum(parts) - parts))[:3]
 
     def solved(
         self, t: Scalar, h: Scalar, q: Configuration, p: Covector, guess: Any, lam: Any
     ) -> Any:
         unknowns = jnp.concatenate([guess, lam])
-        found, _, good = increments(self.system, self.method, t, h, q, p, unknowns)
-        return jnp.split(jnp.where(good, found, jnp.nan), [self.system.space.dim])
+        found, _, good, *_ = increments(self.system, self.method, t, h, q, p, unknowns)
+        found = jnp.where(good, found, jnp.nan)
+        # Of several multipliers in a step, that of its start.
+        lam = self.form.blocks.multipliers(found)[: self.system.multipliers]
+        return self.form.blocks.increment(found), lam
 
 
 @dataclass(frozen=True)
@@ -308,6 +351,7 @@ class DiscreteGiven(StepObjects):
     system: DiscreteSystem
     method: None = None
 
+    @at_step
     def hamiltonian_flow(
         self, t: Scalar, h: Scalar, q: Configuration, p: Covector, guess: Any = None
     ) -> Any:
@@ -337,6 +381,7 @@ def _(system: System, method: Any) -> Discrete:
     return Discrete(system, method)
 
 
+@door()
 def discrete(system: AbstractSystem, method: Method | None = None) -> Any:
     """The discrete Lagrangian, its derivatives, forces, Legendre transforms and flows, as functions
     of (t, h, q0, q1).

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from accion.discretise import discretise
 from accion.methods import Method
+from accion.stepping.at_step import at_step
 from accion.stepping.views import discrete_objects
 from accion.systems import DiscreteThermalSystem, ThermalSystem
 from accion.types import Configuration, Covector, Scalar
@@ -40,22 +41,26 @@ class DiscreteThermal:
         z0, x = self.step(q0, q1, S0, S1)
         return self.form.derivatives(t, h, z0, x)
 
+    @at_step
     def Ld(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, S0: Any, S1: Any
     ) -> Scalar:
         """h sum_i w_i L(t_i, q_i, v_i, S_i) (Bonich, eq 3.17)."""
         return self.form.action(t, h, *self.step(q0, q1, S0, S1))
 
+    @at_step
     def D1(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, S0: Any, S1: Any
     ) -> Covector:
         return self.of_action(t, h, q0, q1, S0, S1)[0][: self.system.space.dim]
 
+    @at_step
     def D2(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, S0: Any, S1: Any
     ) -> Covector:
         return self.of_action(t, h, q0, q1, S0, S1)[1][: self.system.space.dim]
 
+    @at_step
     def D3(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, S0: Any, S1: Any
     ) -> Any:
@@ -63,6 +68,7 @@ class DiscreteThermal:
             self.of_action(t, h, q0, q1, S0, S1)[0][self.system.space.dim :]
         )
 
+    @at_step
     def D4(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, S0: Any, S1: Any
     ) -> Any:
@@ -77,6 +83,7 @@ class DiscreteThermal:
         minus, plus = self.form.whole_variation(t, h, *self.step(q0, q1, S0, S1))
         return minus[: self.system.space.dim], plus[: self.system.space.dim]
 
+    @at_step
     def force_minus(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, S0: Any, S1: Any
     ) -> Covector:
@@ -85,12 +92,14 @@ class DiscreteThermal:
         """
         return self.both(t, h, q0, q1, S0, S1)[0] - self.D1(t, h, q0, q1, S0, S1)
 
+    @at_step
     def force_plus(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, S0: Any, S1: Any
     ) -> Covector:
         """Fd^+: their work on a displacement of q1."""
         return self.both(t, h, q0, q1, S0, S1)[1] - self.D2(t, h, q0, q1, S0, S1)
 
+    @at_step
     def rho(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, S0: Any, S1: Any
     ) -> Any:
@@ -99,18 +108,21 @@ class DiscreteThermal:
         """
         return self.system.frame.as_given(self.form.closure(t, h, *self.step(q0, q1, S0, S1)))
 
+    @at_step
     def legendre_minus(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, S0: Any, S1: Any
     ) -> tuple[Configuration, Covector]:
         """(q0, p0) with p0 = -D1 Ld - Fd^- (Bonich, eq 3.13)."""
         return q0, -self.both(t, h, q0, q1, S0, S1)[0]
 
+    @at_step
     def legendre_plus(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, S0: Any, S1: Any
     ) -> tuple[Configuration, Covector]:
         """(q1, p1) with p1 = D2 Ld + Fd^+ (Bonich, eq 3.13)."""
         return q1, self.both(t, h, q0, q1, S0, S1)[1]
 
+    @at_step
     def euler_lagrange(
         self,
         t: Scalar,
@@ -130,6 +142,7 @@ class DiscreteThermal:
             - self.legendre_minus(t + h, h, q1, q2, S1, S2)[1]
         )
 
+    @at_step
     def matrices(
         self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, S0: Any, S1: Any
     ) -> Any:

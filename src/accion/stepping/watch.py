@@ -2,7 +2,7 @@
 
 An autonomous system without forces keeps E = p.v - L, and what it exchanges between kinetic and
 potential energy is at most its largest kinetic energy, which neither the unit nor a constant in the
-potential changes. So a run is warned of where, at its saved times,
+potential changes. So a run is warned of where, at its saved times (of many, at some of them),
 
     max E - min E  >=  3/4 max T,        T = 1/2 |p.v|
 
@@ -21,8 +21,11 @@ cost little, and are computed always.
 """
 
 import warnings
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -32,7 +35,9 @@ from accion.numerics.dependence import depends
 # of the first differences of the increments: where the second ones are larger, steps are not small
 # for the motion
 COARSE = 0.3
+LEAST = 4  # rows that have a second difference of the increments of steps
 PART = 0.75  # of the largest kinetic energy
+LOOKED_AT = 1000  # times of a long run
 ROUNDING = 1e-9  # of the energy: a smaller change of it is not looked at
 
 
@@ -106,11 +111,9 @@ def coarse(trajectory: Any, changes: Any, save_every: Any, explicit: Any) -> Any
     if save_every == 1:
         # The first row is h v0, of an instant and not of a step.
         x, p = np.asarray(trajectory.guess)[..., 1:, :], np.asarray(trajectory.p)[..., 1:-1, :]
-        change = np.diff(x, axis=-2)
-        first = np.max(np.abs(np.sum(p * change, axis=-1)), axis=-1, initial=0.0)
-        second = np.max(
-            np.abs(np.sum(p[..., 1:, :] * np.diff(change, axis=-2), axis=-1)), axis=-1, initial=0.0
-        )
+        change = x[..., 1:, :] - x[..., :-1, :]
+        first = largest_pairing(p, change)
+        second = largest_pairing(p[..., 1:, :], change[..., 1:, :] - change[..., :-1, :])
     elif explicit:
         first, second = (
             np.zeros(np.shape(trajectory.success)),
@@ -124,13 +127,48 @@ def coarse(trajectory: Any, changes: Any, save_every: Any, explicit: Any) -> Any
     )
 
 
+def largest_pairing(p: np.ndarray, change: np.ndarray) -> Any:
+    """The largest |p . change| of all rows, summed column by column: there are few."""
+    found = sum(p[..., i] * change[..., i] for i in range(p.shape[-1]))
+    return np.max(np.abs(found), axis=-1, initial=0.0)
+
+
+@lru_cache
+def some_of(count: int) -> np.ndarray:
+    """The numbers of some of so many rows, at random, the first and the last with them."""
+    some = np.random.default_rng(0).choice(count, LOOKED_AT, replace=False)
+    return np.union1d(some, [0, count - 1])
+
+
+def sampled(trajectory: Any) -> Any:
+    """A long trajectory at some of its times, taken at random: an energy that goes up and down from
+    step to step would look constant at every second one.
+    """
+    count = len(trajectory.t)
+    if count <= LOOKED_AT:
+        return trajectory
+    chosen = some_of(count)
+    axis = int(trajectory.is_ensemble)
+    names = [name for name in ("q", "p", "guess", "lam") if getattr(trajectory, name) is not None]
+    at_times = {
+        name: jax.tree.map(
+            lambda a: np.take(np.asarray(a), chosen, axis), getattr(trajectory, name)
+        )
+        for name in names
+    }
+    return replace(trajectory, t=np.asarray(trajectory.t)[chosen], **at_times)
+
+
 def warn_of_step(trajectory: Any, changes: Any, save_every: Any, explicit: Any) -> Any:
     """Warn where the energy of a run changes by as much as the motion has to exchange; `changes`
     are those of its increments.
     """
+    if save_every == 1 and len(trajectory.t) < LEAST:
+        return
     if not np.any(coarse(trajectory, changes, save_every, explicit)):
         return
     runs = len(trajectory.success) if trajectory.is_ensemble else 1
+    trajectory = sampled(trajectory)
 
     def rows(a: Any) -> Any:
         return np.asarray(a).reshape(runs, -1)
@@ -146,7 +184,7 @@ def warn_of_step(trajectory: Any, changes: Any, save_every: Any, explicit: Any) 
         return
     i = int(np.argmax(bad))
     who = f"member {i} ({int(np.sum(bad))} of {runs}): " if trajectory.is_ensemble else ""
-    h = float(trajectory.h)
+    h = float(np.max(trajectory.h))
     message = (
         f"{who}the step h = {h:.3g} is too large for the motion: the energy changes by"
         f" {error[i]:.3g} along the run, where it should be kept and where the largest kinetic"

@@ -16,13 +16,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from accion.discretise import discretise
 from accion.discretise.forms import theta_minus
 from accion.discretise.window import combine, differences, summation, window_sizes
 from accion.numerics import newton
 from accion.numerics.products import WrittenOut
-from accion.stepping.base import End, Scheme, State
+from accion.stepping.base import End, SolvedScheme, State, longer
 from accion.types import Configuration, Scalar
 
 
@@ -67,7 +68,7 @@ def next_window(
     return newton.root(equations, guess, (system, t, h, q, P, d))
 
 
-class WindowScheme(Scheme):
+class WindowScheme(SolvedScheme):
     """What the schemes on windows share.
 
     They carry the differences of the r - 1 increments that follow, the highest of the last window,
@@ -103,6 +104,16 @@ class WindowScheme(Scheme):
     def equations(self, state: Any, t: Scalar, h: Scalar) -> Any:
         own = WindowEquations(self.method, self.system.multipliers)
         return own, (self.system, t, h, state.q, state.p, state.memory[0])
+
+    def resized(self, state: Any, r: Scalar, gap: Scalar) -> Any:
+        if self.system.order > 1:
+            raise ValueError(
+                f"steps of unequal lengths do not support {self.system.kind}: a window spans"
+                " several steps, of one length."
+            )
+        d, top, lam = state.memory
+        after = longer(state, r, gap, np.arange(len(state.guess)) < self.system.space.dim)
+        return after._replace(memory=(d, r * top, lam))
 
     def solve(self, state: Any, t: Scalar, h: Scalar) -> Any:
         return self.by_newton(state, t, h)
@@ -149,5 +160,5 @@ class WindowScheme(Scheme):
     def beyond(self, state: Any, t: Scalar, h: Scalar) -> Any:
         return ""
 
-    def circumstances(self, state: Any, t: Scalar, h: Scalar) -> Any:
+    def circumstances(self, first: Any, state: Any, t: float, h: Scalar) -> Any:
         return ""

@@ -3,13 +3,22 @@
 SymPy takes as long to import as JAX, so it is imported when one of these is called.
 """
 
+import math
 from typing import Any
 
+from accion.arguments import door, positive
+from accion.checks import check_kind
 from accion.errors import Untranslatable as Untranslatable
 from accion.spaces import Space
 from accion.systems import AbstractSystem, System
 
 
+def time_allowed(value: Any, name: str) -> Any:
+    """A time above zero, which may be without end."""
+    return value if isinstance(value, float) and value == math.inf else positive(value, name)
+
+
+@door(seconds=time_allowed)
 def symbolic(system: AbstractSystem, *, seconds: float = 10.0) -> Any:
     """The equations of a system, momenta, energy, conserved quantities, Hamiltonian, forms and
     discrete equations, as SymPy expressions.
@@ -34,9 +43,11 @@ def symbolic(system: AbstractSystem, *, seconds: float = 10.0) -> Any:
     """
     from accion.symbols.kinds import derive
 
+    check_kind(system)
     return derive(system, seconds)
 
 
+@door()
 def from_sympy(
     expr: Any,
     coordinates: Any,

@@ -6,6 +6,7 @@ from typing import Any, cast
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
+from accion.arguments import leaves, shown, wrong
 from accion.spaces import Euclidean, Space
 from accion.symbols.sympy_to_jax import Expression, check_counterparts
 from accion.systems import System
@@ -26,6 +27,8 @@ def build(
     """The system whose Lagrangian is `expr`; the arguments are those of `accion.from_sympy`."""
     coordinates = listed(coordinates)
     expressions = checked_all(expr, functions)
+    if t is not None and not isinstance(t, sp.Symbol):
+        wrong("t", "the symbol of time", t)
     t, q, v, replaced = letters(coordinates, velocities, t, expressions)
     if len({t, *q, *v}) < 1 + 2 * len(q):
         raise ValueError(
@@ -44,7 +47,7 @@ def build(
     labels = tuple(str(x.func) if isinstance(x, AppliedUndef) else str(x) for x in coordinates)
     return System(
         made.pop("lagrangian"),
-        space or Euclidean(len(q)),
+        Euclidean(len(q)) if space is None else space,
         numbers,
         coordinates=labels,
         name=name,
@@ -52,14 +55,11 @@ def build(
     )
 
 
-def listed(coordinates: Any) -> tuple[Any, ...]:
-    """The coordinates as a tuple."""
+def listed(coordinates: Any, name: str = "coordinates") -> tuple[Any, ...]:
+    """The coordinates, or the velocities, as a tuple."""
     found = coordinates.flat() if isinstance(coordinates, sp.MatrixBase) else coordinates
     if not isinstance(found, list | tuple | sp.Tuple):
-        raise ValueError(
-            "coordinates must be a list of functions of time x(t), or of symbols; got"
-            f" {coordinates!r}."
-        )
+        wrong(name, "a list of functions of time x(t), or of symbols", coordinates)
     return tuple(found)
 
 
@@ -82,9 +82,7 @@ def checked_all(expr: Any, functions: Mapping[str, Any]) -> dict[str, Any]:
 def numbers_of(params: Any, free: set[Any]) -> dict[str, float]:
     """The numbers of the symbols in `free`, by their names in alphabetical order."""
     if not isinstance(params, dict | None):
-        raise ValueError(
-            f"params must be a dictionary of numbers, by symbol or by name; got {params!r}."
-        )
+        wrong("params", "a dictionary of numbers, by symbol or by name", params)
     values = {str(symbol): value for symbol, value in (params or {}).items()}
     missing = sorted(symbol.name for symbol in free if symbol.name not in values)
     if missing:
@@ -100,7 +98,9 @@ def checked(what: str, value: Any) -> Any:
         value = value[0, 0]
     if isinstance(value, sp.MatrixBase):
         value = value.tolist() if min(value.shape) > 1 or what == "variational" else value.flat()
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple) and what != "the Lagrangian":
+        if leaves(value) is None:
+            wrong(what, "SymPy expressions, in lists of finite depth", value)
         return tuple(checked(what, part) for part in value)
     if isinstance(value, sp.Equality):
         left, right = (cast(sp.Expr, side) for side in value.args)
@@ -109,8 +109,8 @@ def checked(what: str, value: Any) -> Any:
         value = sp.sympify(value)
     if not isinstance(value, sp.Expr):
         raise ValueError(
-            f"{what} must be a SymPy expression; got {value!r}. Text is not evaluated: build it"
-            " with sympy.symbols and functions."
+            f"{what} must be a SymPy expression; got {shown(value)}. Text is not evaluated: build"
+            " it with sympy.symbols and functions."
         )
     # d/dt sin(x(t)), an integral or a sum may be written and not yet carried out.
     return value.doit() if value.has(sp.Derivative, sp.Integral, sp.Sum) else value
@@ -120,8 +120,8 @@ def to_number(label: str, value: Any) -> float:
     """The number of the parameter `label`."""
     try:
         return float(value)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"params must give numbers; {label} is {value!r}.") from error
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+        raise ValueError(f"params must give numbers; {label} is {shown(value)}.") from error
 
 
 def letters(
@@ -151,7 +151,8 @@ def letters(
                 dict(zip(applied, q, strict=True)),
             ],
         )
-    if applied or velocities is None or len(velocities) != len(coordinates):
+    velocities = () if velocities is None else listed(velocities, "velocities")
+    if applied or len(velocities) != len(coordinates):
         raise ValueError(
             "coordinates must all be functions of time x(t), or all be symbols, with `velocities` a"
             " symbol for each."

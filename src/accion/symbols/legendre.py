@@ -98,7 +98,8 @@ def inverts(eqs: "Equations", branch: Branch) -> bool:
     for sign in (1, -1, 1, -1):
         at = point(eqs, rng, sign)
         p = {s: m.xreplace(at) for s, m in zip(x.p, eqs.inner_p, strict=True)}
-        if not all(abs(sp.N(branch[v].xreplace(at | p) - at[v])) < 1e-9 for v in x.v):
+        back = {v: sp.N(branch[v].xreplace(at | p)) for v in x.v}
+        if not all(abs(value - at[v]) < 1e-9 * abs(at[v]) for v, value in back.items()):
             return False
     return True
 
@@ -113,9 +114,15 @@ def solves(eqs: "Equations", rows: Sequence[Any], branch: Branch) -> bool:
         values = {u: sp.N(e.xreplace(at)) for u, e in branch.items()}
         if not all(value.is_real for value in values.values()):
             return False
-        if not all(abs(sp.N(row.xreplace(at | values))) < 1e-9 for row in rows):
+        if not all(vanishes(row, at | values) for row in rows):
             return False
     return True
+
+
+def vanishes(row: Any, numbers: Branch) -> bool:
+    """Whether what is left of a sum at some numbers is rounding of its terms."""
+    terms = [sp.N(term.xreplace(numbers)) for term in sp.Add.make_args(sp.sympify(row))]
+    return bool(abs(sum(terms)) <= 1e-9 * sum(map(abs, terms)))
 
 
 def hamilton_equations(eqs: "Equations") -> tuple[Any, ...]:

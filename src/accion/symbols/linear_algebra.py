@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from accion.engines.errors import Unsupported
 
-class Undecided(Exception):
+
+class Undecided(Unsupported):
     """A value must be a plain number here, and is not; or there is none."""
 
 

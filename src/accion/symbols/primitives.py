@@ -7,16 +7,34 @@ from typing import Any
 import sympy as sp
 
 from accion.symbols.linear_algebra import Undecided
+from accion.symbols.source_lines import Unknown
+
+
+def if_known(f: Callable[..., Any]) -> Callable[..., Any]:
+    """`f`, unknown where one of its arguments is."""
+
+    def known(*xs: Any) -> Any:
+        for x in xs:
+            if isinstance(x, Unknown):
+                return x
+        return f(*xs)
+
+    return known
 
 
 def select(which: Any, *cases: Any) -> Any:
     """cases[which]; a Piecewise where `which` is not known."""
+    if isinstance(which, Unknown):
+        return which
     if which in (sp.true, sp.false):
         return cases[1] if which == sp.true else cases[0]
-    if is_condition(which):
-        return sp.Piecewise((cases[1], which), (cases[0], True))
     if which.is_Integer:
         return cases[int(which)]
+    unknown = next((x for x in cases if isinstance(x, Unknown)), None)
+    if unknown is not None:
+        return unknown
+    if is_condition(which):
+        return sp.Piecewise((cases[1], which), (cases[0], True))
     if which.is_Piecewise and all(value.is_Integer for value, _ in which.args):
         return sp.Piecewise(*((cases[int(value)], condition) for value, condition in which.args))
     return sp.Piecewise(
@@ -64,7 +82,7 @@ def logical(f: Callable[..., Any], on_integers: Callable[..., Any]) -> Callable[
     return rule
 
 
-ELEMENTWISE: dict[str, Callable[..., Any]] = {
+OPERATIONS: dict[str, Callable[..., Any]] = {
     "add": lambda x, y: x + y,
     "add_any": lambda x, y: x + y,
     "sub": lambda x, y: x - y,
@@ -119,25 +137,10 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "or": logical(sp.Or, operator.or_),
     "not": logical(sp.Not, operator.invert),
     "xor": logical(sp.Xor, operator.xor),
-    "select_n": select,
     "clamp": lambda low, x, high: sp.Min(sp.Max(x, low), high),
-    "copy": lambda x: x,
-    "name": lambda x: x,
     "reduce_precision": lambda x: x,
 }
-REDUCTIONS: dict[str, Callable[..., Any]] = {
-    "reduce_sum": lambda row: sp.Add(*row),
-    "reduce_prod": lambda row: sp.Mul(*row),
-    "reduce_max": lambda row: sp.Max(*row),
-    "reduce_min": lambda row: sp.Min(*row),
-    "reduce_and": lambda row: sp.And(*row),
-    "reduce_or": lambda row: sp.Or(*row),
-    "argmax": first_largest,
-    "argmin": lambda row: first_largest([-x for x in row]),
-}
-CUMULATIVE: dict[str, Callable[..., Any]] = {
-    "cumsum": lambda row: sp.Add(*row),
-    "cumprod": lambda row: sp.Mul(*row),
-    "cummax": lambda row: sp.Max(*row),
-    "cummin": lambda row: sp.Min(*row),
+ELEMENTWISE: dict[str, Callable[..., Any]] = {
+    **{name: if_known(f) for name, f in OPERATIONS.items()},
+    "select_n": select,
 }

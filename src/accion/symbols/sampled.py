@@ -105,4 +105,9 @@ def under_method(system: AbstractSystem, method: Method, simplify: Simplifier) -
     """
     check_flat(system, "symbolic(system).discrete")
     check_method(system, method)
+    if method.inner_points:
+        raise ValueError(
+            f"symbolic(system).discrete does not support {type(method).__name__}: where its inner"
+            " points are is no formula; try Midpoint(), or accion.discrete for numbers."
+        )
     return DiscreteEquations(SampledStep(system, method), simplify)

@@ -3,6 +3,8 @@
 import inspect
 from typing import Any
 
+from accion.arguments import shown
+
 
 def check_function(name: str, f: Any, arguments: Any, optional: Any = False) -> None:
     """Raise ValueError unless `f` is a function that can be called with the `arguments`, a text
@@ -15,7 +17,7 @@ def check_function(name: str, f: Any, arguments: Any, optional: Any = False) -> 
     if not callable(f):
         raise ValueError(
             f"{name} must be a function {name}({arguments}){' or None' if optional else ''}; got"
-            f" {f!r}."
+            f" {shown(f)}."
         )
     try:
         signature = inspect.signature(f)

@@ -15,7 +15,9 @@ from typing import Any, ClassVar, Self
 import jax
 import numpy as np
 
-from accion.spaces import Space
+from accion import _config
+from accion.arguments import shown, text, wrong
+from accion.spaces import Euclidean, Space
 from accion.systems.arity import check_function
 from accion.systems.frozen import Untraced, freeze, frozen_params
 from accion.systems.start import Start
@@ -23,6 +25,7 @@ from accion.systems.traced import number
 from accion.systems.tree import is_number, join, split
 from accion.types import Configuration, Function, Params
 
+FOUND = ("again", "parts_of_tree")  # what a system knows besides its fields
 AGAIN = 8  # structures of params, or numbers of entropies, for which functions are traced again
 
 
@@ -112,10 +115,9 @@ class AbstractSystem(ABC):
 
     def check_fields(self) -> None:
         """Raise ValueError unless the fields are what they should be; put in default names."""
+        _config.check_process()
         if not isinstance(self.space, Space):
-            raise ValueError(
-                f"space must be a Space, such as Euclidean(2) or SO3(); got {self.space!r}."
-            )
+            wrong("space", "a Space, such as Euclidean(2) or SO3()", self.space)
         for field, arguments in self.signatures.items():
             optional = field not in self.required
             check_function(field, getattr(self, field), arguments, optional=optional)
@@ -125,15 +127,25 @@ class AbstractSystem(ABC):
         if len(names) != self.space.dim or not all(isinstance(name, str) for name in names):
             raise ValueError(
                 f"coordinates must be {self.space.dim} names, one for each degree of freedom; got"
-                f" {self.coordinates!r}."
+                f" {shown(self.coordinates)}."
             )
         object.__setattr__(self, "coordinates", names)
-        object.__setattr__(self, "name", self.name or self.default_name)
+        name = self.default_name if self.name is None else text(self.name, "name")
+        object.__setattr__(self, "name", name or self.default_name)
 
     def tree_flatten(self) -> tuple[list[Any], Any]:
+        if "parts_of_tree" in vars(self):
+            return vars(self)["parts_of_tree"]
         fields = tuple(self.signatures)
         numbers, frame = split((self.params, *(getattr(self, field) for field in fields)))
         return numbers, (fields, frame, tuple(getattr(self, field) for field in self.static))
+
+    def divided(self) -> Self:
+        """The same system, which is not to be changed any more, with what it is as a pytree found
+        once for all that ask.
+        """
+        vars(self)["parts_of_tree"] = self.tree_flatten()
+        return self
 
     @classmethod
     def tree_unflatten(cls, aux: Any, numbers: Sequence[Any]) -> Self:
@@ -221,7 +233,9 @@ class AbstractSystem(ABC):
         """The same system with other fields, which nobody looks at: for what is made of systems
         that are frozen.
         """
-        kept = vars(self) if set(fields) == {"params"} else self.__getstate__()
+        kept = self.__getstate__()
+        if set(fields) == {"params"}:
+            kept["again"] = vars(self).setdefault("again", {})
         return self.made_of(**(kept | fields))
 
     @classmethod
@@ -234,7 +248,7 @@ class AbstractSystem(ABC):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "again"}
+        return {name: value for name, value in vars(self).items() if name not in FOUND}
 
     # ------------------------------------------------------------ names
 
@@ -290,6 +304,15 @@ def structure(params: Params) -> tuple[Any, ...]:
     return frame, tuple(map(np.shape, numbers))
 
 
+def space_of(given: Any, name: str) -> Space:
+    """A space, which may be given by the number of its coordinates."""
+    if isinstance(given, Space):
+        return given
+    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 1:
+        wrong(name, "a space, or a number of coordinates n >= 1", given)
+    return Euclidean(int(given))
+
+
 @lru_cache(maxsize=64)
 def configuration(space: Space) -> Any:
     """An example of a configuration, in shape."""
@@ -297,10 +320,8 @@ def configuration(space: Space) -> Any:
 
 
 def named_all(coordinates: Any) -> tuple[Any, ...]:
-    try:
-        return tuple(coordinates)
-    except TypeError:
-        return ()
+    several = isinstance(coordinates, np.ndarray) and coordinates.ndim == 1
+    return tuple(coordinates) if several or isinstance(coordinates, list | tuple) else ()
 
 
 def word_of(name: str) -> str:

@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 
+from accion.arguments import wrong
+from accion.errors import in_function
 from accion.spaces import Space
 from accion.systems.arity import check_function
 from accion.systems.motion import check_numbers, floating, motion, read
@@ -58,15 +60,19 @@ class RigidBody:
 
     def located(self, t: Scalar, q: Configuration, params: Params) -> Any:
         """The pose as one array (x, y, angle) or as the pair (R, r)."""
-        pose: Any = self.pose(t, q, params)
-        if isinstance(pose, tuple) and len(pose) == 2:
-            R, r = floating(pose[0]), floating(pose[1])
+        with in_function("pose"):
+            pose: Any = self.pose(t, q, params)
+            pair = isinstance(pose, tuple) and len(pose) == 2
+            pose = tuple(map(floating, pose)) if pair else floating(pose)
+            if any(map(jnp.iscomplexobj, jax.tree.leaves(pose))):
+                raise ValueError("pose must return real numbers")
+        if pair:
+            R, r = pose
             if R.shape == (3, 3) and r.shape == (3,):
                 return R, r
             raise ValueError(
                 f"pose must return {POSES}; it returned a pair of shapes {R.shape} and {r.shape}."
             )
-        pose = floating(pose)
         if pose.shape == (4, 4):
             return pose[:3, :3], pose[:3, 3]
         if pose.shape != (3,):
@@ -99,16 +105,9 @@ def rigid_body(mass: Any, inertia: Any, pose: Any, *, space: Space | None = None
 
     Reference: Romero, section 2, the paragraph before Ex 2.1.
     """
-    if not callable(pose):
-        raise ValueError(
-            f"pose must be a function pose(t, q, params) that returns {POSES}; got {pose!r}."
-        )
     check_function("pose", pose, "t, q, params")
     if space is not None and not isinstance(space, Space):
-        raise ValueError(
-            "space must be a Space, such as Product(Euclidean(2), Torus(1)), or None; got"
-            f" {space!r}."
-        )
+        wrong("space", "a Space, such as Product(Euclidean(2), Torus(1)), or None", space)
     mass = check_numbers("mass of a rigid body", mass, "a number")
     inertia = check_numbers(
         "inertia of a rigid body",

@@ -11,7 +11,9 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+from jax.extend.core import Literal
+
+from accion.jaxprs import is_jaxpr, parameters, parts
 
 # Rules of derivatives are functions of Python, new in each trace: what they do is seen in the
 # derivatives.
@@ -66,12 +68,11 @@ class Reader:
 
     def read(self, value: Any) -> None:
         """Anything that an operation has as a parameter."""
-        if isinstance(value, ClosedJaxpr):
-            self.write("constants", len(value.consts))
-            self.read_all(value.consts)
-            self.jaxpr(value.jaxpr)
-        elif isinstance(value, Jaxpr):
-            self.jaxpr(value)
+        if is_jaxpr(value):
+            jaxpr, consts = parts(value)
+            self.write("constants", len(consts))
+            self.read_all(consts)
+            self.jaxpr(jaxpr)
         elif isinstance(value, PLAIN):
             self.write(type(value).__name__, repr(value))
         elif isinstance(value, dict):
@@ -109,7 +110,7 @@ class Reader:
         self.write("inputs", *map(atom, (*jaxpr.constvars, *jaxpr.invars)))
         for eqn in jaxpr.eqns:
             self.write(eqn.primitive.name, *map(atom, eqn.invars), "->", *map(atom, eqn.outvars))
-            for name, value in sorted(eqn.params.items()):
+            for name, value in sorted(parameters(eqn).items()):
                 if name not in RULES:
                     self.write(name)
                     self.read(value)

@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from accion.spaces import Space, check_vector
 from accion.systems.base import WithoutEntropy
 from accion.systems.entropic import Entropic
 from accion.systems.functions import check_returns, returned
+from accion.systems.higher import check_order
 from accion.systems.start import (
     Start,
     check_configurations,
@@ -71,11 +71,7 @@ class DiscreteSystem(WithoutEntropy):
     mechanical = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.order, bool) or not isinstance(self.order, int | np.integer):
-            raise ValueError(f"order must be a whole number, 1 or more; got {self.order!r}.")
-        if self.order < 1:
-            raise ValueError(f"order must be 1 or more; got {self.order!r}.")
-        object.__setattr__(self, "order", int(self.order))
+        object.__setattr__(self, "order", check_order(self.order, "order"))
         self.check_fields()
         if self.variational is not None and self.constraint is None:
             raise ValueError(

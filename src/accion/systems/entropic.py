@@ -8,10 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.arguments import as_array, is_finite, reals, shown
+from accion.memory import check_room
 from accion.spaces import Euclidean, Product, Space, check_vector
 from accion.systems.base import AbstractSystem, structure, unit_of, word_of
-from accion.systems.start import Start, check_multipliers_given, check_one_start, is_traced
+from accion.systems.start import Start, check_multipliers_given, check_one_start
 from accion.types import Array, Configuration, Params, Scalar, Vector
+
+PER_ENTROPY = 100  # bytes: its name, and a number in a few vectors
 
 
 @jax.tree_util.register_dataclass
@@ -123,9 +127,10 @@ class Entropic(AbstractSystem):
         """The system with as many entropies as `S0` has, where it was not said how many there
         are: its functions are traced once more, at a vector S.
         """
-        if self.entropies is not None or np.ndim(S0) != 1:
+        given = None if self.entropies is not None else as_array(S0)
+        if given is None or given.ndim != 1 or not len(given):
             return self
-        count = len(S0)
+        count = len(given)
         found = self.traced_again(
             ("entropies", count, structure(self.params)),
             lambda: replace(self, entropies=count),  # pyright: ignore[reportArgumentType]
@@ -187,18 +192,11 @@ def check_entropy(system: Any, S: Any, name: str) -> Any:
     """`S` as a float64 scalar, or a vector with one entropy for each body."""
     if system.entropies is not None:
         return check_vector(S, len(system.entropies), name, "body")
-    try:
-        value = jnp.asarray(S, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be a number, the entropy; got {S!r}.") from error
-    if (
-        value.shape != ()
-        or isinstance(S, bool)
-        or (not is_traced(value) and not np.isfinite(value))
-    ):
+    value = jnp.asarray(reals(S, name, "a number, the entropy"))
+    if value.shape != () or not is_finite(value):
         raise ValueError(
-            f"{name} must be a finite number, the entropy; got {S!r}. For several bodies say so:"
-            " ThermalSystem(..., entropies=2)."
+            f"{name} must be a finite number, the entropy; got {shown(S)}. For several bodies say"
+            " so: ThermalSystem(..., entropies=2)."
         )
     return value
 
@@ -212,7 +210,9 @@ def check_entropies(entropies: Any) -> Any:
         and not isinstance(entropies, bool)
         and entropies >= 1
     ):
-        return tuple(f"S_{i + 1} [J/K]" for i in range(entropies))
+        count = int(entropies)
+        check_room(count * PER_ENTROPY, f"entropies = {shown(count)}", "Take fewer bodies.")
+        return tuple(f"S_{i + 1} [J/K]" for i in range(count))
     if (
         isinstance(entropies, tuple | list)
         and entropies
@@ -221,5 +221,5 @@ def check_entropies(entropies: Any) -> Any:
         return tuple(entropies)
     raise ValueError(
         'entropies must be names, such as ("S_gas [J/K]", "S_wall [J/K]"), or how many there are;'
-        f" got {entropies!r}."
+        f" got {shown(entropies)}."
     )

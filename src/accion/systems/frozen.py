@@ -8,6 +8,7 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
+from accion.arguments import WHOLE, as_array, is_exact, shown, wrong
 from accion.systems.owned import copied
 from accion.systems.traced import TracedFunction, number, traced
 from accion.systems.tree import is_number
@@ -15,7 +16,8 @@ from accion.types import Params
 
 # Examples of the arguments that a text such as "t, q, v, params" names.
 Examples = Callable[[str], tuple[Any, ...]]
-WHOLE = 2**53  # beyond it a real number of 64 bits does not hold every whole one
+
+DEEPEST = 100  # levels of params
 
 
 @singledispatch
@@ -101,7 +103,21 @@ def frozen_params(params: Params, name: str) -> Params:
     """`params` with its numbers as float64, arrays as copies; texts, switches and functions as
     they are.
     """
+    if is_too_deep(params):
+        wrong(
+            f"the params of {name}", "a tree of finite depth, which is not part of itself", params
+        )
     return jax.tree.map(lambda leaf: frozen_number(leaf, name) if is_number(leaf) else leaf, params)
+
+
+def is_too_deep(tree: Any, depth: int = DEEPEST) -> bool:
+    """Whether lists, tuples and dictionaries are in each other deeper than anybody means them to
+    be, as one that holds itself is.
+    """
+    parts = tree.values() if isinstance(tree, dict) else tree
+    if not isinstance(tree, dict | list | tuple):
+        return False
+    return depth == 0 or any(is_too_deep(part, depth - 1) for part in parts)
 
 
 def frozen_number(leaf: Any, name: str) -> Any:
@@ -109,17 +125,17 @@ def frozen_number(leaf: Any, name: str) -> Any:
         return float(leaf)
     if isinstance(leaf, jax.ShapeDtypeStruct):
         return number(leaf.shape)
-    array = leaf if isinstance(leaf, Tracer | jax.Array) else as_array(leaf)
+    array = as_array(leaf)
     kind = None if array is None else array.dtype.kind
     if isinstance(leaf, int) or (kind in ("i", "u") and not is_exact(array)):
         raise ValueError(
             f"the params of {name} become real numbers of 64 bits, which hold whole numbers up to"
-            f" 2^53; got {leaf!r}."
+            f" 2^53; got {shown(leaf)}."
         )
     if kind not in ("f", "i", "u"):
         real = "real numbers" if kind == "c" else "numbers"
         raise ValueError(
-            f"the params of {name} must be {real}, texts, switches or functions; got {leaf!r}."
+            f"the params of {name} must be {real}, texts, switches or functions; got {shown(leaf)}."
         )
     if isinstance(array, Tracer):
         return array.astype(float)
@@ -127,18 +143,3 @@ def frozen_number(leaf: Any, name: str) -> Any:
         return array
     found = copied(np.asarray(array, dtype=float))
     return found if np.ndim(leaf) else float(found)
-
-
-def is_exact(whole: Any) -> bool:
-    """Whether whole numbers are the same as real numbers of 64 bits; True where they are traced."""
-    return isinstance(whole, Tracer) or bool(np.all(np.abs(np.asarray(whole, float)) <= WHOLE))
-
-
-def as_array(leaf: Any) -> Any:
-    """`leaf` as an array of NumPy, None where it is none."""
-    if isinstance(leaf, np.ma.MaskedArray):
-        return None
-    try:
-        return np.asarray(leaf)
-    except (TypeError, ValueError):
-        return None

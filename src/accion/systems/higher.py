@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.memory import rows
 from accion.numerics import newton
 from accion.spaces import Space
 from accion.systems.base import Mechanical
@@ -24,6 +25,8 @@ from accion.systems.start import (
     check_rows,
 )
 from accion.types import Array, Configuration, Covector, Function, Params, Scalar, Vector
+
+check_order = rows(1000)  # bytes at least for what a system has for each derivative
 
 
 @jax.tree_util.register_pytree_node_class
@@ -62,16 +65,8 @@ class HigherOrderSystem(Mechanical):
     forced = False
 
     def __post_init__(self) -> None:
-        if (
-            isinstance(self.order, bool)
-            or not isinstance(self.order, int | np.integer)
-            or self.order < 1
-        ):
-            raise ValueError(
-                "order must be a whole number, 1 or more: that of the highest derivative in the"
-                f" Lagrangian; got {self.order!r}."
-            )
-        object.__setattr__(self, "order", int(self.order))
+        found = check_order(self.order, "order, that of the highest derivative in the Lagrangian,")
+        object.__setattr__(self, "order", found)
         self.check_fields()
         self.freeze()
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 from jax.core import Tracer
-from jax.extend.core import ClosedJaxpr, Literal
+from jax.extend.core import Literal
 from jax.lax import GatherScatterMode
 
+from accion.jaxprs import parameters, parts
 from accion.systems.origin import functions_in, place, user_frame
 from accion.types import Params
 
@@ -88,12 +89,12 @@ def through(name: str, eqn: Any, values: Any, call: Any, inner: Any) -> list[Any
     """
     outs: list[Any] = [None] * len(eqn.outvars)
     for each in inner:
-        jaxpr, consts = (each.jaxpr, each.consts) if isinstance(each, ClosedJaxpr) else (each, [])
+        jaxpr, consts = parts(each)
         given: list[Any] = [None] * len(jaxpr.invars)
         if eqn.primitive.name == "cond":
             given = values[1:]
         elif eqn.primitive.name == "scan":
-            count = eqn.params["num_consts"]
+            count = parameters(eqn)["num_consts"]
             given[:count] = values[:count]
         elif eqn.primitive.name != "while" and len(given) == len(values):
             given = values

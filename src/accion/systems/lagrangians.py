@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from accion.systems.frozen import Examples, Untraced, freeze
+from accion.systems.functions import check_returns
 from accion.systems.traced import not_evaluable
 from accion.types import Configuration, Covector, Params, Scalar, Vector
 
@@ -76,17 +77,30 @@ PARTS = {
 }
 
 
+def check_part(part: str, out: Any, n: int) -> None:
+    """Raise ValueError unless a part returns what it should."""
+    shapes = {"mass": ((), (n,), (n, n)), "magnetic": ((n,),)}.get(part, ((),))
+    shape = next((s for s in shapes if getattr(out, "shape", None) == s), shapes[0])
+    words = {(): "a scalar", (n,): f"a vector of shape ({n},)"}
+    check_returns(
+        part, out, shape, " or ".join(words.get(s, f"an array of shape {s}") for s in shapes)
+    )
+
+
 @freeze.register
 def _(f: MechanicalLagrangian, name: str, arguments: str, examples: Examples, takes: str) -> Any:
     """Part by part: explicit steps need them."""
     given = {part: getattr(f, part) for part in PARTS if callable(getattr(f, part))}
     parts = {
-        part: freeze(function, name, PARTS[part], examples, takes)
+        part: freeze(function, f"{part} in the {name}", PARTS[part], examples, takes)
         for part, function in given.items()
     }
     for part in parts.values():
         if isinstance(part, Untraced):
             return Untraced(f, part.error)
+    (n,) = examples("v, params")[0].shape
+    for part, function in parts.items():
+        check_part(part, function.out, n)
     found = replace(f, **parts)
     try:
         return replace(found, out=jax.eval_shape(found, *examples(arguments)))

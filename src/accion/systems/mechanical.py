@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from accion.spaces import Euclidean, Space
+from accion.arguments import reals
 from accion.systems.arity import check_function
+from accion.systems.base import space_of
 from accion.systems.lagrangians import PARTS, MechanicalLagrangian
 from accion.systems.rank import relative_rank
 from accion.systems.system import System
@@ -39,7 +40,7 @@ def mechanical(
     Without a magnetic term and without a force that depends on v, `LeftRectangle`, `RightRectangle`
     and `Trapezoid` step explicitly.
     """
-    space = space_or_n if isinstance(space_or_n, Space) else Euclidean(space_or_n)
+    space = space_of(space_or_n, "space_or_n")
     if not space.flat:
         raise ValueError(
             f"mechanical needs a flat space (Euclidean, Torus or a Product of them); got {space}."
@@ -61,13 +62,8 @@ def check_mass(mass: Any, n: Any, held: Any = False) -> Any:
     """`mass` as an array, regular unless the system is `held` by constraints, which may tie what is
     without mass to what is not.
     """
-    try:
-        M = jnp.array(mass, dtype=float)  # a copy
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            "mass must be a number, a vector or a matrix of numbers, or a function of params; got"
-            f" {mass!r}."
-        ) from error
+    words = "a number, a vector or a matrix of real numbers, or a function of params"
+    M = jnp.asarray(reals(mass, "mass", words))
     if M.shape not in ((), (n,), (n, n)):
         raise ValueError(
             f"mass must be a number, a vector of shape ({n},) or a matrix of shape ({n}, {n}); got"

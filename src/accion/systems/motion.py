@@ -4,9 +4,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax.core import Tracer
 
+from accion.arguments import finite
+from accion.errors import in_function
 from accion.spaces import Space
 from accion.types import Configuration, Function, Params, Scalar, Vector
 
@@ -42,20 +42,13 @@ def check_numbers(name: str, value: Any, words: Any) -> Any:
     """
     if callable(value):
         return value
-    try:
-        numbers = jnp.array(value, dtype=float)  # a copy
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name} must be {words}, or a function of params; got {value!r}."
-        ) from error
-    if not isinstance(numbers, Tracer) and not np.all(np.isfinite(numbers)):
-        raise ValueError(f"{name} must be finite; got {np.asarray(numbers)}.")
-    return numbers
+    return jnp.asarray(finite(value, name, f"{words}, or a function of params"))
 
 
 def read(name: str, value: Any, params: Params, shapes: Any, words: Any) -> Any:
     """The numbers `value`, or value(params), with one of the `shapes`."""
-    numbers = floating(value(params) if callable(value) else value)
+    with in_function(name):
+        numbers = floating(value(params) if callable(value) else value)
     if numbers.shape not in shapes:
         raise ValueError(f"{name} must be {words}; got shape {numbers.shape}.")
     return numbers

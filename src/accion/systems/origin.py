@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import jax
-from jax.extend.core import ClosedJaxpr, Jaxpr
+
+from accion.jaxprs import is_jaxpr, parts
 
 # Where a frame of a traceback is not the user's own.
 LIBRARIES = (str(Path(jax.__file__).parent), str(Path(__file__).parents[1]))
@@ -33,7 +34,7 @@ def place(eqn: Any) -> str | None:
 
 def is_of_jax(closed: Any) -> Any:
     """Whether a compiled function is one of JAX's own, and not the user's of the same name."""
-    info = getattr(closed.jaxpr if isinstance(closed, ClosedJaxpr) else closed, "debug_info", None)
+    info = getattr(parts(closed)[0], "debug_info", None)
     return info is not None and info.func_src_info.split(" at ")[-1].startswith(LIBRARIES[0])
 
 
@@ -43,7 +44,7 @@ def functions_in(eqn: Any) -> Any:
 
 
 def jaxprs(value: Any) -> Any:
-    if isinstance(value, ClosedJaxpr | Jaxpr):
+    if is_jaxpr(value):
         return [value]
     return (
         [found for part in value for found in jaxprs(part)]
@@ -54,7 +55,7 @@ def jaxprs(value: Any) -> Any:
 
 def operations(jaxpr: Any) -> Any:
     """All operations of a traced function, those of the functions inside it too."""
-    for eqn in getattr(jaxpr, "jaxpr", jaxpr).eqns:
+    for eqn in parts(jaxpr)[0].eqns:
         yield eqn
         for inner in functions_in(eqn):
             yield from operations(inner)

@@ -9,8 +9,9 @@ from typing import Any
 import jax
 import numpy as np
 from jax.core import Tracer
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+from jax.extend.core import Literal
 
+from accion.jaxprs import is_jaxpr, parts, with_constants
 from accion.systems.content import is_array
 from accion.systems.origin import functions_in, is_of_jax, operations
 
@@ -28,17 +29,8 @@ def owned(value: Any) -> Any:
     """A jaxpr, or what holds some, with copies of the constants in the functions inside it; the
     same object where there are none.
     """
-    if isinstance(value, ClosedJaxpr | Jaxpr) and is_library(value):
-        return value
-    if isinstance(value, ClosedJaxpr):
-        jaxpr = owned(value.jaxpr)
-        if jaxpr is value.jaxpr and not value.consts:
-            return value
-        return ClosedJaxpr(jaxpr, [copied(c) for c in value.consts])
-    if isinstance(value, Jaxpr):
-        return with_parts(
-            value, eqns=list(map(operation, value.eqns)), outvars=atoms(value.outvars)
-        )
+    if is_jaxpr(value):
+        return value if is_library(value) else owned_jaxpr(value)
     if isinstance(value, tuple | list):
         parts = [owned(part) for part in value]
         if all(a is b for a, b in zip(parts, value, strict=True)):
@@ -47,6 +39,14 @@ def owned(value: Any) -> Any:
             type(value)(*parts) if isinstance(value, tuple) and named(value) else type(value)(parts)
         )
     return value
+
+
+def owned_jaxpr(function: Any) -> Any:
+    jaxpr, consts = parts(function)
+    own = with_parts(jaxpr, eqns=list(map(operation, jaxpr.eqns)), outvars=atoms(jaxpr.outvars))
+    if own is jaxpr and not consts:
+        return function
+    return with_constants(function, own, [copied(c) for c in consts])
 
 
 def is_library(jaxpr: Any) -> bool:

@@ -9,8 +9,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from accion.spaces import Euclidean, Space
+from accion.arguments import shown
+from accion.errors import in_function
+from accion.spaces import Space
 from accion.systems.arity import check_function
+from accion.systems.base import space_of
 from accion.systems.bodies import RigidBody
 from accion.systems.motion import check_numbers, displaced, floating, motion, read
 from accion.systems.system import System
@@ -51,9 +54,11 @@ class ParticleLagrangian:
             )
             L += 0.5 * jnp.sum(m * jnp.sum(u**2, axis=1))
         if self.potential is not None:
-            L -= scalar("potential", self.potential(t, q, params))
+            with in_function("potential"):
+                L -= scalar("potential", self.potential(t, q, params))
         if self.velocity_potential is not None:
-            L -= scalar("velocity_potential", self.velocity_potential(t, q, v, params))
+            with in_function("velocity_potential"):
+                L -= scalar("velocity_potential", self.velocity_potential(t, q, v, params))
         return L
 
 
@@ -73,7 +78,8 @@ class ParticleForce:
     def __call__(self, t: Scalar, q: Configuration, v: Vector, params: Params) -> Any:
         place = points(self.positions)
         r, u = motion(place, self.space, t, q, v, params)
-        F = floating(self.forces(t, r, u, params))
+        with in_function("forces"):
+            F = floating(self.forces(t, r, u, params))
         if F.shape != r.shape:
             raise ValueError(
                 f"forces must return one force for each particle, shape {r.shape}; it returned"
@@ -83,7 +89,8 @@ class ParticleForce:
         (Q,) = jax.vjp(lambda eta: displaced(place, self.space, q, params)(t, eta), zero)[1](F)
         if self.force is None:
             return Q
-        beside = jnp.asarray(self.force(t, q, v, params))
+        with in_function("force"):
+            beside = jnp.asarray(self.force(t, q, v, params))
         if beside.shape != Q.shape:
             raise ValueError(
                 f"force must return a covector of shape {Q.shape}; it returned shape"
@@ -96,7 +103,8 @@ def points(positions: Any) -> Any:
     """`positions`, checked to return points."""
 
     def checked(t: Scalar, q: Configuration, params: Params) -> Any:
-        r = floating(positions(t, q, params))
+        with in_function("positions"):
+            r = floating(positions(t, q, params))
         if r.ndim != 2:
             hint = " One particle needs brackets: [[x, y]]." if r.ndim == 1 else ""
             raise ValueError(
@@ -109,9 +117,12 @@ def points(positions: Any) -> Any:
 
 
 def scalar(name: str, value: Any) -> Any:
-    if jnp.shape(value) != ():
-        raise ValueError(f"{name} must return a scalar; it returned shape {jnp.shape(value)}.")
-    return value
+    found = floating(value)
+    if found.shape != ():
+        raise ValueError(f"{name} must return a scalar; it returned shape {found.shape}.")
+    if jnp.iscomplexobj(found):
+        raise ValueError(f"{name} must return a real number; it returned {found.dtype}.")
+    return found
 
 
 def particles(
@@ -143,13 +154,15 @@ def particles(
 
     References: Romero, eq 1, 2, 7, 10, 16-21, and 22-25 for `rayleigh`.
     """
-    space = n if isinstance(n, Space) else Euclidean(n)
+    space = space_of(n, "n")
     bodies = tuple(bodies) if isinstance(bodies, tuple | list) else (bodies,)
     given = (positions, potential, forces, velocity_potential, options.get("force"))
     for (label, arguments), f in zip(FUNCTIONS.items(), given, strict=True):
         check_function(label, f, arguments, optional=True)
     if not all(isinstance(body, RigidBody) for body in bodies):
-        raise ValueError(f"bodies must be made by rigid_body(mass, inertia, pose); got {bodies!r}.")
+        raise ValueError(
+            f"bodies must be made by rigid_body(mass, inertia, pose); got {shown(bodies)}."
+        )
     if positions is None and not bodies:
         raise ValueError("there is nothing that moves: give positions and masses, or bodies.")
     if (positions is None) != (masses is None):

@@ -12,6 +12,7 @@ it to one that has, and a mass matrix that is regular is not enough where it van
 motions that a constraint allows.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -46,15 +47,44 @@ def balanced(K: Any, n: Any) -> Any:
     K[..., :n, :n] = np.where(np.abs(H) <= newton.EPS, 0.0, H)
     K[..., n:, :n] /= size[..., None, :]
     K[..., :n, n:] /= size[..., :, None]
-    columns = np.concatenate([1 / size, np.ones((*K.shape[:-2], K.shape[-1] - n))], axis=-1)
+    # Equations and multipliers by themselves: what has inertia keeps the scale that it gives.
+    K[..., n:, :] *= inverse_of(largest_of(K[..., n:, :n], K[..., n:, n:], -1))[..., :, None]
+    more = inverse_of(largest_of(K[..., :n, n:], K[..., n:, n:], -2))
+    K[..., :, n:] *= more[..., None, :]
+    columns = np.concatenate([1 / size, more], axis=-1)
     for _ in range(SWEEPS):
-        row, column = (scale_of(np.max(np.abs(K), axis=axis)) for axis in (-1, -2))
-        K, columns = K * row[..., :, None] * column[..., None, :], columns * column
+        K, column = swept(K)
+        columns = columns * column
     return K, columns
 
 
+def largest_of(first: Any, second: Any, axis: int) -> Any:
+    """The largest entries of one part of rows or columns, or of the other where that is zero."""
+    found, other = (np.max(np.abs(part), axis=axis) for part in (first, second))
+    return np.where(found > 0, found, other)
+
+
+def inverse_of(largest: Any) -> Any:
+    return 1 / np.where(largest > 0, largest, 1.0)
+
+
+def swept(K: Any) -> Any:
+    """K with its rows and columns nearer to having the largest entry 1, and by what its columns
+    were multiplied.
+    """
+    row, column = (scale_of(np.max(np.abs(K), axis=axis)) for axis in (-1, -2))
+    return K * row[..., :, None] * column[..., None, :], column
+
+
+def evened(K: np.ndarray) -> np.ndarray:
+    """Any matrix with each row and column of largest entry 1, so that units do not matter."""
+    for _ in range(SWEEPS):
+        K, _ = swept(K)
+    return K
+
+
 def scale_of(largest: Any) -> Any:
-    return 1 / np.sqrt(np.where(largest > 0, largest, 1.0))
+    return np.sqrt(inverse_of(largest))
 
 
 def relative_rank(K: Any, n: Any = None) -> tuple[int, Any]:
@@ -65,6 +95,32 @@ def relative_rank(K: Any, n: Any = None) -> tuple[int, Any]:
     moving = direction if n is None or not np.any(np.abs(Vt[-1][:n]) > 1e-8) else direction[:n]
     direction = direction / moving[np.argmax(np.abs(moving))]
     return int(np.sum(s > 8 * newton.EPS * len(s) * max(s[0], TINY_RANK))), direction
+
+
+SURELY = 1e-9  # far above what `relative_rank` takes for zero
+
+
+def surely_regular(K: Any) -> bool:
+    """Whether `relative_rank` of a matrix without constraints is full, seen sooner: False where
+    that is not certain.
+
+    The least singular number of K is at least |det K| over the largest product that the others can
+    have with |K|; and that of K scaled by its diagonal, over the largest, no less than by the ratio
+    of the diagonal's ends.
+    """
+    K = np.asarray(K)
+    n, square = len(K), float(np.vdot(K, K))
+    if not 0 < square < math.inf:
+        return False
+    K = K / math.sqrt(square)
+    diagonal = [abs(a) for a in K.diagonal().tolist()]
+    others = (1 / max(1, n - 1)) ** ((n - 1) / 2)
+    if n == 2:
+        (a, b), (c, d) = K.tolist()
+        determinant = a * d - b * c
+    else:
+        determinant = float(np.linalg.det(K))
+    return abs(determinant) * min(diagonal) > SURELY * others * max(diagonal)
 
 
 def condition(K: Any, n: Any = None) -> float:
@@ -86,6 +142,8 @@ def regular_or_raise(system: Any, K: Any, where: Any = "at the initial data") ->
     naming the direction without inertia.
     """
     n = system.space.dim
+    if len(K) == n and surely_regular(K):
+        return
     if not np.all(np.isfinite(K)):
         raise ValueError(
             f"the Lagrangian of {system.name} is not finite {where}: d2L/dv2 ="

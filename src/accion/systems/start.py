@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from accion.arguments import is_finite, reals, shown, wrong
 from accion.spaces import Product, Space
 
 
@@ -30,6 +31,8 @@ def is_traced(tree: Any) -> Any:
     """Whether anything in `tree` is known to JAX only while it traces: then no value can be looked
     at, and nothing raised.
     """
+    if isinstance(tree, float | np.ndarray):
+        return False
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
 
 
@@ -37,13 +40,8 @@ def check_rows(value: Any, rows: Any, length: Any, name: str, words: Any) -> Any
     """`value` as a float64 array of shape (rows, length), finite; one row may come without its
     axis.
     """
-    try:
-        array = jnp.asarray(value, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name} must be an array of real numbers, shape ({rows}, {length}): {words}; got"
-            f" {value!r}."
-        ) from error
+    kind = f"an array of real numbers, shape ({rows}, {length}): {words}"
+    array = jnp.asarray(reals(value, name, kind))
     if rows == 1 and array.shape == (length,):
         array = array[None]
     if array.shape != (rows, length):
@@ -51,7 +49,7 @@ def check_rows(value: Any, rows: Any, length: Any, name: str, words: Any) -> Any
             f"{name} must have shape ({rows}, {length}), a row for each of {words}; got shape"
             f" {array.shape}."
         )
-    if not is_traced(array) and not np.all(np.isfinite(array)):
+    if not is_finite(array):
         raise ValueError(f"{name} must be finite; got {np.asarray(array)}.")
     return array
 
@@ -60,22 +58,39 @@ def check_configurations(space: Space, value: Any, count: int, name: str) -> Any
     """`count` configurations, given one after the other or stacked along a leading axis, as one
     stack.
     """
+    words = f"{count} configurations, one after the other"
     if isinstance(space, Product) and isinstance(value, tuple):
-        value = [jax.tree.map(lambda a, i=i: a[i], value) for i in range(len(value[0]))]
-    if (
-        isinstance(value, str)
-        or (np.ndim(value) == 0 and not isinstance(value, list | tuple))
-        or len(value) != count
-    ):
-        given = (
-            f"{len(value)} of them"
-            if isinstance(value, list | tuple) or np.ndim(value)
-            else repr(value)
+        stacks = jax.tree.map(
+            lambda part: reals(part, name, words), value, is_leaf=lambda a: isinstance(a, list)
         )
-        raise ValueError(
-            f"{name} must be {count} configurations, one after the other; got {given}."
-        )
+        lengths = {len(a) if np.ndim(a) else 0 for a in jax.tree.leaves(stacks)}
+        value = [jax.tree.map(lambda a, i=i: a[i], stacks) for i in range(min(lengths, default=0))]
+    elif not isinstance(value, list | tuple):
+        value = reals(value, name, words)
+        if np.ndim(value) == 0:
+            wrong(name, words, value)
+    if len(value) != count:
+        raise ValueError(f"{name} must be {words}; got {len(value)} of them.")
     return stacked([space.check(value[i], f"{name}[{i}]") for i in range(count)])
+
+
+def stack_of(space: Space, value: Any, name: str) -> Any:
+    """Configurations along a leading axis, as the user has them: an array, on a Product a tuple of
+    them; as arrays of NumPy with at least that axis.
+    """
+    leaves, frame = jax.tree.flatten(space.identity())
+    alone = len(leaves) == 1 and not isinstance(value, tuple)
+    is_leaf = None if isinstance(value, tuple) else lambda a: a is not value
+    parts = [value] if alone else jax.tree.leaves(value, is_leaf=is_leaf)
+    if len(parts) != len(leaves):
+        raise ValueError(
+            f"{name} must have configurations of {len(leaves)} arrays, as those of the space have;"
+            f" got {len(parts)}."
+        )
+    arrays = [np.asarray(reals(part, name)) for part in parts]
+    if not all(a.ndim for a in arrays):
+        wrong(name, "configurations, one after the other", value)
+    return jax.tree.unflatten(frame, arrays)
 
 
 def stacked(configurations: Any) -> Any:
@@ -99,7 +114,7 @@ def check_one_start(start: Start) -> None:
 def check_no_entropy(start: Start) -> None:
     """Raise ValueError where S0 is given to a system without entropies."""
     if start.S0 is not None:
-        raise ValueError(f"S0 belongs to thermal systems; got {start.S0!r}.")
+        raise ValueError(f"S0 belongs to thermal systems; got {shown(start.S0)}.")
 
 
 def check_multipliers_given(start: Start, enters_action: bool) -> None:

@@ -18,6 +18,8 @@ import numpy as np
 from jax.core import Tracer, eval_jaxpr
 from jax.extend.core import jaxpr_as_fun
 
+from accion.errors import GIVEN
+from accion.jaxprs import without_constants
 from accion.systems.content import Content, content_of
 from accion.systems.indices import check_indices
 from accion.systems.origin import functions_in, is_of_jax, operations
@@ -210,7 +212,7 @@ def traced(
     except Exception as error:
         not_evaluable(name, error, takes)
     check_indices(name, closed)
-    jaxpr = owned(closed).jaxpr
+    jaxpr = owned(without_constants(closed))
     held = tuple(c for c in closed.consts if isinstance(c, Tracer))
     constants = tuple(None if isinstance(c, Tracer) else copied(c) for c in closed.consts)
     content = content_of(jaxpr, constants, *derivatives(closed))
@@ -271,12 +273,16 @@ def derivatives(closed: Any) -> list[Any]:
     except Exception:
         # Whoever needs a derivative will hear of it; until then the function is like no other.
         return [object()]
-    return [(each.jaxpr, [c for c in each.consts if not isinstance(c, Tracer)]) for each in found]
+    return [
+        (without_constants(each), [c for c in each.consts if not isinstance(c, Tracer)])
+        for each in found
+    ]
 
 
 def not_evaluable(name: str, error: Exception, takes: str) -> NoReturn:
     """Raise an error in the user's function as one that says what to look for."""
-    first = (str(error).splitlines() or [""])[0]
+    notes = [note for note in getattr(error, "__notes__", []) if note.endswith(GIVEN)]
+    first = " ".join([*str(error).splitlines()[:1], *notes])
     raise ValueError(
         f"{name} could not be evaluated ({type(error).__name__}: {first}). Its arguments are"
         f" {takes}; it must use jax.numpy, not numpy or math, and jnp.where, not `if`, on them;"

@@ -1,4 +1,6 @@
-"""Members that cannot start: found all at once, and then put into words one by one."""
+"""Members of an ensemble or a campaign that cannot start: found all at once, and then put into
+words one by one.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion import checks
 from accion.instant.starts import Known
 from accion.spaces import Space
 from accion.stepping import Scheme, State
@@ -60,37 +63,56 @@ def suspects(space: Space, data: dict[str, Any]) -> np.ndarray:
     thermal = known.thermal
     if known.bordered is not None:
         bad = bad | weak(equilibrated(known.bordered, space.dim)[0])
-    if known.excess is not None:
-        bad = bad | ~(np.max(np.abs(known.excess), axis=1) < 1e-9)
-    if known.value is not None:
-        for part in (known.value, known.on_velocities):
-            if part is not None:
-                bad = bad | ~(np.max(np.abs(part.reshape(len(part), -1)), axis=1) < 1e-9)
-        if known.first_step is not None:
-            bad = bad | ~(np.max(np.abs(known.first_step[1]), axis=1) < 1e-12)
-        if known.matrix is not None:
-            bad = bad | weak(known.matrix)
+    pairs: list[tuple[Any, Any]] = []
+    if known.allowed is not None:
+        pairs += [(known.excess, known.allowed.excess), (known.value, known.allowed.value)]
+        pairs.append((known.on_velocities, known.allowed.on_velocities))
+    if known.first_step is not None:
+        pairs.append(known.first_step[::2])
+    for part, allowed in pairs:
+        if part is not None:
+            near = (np.abs(part) < 0.1 * allowed) | (part == 0)
+            bad = bad | ~np.all(near.reshape(len(part), -1), axis=1)
+    if known.stiff is not None:
+        bad = bad | ~(known.stiff <= 1)
     if thermal is not None:
         T, minus, plus = thermal
         bad = bad | ~np.all(T > 0, axis=1) | np.any((minus == 0) & (plus == 0), axis=1)
     return np.flatnonzero(bad)
 
 
+def check_members(scheme: Scheme, start: Start, state: State, known: Known) -> None:
+    """Raise ValueError where a member of an ensemble cannot start, by its number."""
+    data = jax.tree.map(np.asarray, jax.vmap(start_data)(scheme, start, state, known))
+
+    def build(own: tuple[Scheme, Start]) -> tuple[Scheme, Start]:
+        return own[0], checks.check_start(own[0].system, own[1])
+
+    for i in suspects(scheme.system.space, data):
+        own, part = jax.tree.map(lambda a, i=i: a[i], ((scheme, start), data))
+        words = obstacle(build, own, part)
+        if words is not None:
+            raise ValueError(f"member {i}: {words}")
+
+
 def weak(matrices: np.ndarray) -> np.ndarray:
     """Whether each matrix is not finite or near to one of lower rank."""
     finite = np.all(np.isfinite(matrices), axis=(1, 2))
+    if matrices.shape[1:] == (1, 1):
+        return ~finite | (matrices[:, 0, 0] == 0)
     s = np.linalg.svd(np.where(finite[:, None, None], matrices, 0.0), compute_uv=False)
     return ~finite | ~(s[:, -1] > 1e-9 * s[:, 0])
 
 
 def obstacle(
-    build: Callable[[dict[str, Any]], tuple[Scheme, Start]],
-    row: dict[str, Any],
+    build: Callable[[Any], tuple[Scheme, Start]],
+    row: Any,
     data: dict[str, Any],
 ) -> str | None:
     """Why a member cannot start, in words; None if it can.
 
-    `build(row)` makes its scheme and start, `data` is its part of `start_data`.
+    `build(row)` makes its scheme and start of what is known of it, `data` is its part of
+    `start_data`.
     """
     try:
         scheme, start = build(row)

@@ -1,0 +1,255 @@
+"""Runs of a formation that are stepped until they settle, and what became of them."""
+
+from collections.abc import Callable
+from functools import partial
+from time import perf_counter
+from typing import Any, NamedTuple, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion.engines.auto import native
+from accion.engines.xla import kept_jit
+from accion.formation.graph import Graph
+from accion.methods import Method
+from accion.progress import fitting
+from accion.stepping import scheme_of
+from accion.stepping.variational import MechanicalScheme
+from accion.systems import System
+from accion.types import Array
+
+CONGRUENT, ANOTHER, NOT_CONVERGED, DIVERGED = range(4)
+OUTCOMES = ("congruent", "another shape", "not converged", "diverged")
+FIRST = 64  # looks at the rule, before it is known how long they take
+
+
+class Rule(NamedTuple):
+    """When a run counts as converged: distances within `tolerance` of their own and all speeds
+    below `speed` (Colombo-Gamonal: 1 % and 0.1 m/s).
+
+    Below the speed `rest` it is at rest, wherever it is. This is looked at after every `every`
+    steps, which is how well the time is known.
+    """
+
+    tolerance: float = 0.01
+    speed: float = 0.1
+    rest: float = 0.01
+    every: int = 10
+
+
+class Ends(NamedTuple):
+    """What is left of the runs of a chunk: class, time from which the rule held, whether the shape
+    is the mirror image, last positions.
+    """
+
+    outcome: Array
+    time: Array
+    mirrored: Array
+    q: Array
+
+
+class Under(NamedTuple):
+    """Runs under way: their states, and the time from which the rule has held."""
+
+    state: Any
+    since: Array
+
+
+class Judge(NamedTuple):
+    """Looks at one run."""
+
+    graph: Graph
+    shape: Array
+    wanted: Array  # distances
+    h: Any
+    rule: Rule
+
+    def formed(self, q: Array) -> Array:
+        """Whether the distances are as wanted."""
+        x, rule = jnp.split(q, len(self.shape)), self.rule
+        low = ((1 - rule.tolerance) * self.wanted) ** 2
+        high = ((1 + rule.tolerance) * self.wanted) ** 2
+        squared = jnp.stack([jnp.sum((x[i] - x[j]) ** 2) for i, j in self.graph.edges.tolist()])
+        return jnp.all((squared >= low) & (squared <= high))
+
+    def slow(self, x: Array, limit: float) -> Array:
+        """Whether all agents move slowly, by the increment of the last step."""
+        speeds = jnp.sum(x.reshape(self.shape.shape) ** 2, axis=1)
+        return jnp.all(speeds < (limit * self.h) ** 2)
+
+    def calm(self, state: Any) -> Array:
+        """Whether the rule holds."""
+        return self.formed(state.q) & self.slow(state.x, self.rule.speed)
+
+
+def scheme_at(system: System, method: Method) -> MechanicalScheme:
+    return cast(MechanicalScheme, scheme_of(system, method))
+
+
+def begin(system: System, method: Method, q: Any, h: float) -> Under:
+    """At rest at `q`, shape (n d,)."""
+    zero = jnp.zeros_like(q)
+    state = scheme_at(system, method).start(0.0, h, q, zero, zero, jnp.zeros(0))
+    return Under(state, jnp.zeros(()))
+
+
+def advance(
+    system: System,
+    method: Method,
+    graph: Graph,
+    shape: Array,
+    under: Under,
+    h: float,
+    steps: int,
+    rule: Rule,
+    looks: tuple[int, int],
+) -> Under:
+    """Step a run on, from one number of looks at the rule to another.
+
+    Only the state and a time are carried: memory does not grow with `steps`.
+    """
+    step, judge = scheme_at(system, method).step, Judge(graph, shape, system.params["d"], h, rule)
+
+    def look(j: Array, under: Under) -> Under:
+        first, last = j * rule.every, jnp.minimum((j + 1) * rule.every, steps)
+        state = jax.lax.fori_loop(
+            first, last, lambda k, state: step(state, k * h, h)[0], under.state
+        )
+        return Under(state, jnp.where(judge.calm(state), under.since, last * h))
+
+    return jax.lax.fori_loop(*looks, look, under)
+
+
+def end(
+    system: System, graph: Graph, shape: Array, under: Under, h: float, steps: int, rule: Rule
+) -> Ends:
+    """What became of a run after so many steps."""
+    judge, (n, d) = Judge(graph, shape, system.params["d"], h, rule), shape.shape
+    i, j = np.triu_indices(n, 1)
+    own = jnp.linalg.norm(shape[i] - shape[j], axis=1)
+    state, since = under
+    points = state.q.reshape(n, d)
+    pairs = jnp.linalg.norm(points[i] - points[j], axis=1)
+    calm = judge.calm(state)
+    same = calm & jnp.all(jnp.abs(pairs - own) <= rule.tolerance * own)
+    # The best motion reflects where the determinant of the correlation is negative (Kabsch 1976).
+    mirrored = jnp.linalg.det((points - points.mean(0)).T @ (shape - shape.mean(0))) < 0
+    at_rest = calm | judge.slow(state.x, rule.rest)
+    outcome = jnp.where(same, CONGRUENT, jnp.where(at_rest, ANOTHER, NOT_CONVERGED))
+    outcome = jnp.where(state.completed == steps, outcome, DIVERGED)
+    when = jnp.where(outcome == CONGRUENT, since, jnp.nan)
+    return Ends(outcome, when, same & mirrored, state.q)
+
+
+class How(NamedTuple):
+    """What runs have in common, besides their system."""
+
+    method: Method
+    graph: Graph
+    h: float
+    steps: int
+    rule: Rule
+
+
+class Runs(NamedTuple):
+    """Runs of a chunk by one engine: functions of rows."""
+
+    engine: str
+    begin: Callable[[Any], Any]  # of configurations
+    advance: Callable[[Any, tuple[int, int]], Any]  # of runs under way, from one look to another
+    end: Callable[[Any], Ends]
+
+
+@partial(kept_jit, static_argnums=(1,))
+def begin_all(system: System, method: Method, q: Any, h: float) -> Under:
+    return jax.vmap(lambda q: begin(system, method, q, h))(q)
+
+
+@partial(kept_jit, static_argnums=(1, 2))
+def advance_all(
+    system: System, method: Method, graph: Graph, shape: Array, under: Under, *rest: Any
+) -> Under:
+    return jax.vmap(lambda under: advance(system, method, graph, shape, under, *rest))(under)
+
+
+@partial(kept_jit, static_argnums=(1,))
+def end_all(system: System, graph: Graph, shape: Array, under: Under, *rest: Any) -> Ends:
+    return jax.vmap(lambda under: end(system, graph, shape, under, *rest))(under)
+
+
+def by_xla(system: System, how: How, shape: np.ndarray) -> Runs:
+    """All runs side by side."""
+    method, graph, *times = how
+    h = how.h
+
+    def advanced(under: Under, looks: tuple[int, int]) -> Under:
+        after = advance_all(system, method, graph, shape, under, *times, looks)
+        return jax.block_until_ready(after)
+
+    return Runs(
+        "xla",
+        lambda q: begin_all(system, method, q, h),
+        advanced,
+        lambda under: end_all(system, graph, shape, under, *times),
+    )
+
+
+def by_native(system: System, how: How, shape: np.ndarray, engine: str) -> Runs | None:
+    """Some runs side by side in the lanes of a vector, in machine code; None where XLA must serve.
+
+    It is compiled sooner and runs sooner than XLA's program (benchmarks/attraction.py): so "auto"
+    takes it wherever it serves.
+    """
+    method, graph, *times = how
+    given = (system, shape, *times)
+
+    def begin_row(given: Any, q: Any) -> Any:
+        return begin(given[0], method, q, given[2])
+
+    def advance_row(constants: Any, under: Any) -> Any:
+        (system, shape, h, steps, rule), looks = constants
+        return advance(system, method, graph, shape, under, h, steps, rule, looks)
+
+    def end_row(given: Any, under: Any) -> Any:
+        system, shape, *times = given
+        return end(system, graph, shape, under, *times)
+
+    def program(name: str, f: Any, constants: Any, row: Any) -> Any:
+        return native("mapped", (name, method, graph), f, constants, row, engine=engine)
+
+    begins = program("begin", begin_row, given, shape.ravel())
+    if begins is None:
+        return None
+    row = jax.tree.map(lambda a: a[0], begins(given, shape.reshape(1, -1), 1))
+    advances = program("advance", advance_row, (given, (0, 1)), row)
+    ends = None if advances is None else program("end", end_row, given, row)
+    if advances is None or ends is None:
+        return None
+    return Runs(
+        "native",
+        lambda q: begins(given, q, len(q)),
+        lambda under, looks: advances((given, looks), under, len(under.since)),
+        lambda under: ends(given, under, len(under.since)),
+    )
+
+
+def runs_by(engine: str, system: System, how: How, shape: np.ndarray) -> Runs:
+    """Runs by the engine that serves, compiled."""
+    found = by_native(system, how, shape, engine)
+    return by_xla(system, how, shape) if found is None else found
+
+
+def settle(runs: Runs, how: How, q: np.ndarray, go_on: Callable[[], None]) -> Ends:
+    """Step every row of `q`, shape (members, n d), from rest.
+
+    `go_on` is called several times a second; what it raises ends the runs.
+    """
+    under, looks = runs.begin(q), -(-how.steps // how.rule.every)
+    done, few = 0, FIRST
+    while done < looks:
+        go_on()
+        until, began = min(looks, done + few), perf_counter()
+        under = runs.advance(under, (done, until))
+        done, few = until, fitting(until - done, perf_counter() - began)
+    return jax.tree.map(np.asarray, runs.end(under))

@@ -1,0 +1,104 @@
+"""Control."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+import accion as ac
+from tests.bad_input import systems as own
+from tests.bad_input.doors import Door
+from tests.bad_input.doors_results import folder
+
+
+def cost(t, q, v, u, params):
+    return 0.5 * u @ u
+
+
+def terminal(t, q, v, params):
+    return 0.1 * v @ v
+
+
+def B(t, q, params):
+    return jnp.eye(2)
+
+
+def g(t, q, v, u, params):
+    return u[0] - 100.0
+
+
+ENDS = {"start": (own.Q, own.V), "end": (own.Q + 0.1, None), "duration": 0.4}
+
+
+@cache
+def problem() -> Any:
+    return ac.ControlProblem(own.system("free"), cost, actuated=[0, 1], **ENDS)
+
+
+@cache
+def solution() -> Any:
+    return ac.optimize(problem(), own.MIDPOINT, 4)
+
+
+def plotted(axes: Any) -> Any:
+    import matplotlib.pyplot as plt
+
+    try:
+        return solution().plot(axes)
+    finally:
+        plt.close("all")
+
+
+def doors() -> list[Door]:
+    whole = {
+        "system": own.system("free"),
+        "cost": cost,
+        "actuated": None,
+        "actuation": B,
+        **ENDS,
+        "terminal": terminal,
+        "control_bounds": (-50.0, 50.0),
+        "state_bounds": {"q1": (-5.0, 5.0)},
+        "velocity_bounds": None,
+        "path": {"limit": g},
+        "t0": 0.0,
+        "boundary": "velocities",
+        "controls": ("a", "b"),
+        "name": "own",
+    }
+    words = {
+        "system": ("first argument",),
+        "actuated": ("actuation",),
+        "actuation": ("actuated",),
+        "state_bounds": ("bounds",),
+        "controls": ("actuation",),
+    }
+    settings = {
+        "problem": problem(),
+        "method": own.MIDPOINT,
+        "steps": 4,
+        "guess": None,
+        "formulation": "direct",
+        "solver": None,
+        "starts": 1,
+        "spread": 1.0,
+        "seed": 0,
+        "tolerance": 1e-9,
+        "max_iterations": 20,
+        "progress": False,
+        "throw": True,
+        "options": None,
+    }
+    path = Path(folder().name) / "control.zarr"
+    return [
+        Door("ControlProblem", ac.ControlProblem, whole, words, often=2.0),
+        Door("optimize", ac.optimize, settings, {"method": ("method",)}, often=0.7),
+        Door("Solution.control", solution().control, {"t": np.array([0.1, 0.2])}),
+        Door("Solution.resample", solution().resample, {"steps": 4}),
+        Door("Solution.save", solution().save, {"path": path, "overwrite": True}, often=0.3),
+        Door("Solution.plot", plotted, {"axes": None}, often=0.1),
+        Door("Solution.extremal", solution().extremal, {"intervals": 4}, often=0.1),
+        Door("control.load", ac.control.load, {"path": path, "problem": problem()}, often=0.3),
+    ]

@@ -1,0 +1,177 @@
+"""Nonlinear systems of each kind, with a symmetry each; all numbers are sums of powers of two, so
+that they are the same to twenty digits.
+
+What moves on a line through the origin of a plane, turns about a vertical axis or about both, has
+a momentum map, which is kept, or grows by 1/64 in a unit of time where a torque of that size acts.
+`tilt` breaks the symmetry, so that orders are measured on motions that have none.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+import accion as ac
+
+TILT = {"tilt": 0.25}
+INERTIA = np.array([1.0, 1.625, 2.125])
+LEVER = np.array([0.125, 0.25, -1.0])
+TORQUE = 1 / 64
+PLANE = {"q0": [0.5, 0.25], "v0": [-0.25, 0.5]}
+TURNING = {"q0": [0.5, 0.25, 0.0], "v0": [-0.25, 0.5, 0.5]}
+
+
+def well(q, params):
+    """Quadratic and quartic, with three valleys where it is tilted."""
+    r2 = q[0] ** 2 + q[1] ** 2
+    return r2 / 2 + r2**2 / 8 + params["tilt"] * (q[0] ** 2 * q[1] - q[1] ** 3 / 3)
+
+
+def around(q):
+    """The velocity of turning about the last axis of space, or about the origin of a plane."""
+    return jnp.zeros_like(q).at[:2].set(jnp.array([-q[1], q[0]]))
+
+
+def in_a_well(t, q, v, params):
+    return v @ v / 2 - well(q, params)
+
+
+def governor(t, q, v, params):
+    """A mass in a plane that turns, q[2] being the angle: the further out, the more inertia."""
+    inertia = 1 + q[:2] @ q[:2] / 2
+    return (v[:2] @ v[:2] + inertia * v[2] ** 2) / 2 - well(q, params)
+
+
+def resistance(q, v):
+    """To moving in or out."""
+    return -(q[:2] @ v[:2]) * q.at[2].set(0.0) / 8
+
+
+def turned(t, q, v, params):
+    return resistance(q, v).at[2].set(TORQUE)
+
+
+def hanging(t, q, v, params):
+    return v @ v / 2 - q[2] - params["tilt"] * q[0] * q[1]
+
+
+def sphere(t, q, params):
+    return (q @ q - 1.25**2)[None] / 2
+
+
+def in_space(t, q, v, params):
+    return v @ v / 2 - well(q, params) - q[2] ** 2 / 2 - (q[:2] @ q[:2]) * q[2] ** 2 / 4
+
+
+def climbs(t, q, v, params):
+    """It rises as it moves away from the axis, at a slope that depends on where it is."""
+    return (v[2] - (1 + q[0]) / 8 * (q[0] * v[0] + q[1] * v[1]))[None]
+
+
+def top(t, R, v, params):
+    return v @ (INERTIA * v) / 2 - R[2] @ LEVER
+
+
+def body(t, g, v, params):
+    """A heavy body on a spring, whose turning and moving are coupled as in a fluid."""
+    x, coupling = g[:3, 3], v[0] * v[4] / 4
+    height = g[2, :3] @ LEVER
+    spring = (x @ x) / 2 + (x @ x) ** 2 / 8 + params["tilt"] * x[0] * x[1]
+    return v[:3] @ (INERTIA * v[:3]) / 2 + v[3:] @ v[3:] / 2 + coupling - height - spring
+
+
+def warm(t, q, v, S, params):
+    return governor(t, q, v, params) - jnp.exp(S) * (1 + q[:2] @ q[:2] / 8) / 4
+
+
+def rubbing(t, q, v, S, params):
+    return resistance(q, v)
+
+
+def torque(t, q, v, S, params):
+    return jnp.array([0.0, 0.0, TORQUE])
+
+
+def about_the_vertical(R):
+    """The body velocity of turning in space."""
+    return R[2]
+
+
+def about_the_vertical_on_se3(g):
+    return jnp.concatenate([g[2, :3], g[:3, :3].T @ jnp.array([-g[1, 3], g[0, 3], 0.0])])
+
+
+def of_the_shaft(q):
+    return jnp.array([0.0, 0.0, 1.0])
+
+
+@dataclass(frozen=True)
+class Motion:
+    """A system and its start; `X` is a symmetry where the tilt is zero, whose momentum grows at the
+    rate `torque`.
+    """
+
+    make: Callable[[], Any]
+    start: dict[str, Any]
+    duration: float
+    X: Callable[..., Any]
+    torque: float = 0.0
+    symplectic: bool = False
+
+
+def system(L: Any, space: Any, **more: Any) -> Any:
+    return lambda: ac.System(L, space, TILT, **more)
+
+
+MOTIONS = {
+    "flat": Motion(system(in_a_well, ac.Euclidean(2)), PLANE, 32.0, around, symplectic=True),
+    "SO(3)": Motion(
+        system(top, ac.SO3()),
+        {"q0": np.eye(3), "v0": [0.5, 0.25, 0.5]},
+        32.0,
+        about_the_vertical,
+        symplectic=True,
+    ),
+    "SE(3)": Motion(
+        system(body, ac.SE3()),
+        {"q0": np.eye(4) + 0.5 * np.eye(4)[:1].T * np.eye(4)[3],
+         "v0": [0.5, 0.25, 0.5, 0.25, 0.5, 0.125]},
+        32.0,
+        about_the_vertical_on_se3,
+        symplectic=True,
+    ),  # fmt: skip
+    "forced": Motion(
+        system(governor, ac.Euclidean(3), force=turned), TURNING, 32.0, of_the_shaft, TORQUE
+    ),
+    "holonomic": Motion(
+        system(hanging, ac.Euclidean(3), holonomic=sphere),
+        {"q0": [0.75, 0.0, -1.0], "v0": [0.0, 0.75, 0.0]},
+        32.0,
+        around,
+        symplectic=True,
+    ),
+    "nonholonomic": Motion(
+        system(in_space, ac.Euclidean(3), nonholonomic=climbs),
+        {"q0": [0.5, 0.25, 0.25], "v0": [-0.25, 0.5, 0.0]},
+        32.0,
+        around,
+    ),
+    "thermal": Motion(
+        lambda: ac.ThermalSystem(
+            warm, ac.Euclidean(3), TILT, friction=rubbing, external=torque
+        ),
+        TURNING | {"S0": 0.25},
+        32.0,
+        of_the_shaft,
+        TORQUE,
+    ),
+}
+
+
+@cache
+def system_of(name: str) -> Any:
+    """The one system of that kind; everything shares it."""
+    return MOTIONS[name].make()

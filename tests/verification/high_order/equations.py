@@ -10,9 +10,9 @@ from typing import Any
 from mpmath import exp, mpf
 
 State = list[Any]
-TILT, TORQUE = mpf(1) / 4, mpf(1) / 16
+TILT, TORQUE = mpf(1) / 4, mpf(1) / 64
 INERTIA = (mpf(1), mpf(13) / 8, mpf(17) / 8)
-LEVER = (mpf(1) / 8, mpf(1) / 4, mpf(1))
+LEVER = (mpf(1) / 8, mpf(1) / 4, mpf(-1))
 
 
 def dot(a: Sequence[Any], b: Sequence[Any]) -> Any:
@@ -28,15 +28,9 @@ def cross(a: Sequence[Any], b: Sequence[Any]) -> State:
 
 
 def pull(x: Any, y: Any) -> State:
-    """Minus the gradient of r^2/2 + r^4/4 + tilt (x^2 y - y^3/3)."""
-    rise = 1 + x * x + y * y
+    """Minus the gradient of r^2/2 + r^4/8 + tilt (x^2 y - y^3/3)."""
+    rise = 1 + (x * x + y * y) / 2
     return [-rise * x - 2 * TILT * x * y, -rise * y - TILT * (x * x - y * y)]
-
-
-def push(x: Any, y: Any, vx: Any, vy: Any, stretching: Any) -> State:
-    """Resistance to stretching, and a constant torque."""
-    radial, r2 = -(x * vx + y * vy) * stretching, x * x + y * y
-    return [radial * x - TORQUE * y / r2, radial * y + TORQUE * x / r2]
 
 
 def flat(z: State) -> State:
@@ -45,10 +39,16 @@ def flat(z: State) -> State:
 
 
 def forced(z: State) -> State:
-    x, y, vx, vy = z
+    """With the inertia J = 1 + r^2/2 about the shaft and J' = q.v,
+
+        v' = F + q w^2/2 - (q.v) q/8        J w' = torque - J' w
+    """
+    x, y, _, vx, vy, w = z
     ax, ay = pull(x, y)
-    fx, fy = push(x, y, vx, vy, mpf(1) / 8)
-    return [vx, vy, ax + fx, ay + fy]
+    outward, growth = w * w / 2, x * vx + y * vy
+    push = outward - growth / 8
+    inertia = 1 + (x * x + y * y) / 2
+    return [vx, vy, w, ax + push * x, ay + push * y, (TORQUE - growth * w) / inertia]
 
 
 def holonomic(z: State) -> State:
@@ -60,10 +60,10 @@ def holonomic(z: State) -> State:
 
 
 def nonholonomic(z: State) -> State:
-    """a = F + A^T lam with A v = 0, A = (-f x, -f y, 1) and f = 1/2 + x."""
+    """a = F + A^T lam with A v = 0, A = (-f x, -f y, 1) and f = (1 + x)/8."""
     (x, y, height), v = z[:3], z[3:]
     vx, vy, _ = v
-    f, radial = mpf(1) / 2 + x, x * vx + y * vy
+    f, radial = (1 + x) / 8, x * vx + y * vy
     A = [-f * x, -f * y, mpf(1)]
     ax, ay = pull(x, y)
     F = [
@@ -71,7 +71,7 @@ def nonholonomic(z: State) -> State:
         ay - y * height**2 / 2,
         -height - (x * x + y * y) * height / 2,
     ]
-    turning = -vx * radial - f * (vx * vx + vy * vy)  # A' v
+    turning = -vx * radial / 8 - f * (vx * vx + vy * vy)  # A' v
     lam = -(dot(A, F) + turning) / dot(A, A)
     return [*v, *(force + lam * a for force, a in zip(F, A, strict=True))]
 
@@ -101,7 +101,7 @@ def rigid(z: State) -> State:
     p = list(u)
     m[0] += u[1] / 4
     p[1] += w[0] / 4
-    rise = 1 + dot(x, x)
+    rise = 1 + dot(x, x) / 2
     slope = [rise * x[0] + TILT * x[1], rise * x[1] + TILT * x[0], rise * x[2]]
     force = [-sum(R[3 * i + j] * slope[i] for i in range(3)) for j in range(3)]
     dm = [sum(parts) for parts in zip(cross(m, w), cross(p, u), cross(R[6:9], LEVER), strict=True)]
@@ -114,14 +114,14 @@ def rigid(z: State) -> State:
 
 
 def thermal(z: State) -> State:
-    """v' = F - dU/dq with U = e^S (1 + r^2/8)/4, and T S' = (q.v)^2/4 with T = dU/dS = U."""
-    x, y, vx, vy, S = z
+    """That under a force, with -dU/dq too, U = e^S (1 + r^2/8)/4; T S' = (q.v)^2/8, T = U."""
+    *z, S = z
+    x, y, _, vx, vy, _ = z
+    *rates, ax, ay, turn = forced(z)
     heat = exp(S) / 4
-    U = heat * (1 + (x * x + y * y) / 8)
-    ax, ay = pull(x, y)
-    fx, fy = push(x, y, vx, vy, mpf(1) / 4)
-    lost = (x * vx + y * vy) ** 2 / 4
-    return [vx, vy, ax + fx - heat * x / 4, ay + fy - heat * y / 4, lost / U]
+    T = heat * (1 + (x * x + y * y) / 8)
+    lost = (x * vx + y * vy) ** 2 / 8
+    return [*rates, ax - heat * x / 4, ay - heat * y / 4, turn, lost / T]
 
 
 EQUATIONS: dict[str, Callable[[State], State]] = {

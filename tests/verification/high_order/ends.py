@@ -1,4 +1,6 @@
-"""Where those motions end, to more than twenty digits: `python -m tests.verification.high_order.ends`.
+"""Where those motions end, to more than twenty digits.
+
+    python -m tests.verification.high_order.ends [NAMES]
 
 By extrapolation (Gragg 1965, Bulirsch and Stoer 1966) with numbers of 34 digits, twice, with steps
 of different lengths: what both agree on to 1e-24 is written to tests/data/motions.json. No method
@@ -6,6 +8,7 @@ of accion is an extrapolation.
 """
 
 import json
+import sys
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +19,7 @@ import numpy as np
 from mpmath import mpf
 
 from tests.verification.high_order.equations import EQUATIONS, State
-from tests.verification.high_order.motions import MOTIONS, Motion
+from tests.verification.high_order.motions import DURATION, MOTIONS, Motion
 
 PATH = Path(__file__).parents[2] / "data" / "motions.json"
 DIGITS = 24
@@ -39,9 +42,7 @@ def extrapolated(f: Callable[[State], State], z: State, h: Any) -> State:
     counts = [2 * (k + 1) for k in range(COLUMNS)]
     table = [midpoints(f, z, h, count) for count in counts]
     for column in range(1, COLUMNS):
-        ratios = [
-            (mpf(counts[i + column]) / counts[i]) ** 2 - 1 for i in range(COLUMNS - column)
-        ]
+        ratios = [(mpf(counts[i + column]) / counts[i]) ** 2 - 1 for i in range(COLUMNS - column)]
         table = [
             [b + (b - a) / ratio for a, b in zip(one, other, strict=True)]
             for (one, other), ratio in zip(pairwise(table), ratios, strict=True)
@@ -50,8 +51,7 @@ def extrapolated(f: Callable[[State], State], z: State, h: Any) -> State:
 
 
 def end(name: str, steps: int) -> State:
-    motion, f = MOTIONS[name], EQUATIONS[name]
-    z, h = start_of(motion), mpf(motion.duration) / steps
+    f, z, h = EQUATIONS[name], start_of(MOTIONS[name]), mpf(DURATION) / steps
     for _ in range(steps):
         z = extrapolated(f, z, h)
     return z
@@ -68,23 +68,23 @@ def start_of(motion: Motion) -> State:
     return [mpf(float(x)) for x in np.concatenate(parts)]
 
 
-def known(name: str) -> np.ndarray:
-    """The end of a motion, as it is kept, rounded once: (q, v) or (q, v, S)."""
-    return np.array([float(text) for text in json.loads(PATH.read_text())[name]["end"]])
+def known(name: str, what: str = "end") -> np.ndarray:
+    """The end of a motion (or its start), as it is kept, rounded once: (q, v) or (q, v, S)."""
+    return np.array([float(text) for text in json.loads(PATH.read_text())[name][what]])
 
 
 def main() -> None:
     mpmath.mp.dps = 34
-    found = {}
-    for name, motion in MOTIONS.items():
-        steps = round(6 * motion.duration)
+    found = json.loads(PATH.read_text())
+    for name in sys.argv[1:] or MOTIONS:
+        steps = round(6 * DURATION)
         one, other = end(name, steps), end(name, steps * 5 // 4)
         apart = max(abs(a - b) for a, b in zip(one, other, strict=True))
         print(f"{name}: {mpmath.nstr(apart, 3)} apart", flush=True)
         assert apart < mpf(10) ** -DIGITS, "not known well enough: more steps"
         found[name] = {
-            "duration": motion.duration,
-            "start": [mpmath.nstr(x, DIGITS) for x in start_of(motion)],
+            "duration": DURATION,
+            "start": [mpmath.nstr(x, DIGITS) for x in start_of(MOTIONS[name])],
             "end": [mpmath.nstr(x, DIGITS) for x in other],
         }
     PATH.write_text(json.dumps(found, indent=1) + "\n")

@@ -10,7 +10,7 @@ from typing import Any
 from mpmath import exp, mpf
 
 State = list[Any]
-TILT, TORQUE = mpf(1) / 4, mpf(1) / 64
+TILT, TORQUE = mpf(1) / 4, mpf(1) / 256
 INERTIA = (mpf(1), mpf(13) / 8, mpf(17) / 8)
 LEVER = (mpf(1) / 8, mpf(1) / 4, mpf(-1))
 
@@ -41,7 +41,7 @@ def flat(z: State) -> State:
 def forced(z: State) -> State:
     """With the inertia J = 1 + r^2/2 about the shaft and J' = q.v,
 
-        v' = F + q w^2/2 - (q.v) q/8        J w' = torque - J' w
+    v' = F + q w^2/2 - (q.v) q/8        J w' = torque - J' w
     """
     x, y, _, vx, vy, w = z
     ax, ay = pull(x, y)

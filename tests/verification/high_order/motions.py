@@ -1,13 +1,13 @@
 """Nonlinear systems of each kind, with a symmetry each; all numbers are sums of powers of two, so
 that they are the same to twenty digits.
 
-What moves on a line through the origin of a plane, turns about a vertical axis or about both, has
-a momentum map, which is kept, or grows by 1/64 in a unit of time where a torque of that size acts.
-`tilt` breaks the symmetry, so that orders are measured on motions that have none.
+Without `tilt` there is a momentum map, which is kept, or grows at the rate `TORQUE` where a torque
+of that size acts: that of turning in a plane, about a vertical axis, or with a shaft. With it,
+orders are measured on motions that have none.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -19,12 +19,12 @@ import accion as ac
 TILT = {"tilt": 0.25}
 INERTIA = np.array([1.0, 1.625, 2.125])
 LEVER = np.array([0.125, 0.25, -1.0])
-TORQUE = 1 / 64
+TORQUE = 1 / 256
 PLANE = {"q0": [0.5, 0.25], "v0": [-0.25, 0.5]}
-TURNING = {"q0": [0.5, 0.25, 0.0], "v0": [-0.25, 0.5, 0.5]}
+TURNING = {"q0": [0.5, 0.25, 0.0], "v0": [-0.25, 0.5, 0.125]}
 
 
-def well(q, params):
+def well(t, q, params):
     """Quadratic and quartic, with three valleys where it is tilted."""
     r2 = q[0] ** 2 + q[1] ** 2
     return r2 / 2 + r2**2 / 8 + params["tilt"] * (q[0] ** 2 * q[1] - q[1] ** 3 / 3)
@@ -35,14 +35,10 @@ def around(q):
     return jnp.zeros_like(q).at[:2].set(jnp.array([-q[1], q[0]]))
 
 
-def in_a_well(t, q, v, params):
-    return v @ v / 2 - well(q, params)
-
-
 def governor(t, q, v, params):
     """A mass in a plane that turns, q[2] being the angle: the further out, the more inertia."""
     inertia = 1 + q[:2] @ q[:2] / 2
-    return (v[:2] @ v[:2] + inertia * v[2] ** 2) / 2 - well(q, params)
+    return (v[:2] @ v[:2] + inertia * v[2] ** 2) / 2 - well(t, q, params)
 
 
 def resistance(q, v):
@@ -63,7 +59,7 @@ def sphere(t, q, params):
 
 
 def in_space(t, q, v, params):
-    return v @ v / 2 - well(q, params) - q[2] ** 2 / 2 - (q[:2] @ q[:2]) * q[2] ** 2 / 4
+    return v @ v / 2 - well(t, q, params) - q[2] ** 2 / 2 - (q[:2] @ q[:2]) * q[2] ** 2 / 4
 
 
 def climbs(t, q, v, params):
@@ -110,61 +106,62 @@ def of_the_shaft(q):
 
 @dataclass(frozen=True)
 class Motion:
-    """A system and its start; `X` is a symmetry where the tilt is zero, whose momentum grows at the
-    rate `torque`.
-    """
+    """A system and its start."""
 
     make: Callable[[], Any]
     start: dict[str, Any]
-    duration: float
-    X: Callable[..., Any]
-    torque: float = 0.0
-    symplectic: bool = False
+    X: Callable[..., Any]  # a symmetry without tilt
+    torque: float = 0.0  # at which its momentum grows
+    symplectic: bool = False  # whether a step is
+    composed: Any = field(default_factory=ac.Midpoint)  # what compositions are made of
+    fewer: float = 1.0  # steps, where they are less wrong than those of the others
 
 
 def system(L: Any, space: Any, **more: Any) -> Any:
     return lambda: ac.System(L, space, TILT, **more)
 
 
+SPIN = [0.5, 0.25, 0.5]
+BESIDE = np.array([[1.0, 0, 0, 0.5], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
+DURATION = 32.0
 MOTIONS = {
-    "flat": Motion(system(in_a_well, ac.Euclidean(2)), PLANE, 32.0, around, symplectic=True),
+    "flat": Motion(
+        lambda: ac.mechanical(1.0, well, 2, params=TILT),
+        PLANE,
+        around,
+        symplectic=True,
+        composed=ac.Trapezoid(),
+    ),
     "SO(3)": Motion(
         system(top, ac.SO3()),
-        {"q0": np.eye(3), "v0": [0.5, 0.25, 0.5]},
-        32.0,
+        {"q0": np.eye(3), "v0": SPIN},
         about_the_vertical,
         symplectic=True,
+        fewer=0.8,
     ),
     "SE(3)": Motion(
         system(body, ac.SE3()),
-        {"q0": np.eye(4) + 0.5 * np.eye(4)[:1].T * np.eye(4)[3],
-         "v0": [0.5, 0.25, 0.5, 0.25, 0.5, 0.125]},
-        32.0,
+        {"q0": BESIDE, "v0": [*SPIN, 0.25, 0.5, 0.125]},
         about_the_vertical_on_se3,
         symplectic=True,
-    ),  # fmt: skip
+    ),
     "forced": Motion(
-        system(governor, ac.Euclidean(3), force=turned), TURNING, 32.0, of_the_shaft, TORQUE
+        system(governor, ac.Euclidean(3), force=turned), TURNING, of_the_shaft, TORQUE
     ),
     "holonomic": Motion(
         system(hanging, ac.Euclidean(3), holonomic=sphere),
         {"q0": [0.75, 0.0, -1.0], "v0": [0.0, 0.75, 0.0]},
-        32.0,
         around,
         symplectic=True,
     ),
     "nonholonomic": Motion(
         system(in_space, ac.Euclidean(3), nonholonomic=climbs),
         {"q0": [0.5, 0.25, 0.25], "v0": [-0.25, 0.5, 0.0]},
-        32.0,
         around,
     ),
     "thermal": Motion(
-        lambda: ac.ThermalSystem(
-            warm, ac.Euclidean(3), TILT, friction=rubbing, external=torque
-        ),
+        lambda: ac.ThermalSystem(warm, ac.Euclidean(3), TILT, friction=rubbing, external=torque),
         TURNING | {"S0": 0.25},
-        32.0,
         of_the_shaft,
         TORQUE,
     ),

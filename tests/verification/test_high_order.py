@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 
 import accion as ac
-from tests.verification.high_order import measure
+from accion.methods.coefficients import SETS
+from tests.verification.high_order import ends, measure
 from tests.verification.high_order.ends import known, start_of
-from tests.verification.high_order.equations import EQUATIONS
+from tests.verification.high_order.equations import EQUATIONS, pull
 from tests.verification.high_order.measure import CASES
-from tests.verification.high_order.motions import MOTIONS, system_of
+from tests.verification.high_order.motions import DURATION, MOTIONS, system_of
 
 
 @pytest.mark.parametrize("name", MOTIONS)
@@ -58,3 +59,33 @@ def test_order_and_what_is_kept(name, method):
     assert row.momentum < 1e-12
     assert (row.symplectic is not None) == MOTIONS[name].symplectic
     assert row.symplectic is None or row.symplectic < 1e-12
+
+
+# ---------------------------------------------------------------- of order ten, with more digits
+
+
+def test_coefficients_of_order_ten_with_more_digits():
+    """Beyond the rounding of floats: kicks and drifts, written out, in numbers of 34 digits."""
+    counts, errors = (192, 288), []
+    with mpmath.workdps(34):
+        half = [mpmath.mpf(text) for text in SETS["Sofroniou-Spaletta 10"].half]
+        parts = [*half, 1 - 2 * sum(half), *half[::-1]]
+        exact = ends.kept("flat")
+        for count in counts:
+            z = kicked(start_of(MOTIONS["flat"]), parts, mpmath.mpf(DURATION) / count, count)
+            errors.append(mpmath.norm([a - b for a, b in zip(z, exact, strict=True)]))
+    slope = float(mpmath.log(errors[0] / errors[1])) / np.log(counts[1] / counts[0])
+    assert errors[1] < 1e-16
+    assert abs(slope - 10) < 0.05
+
+
+def kicked(z, parts, h, steps):
+    x, y, vx, vy = z
+    for _ in range(steps):
+        for part in parts:
+            k = part * h / 2
+            x, y = x + k * vx, y + k * vy
+            ax, ay = pull(x, y)
+            vx, vy = vx + 2 * k * ax, vy + 2 * k * ay
+            x, y = x + k * vx, y + k * vy
+    return [x, y, vx, vy]

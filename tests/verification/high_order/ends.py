@@ -70,7 +70,12 @@ def start_of(motion: Motion) -> State:
 
 def known(name: str, what: str = "end") -> np.ndarray:
     """The end of a motion (or its start), as it is kept, rounded once: (q, v) or (q, v, S)."""
-    return np.array([float(text) for text in json.loads(PATH.read_text())[name][what]])
+    return np.array(kept(name, what), float)
+
+
+def kept(name: str, what: str = "end") -> State:
+    """The same with all its digits."""
+    return [mpf(text) for text in json.loads(PATH.read_text())[name][what]]
 
 
 def main() -> None:

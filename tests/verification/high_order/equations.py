@@ -10,7 +10,7 @@ from typing import Any
 from mpmath import exp, mpf
 
 State = list[Any]
-TILT, TORQUE = mpf(1) / 4, mpf(1) / 256
+TILT, TORQUE = mpf(1) / 4, mpf(1) / 512
 INERTIA = (mpf(1), mpf(13) / 8, mpf(17) / 8)
 LEVER = (mpf(1) / 8, mpf(1) / 4, mpf(-1))
 

@@ -1,5 +1,7 @@
 """Orders four to ten and what their methods keep; the bounds are those named in docs/audit.md."""
 
+from contextlib import nullcontext
+
 import mpmath
 import numpy as np
 import pytest
@@ -12,22 +14,34 @@ from tests.verification.high_order.equations import EQUATIONS, pull
 from tests.verification.high_order.measure import CASES
 from tests.verification.high_order.motions import DURATION, MOTIONS, system_of
 
+UNLAWFUL = ac.Composition(ac.Trapezoid(), 4)
+
 
 @pytest.mark.parametrize("name", MOTIONS)
 def test_equations_are_those_of_the_system(name):
-    """At places along the motion, derived by hand and by accion."""
-    system, motion = system_of(name), MOTIONS[name]
-    run = ac.simulate(system, ac.Galerkin(3), **motion.start, h=0.25, steps=40, save_every=10)
-    accelerations = ac.accelerations(system)
-    for k in range(5):
-        own = [run.q[k], run.v[k]] + ([] if run.S is None else [run.S[k]])
-        found = accelerations(0.0, *own)
-        found = found[: 1 if run.S is None else 2] if isinstance(found, tuple) else (found,)
-        rates = [rate_of(own[0], own[1]), *(np.ravel(part) for part in found)]
-        expected = EQUATIONS[name]([mpmath.mpf(float(x)) for x in listed(*own)])
+    """At the start and at the end, derived by hand and by accion."""
+    accelerations = ac.accelerations(system_of(name))
+    for z in (known(name, "start"), known(name)):
+        q, v, *S = parts_of(name, z)
+        found = accelerations(0.0, q, v, *S)
+        found = found[: 1 + len(S)] if isinstance(found, tuple) else (found,)
+        rates = [rate_of(q, v), *(np.ravel(part) for part in found)]
+        expected = EQUATIONS[name]([mpmath.mpf(x) for x in z])
         np.testing.assert_allclose(
-            np.concatenate(rates), np.array(expected, float), rtol=0, atol=2e-14
+            np.concatenate(rates), np.array(expected, float), rtol=0, atol=5e-15
         )
+
+
+def parts_of(name, z):
+    """(q, v) or (q, v, S) of a state as it is kept."""
+    if name == "SO(3)":
+        return z[:9].reshape(3, 3), z[9:]
+    if name == "SE(3)":
+        q = np.eye(4)
+        q[:3, :3], q[:3, 3] = z[:9].reshape(3, 3), z[9:12]
+        return q, z[12:]
+    n = system_of(name).space.dim
+    return (z[:n], z[n : 2 * n], *z[2 * n :])
 
 
 def rate_of(q, v):
@@ -39,22 +53,19 @@ def rate_of(q, v):
     return np.asarray(v)
 
 
-def listed(q, *rest):
-    if q.shape == (4, 4):
-        q = np.concatenate([np.ravel(q[:3, :3]), q[:3, 3]])
-    return np.concatenate([np.ravel(part) for part in (q, *rest)])
-
-
 @pytest.mark.parametrize("name", MOTIONS)
 def test_ends_are_those_of_these_starts(name):
     np.testing.assert_array_equal(known(name, "start"), np.array(start_of(MOTIONS[name]), float))
 
 
 @pytest.mark.parametrize(
-    ("name", "method"), CASES, ids=[f"{name}-{method}" for name, method in CASES]
+    ("name", "method"), CASES, ids=[f"{name}-{measure.short(method)}" for name, method in CASES]
 )
 def test_order_and_what_is_kept(name, method):
-    row = measure.measure(name, method)
+    circle = name == "thermal" and method == UNLAWFUL  # see below
+    with pytest.warns(ac.SecondLawViolated) if circle else nullcontext():
+        row = measure.measure(name, method)
+    assert min(measure.errors(name, method, measure.steps_of(name, method))) > 2e-13
     assert abs(row.order - row.claimed) < 0.15
     assert row.momentum < 1e-12
     assert (row.symplectic is not None) == MOTIONS[name].symplectic
@@ -64,19 +75,21 @@ def test_order_and_what_is_kept(name, method):
 # ---------------------------------------------------------------- of order ten, with more digits
 
 
-def test_coefficients_of_order_ten_with_more_digits():
+def test_order_ten_with_more_digits():
     """Beyond the rounding of floats: kicks and drifts, written out, in numbers of 34 digits."""
-    counts, errors = (192, 288), []
     with mpmath.workdps(34):
-        half = [mpmath.mpf(text) for text in SETS["Sofroniou-Spaletta 10"].half]
-        parts = [*half, 1 - 2 * sum(half), *half[::-1]]
-        exact = ends.kept("flat")
-        for count in counts:
-            z = kicked(start_of(MOTIONS["flat"]), parts, mpmath.mpf(DURATION) / count, count)
-            errors.append(mpmath.norm([a - b for a, b in zip(z, exact, strict=True)]))
-    slope = float(mpmath.log(errors[0] / errors[1])) / np.log(counts[1] / counts[0])
-    assert errors[1] < 1e-16
-    assert abs(slope - 10) < 0.05
+        start = start_of(MOTIONS["flat"])
+        assert abs(slope_of_ten(start, ends.kept("flat"), (192, 288)) - 10) < 0.05
+
+
+def slope_of_ten(start, exact, counts, part=1):
+    """Of the errors of the composition of order ten, after a part of the duration."""
+    half = [mpmath.mpf(text) for text in SETS["Sofroniou-Spaletta 10"].half]
+    parts, errors = [*half, 1 - 2 * sum(half), *half[::-1]], []
+    for count in counts:
+        z = kicked(start, parts, mpmath.mpf(DURATION) / part / count, count)
+        errors.append(mpmath.norm([a - b for a, b in zip(z, exact, strict=True)]))
+    return float(mpmath.log(errors[0] / errors[1])) / np.log(counts[1] / counts[0])
 
 
 def kicked(z, parts, h, steps):
@@ -89,3 +102,38 @@ def kicked(z, parts, h, steps):
             vx, vy = vx + 2 * k * ax, vy + 2 * k * ay
             x, y = x + k * vx, y + k * vy
     return [x, y, vx, vy]
+
+
+def test_order_ten_from_a_start_whose_slope_floats_do_not_show():
+    """With steps that floats can tell apart it is further from ten than 0.15."""
+    start = [mpmath.mpf(x) for x in (0.625, 0.25, -0.25, 0.5)]
+    with mpmath.workdps(34):
+        exact = start
+        for _ in range(96):
+            exact = ends.extrapolated(EQUATIONS["flat"], exact, mpmath.mpf(DURATION) / 192)
+        assert abs(slope_of_ten(start, exact, (38, 48), 2) - 10) > 0.15
+        assert abs(slope_of_ten(start, exact, (144, 216), 2) - 10) < 0.15
+
+
+# ---------------------------------------------------------------- what the measurements can see
+
+
+def test_the_measurements_can_fail():
+    """A force is not symplectic; a torque that is not counted is a momentum that is not kept; and a
+    method of order two is not one of order four.
+    """
+    forced = MOTIONS["forced"]
+    assert measure.symplectic("forced", ac.Galerkin(2)) > 1e-4
+    errors = measure.errors("flat", ac.Midpoint(), [1000, 2000])
+    assert abs(np.log2(errors[0] / errors[1]) - 2) < 0.1
+    run = ac.simulate(system_of("forced"), ac.Galerkin(2), **forced.start, **measure.RUN)
+    J = np.asarray(run.momentum(forced.X))
+    assert np.ptp(J) > 0.1
+
+
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason="a known shortcoming: docs/audit.md")
+@pytest.mark.filterwarnings("ignore::accion.SecondLawViolated")
+def test_entropy_grows_where_friction_has_nothing_to_take():
+    """The motion becomes a circle; resistance is to moving in and out."""
+    run = ac.simulate(system_of("thermal"), UNLAWFUL, **MOTIONS["thermal"].start, **measure.RUN)
+    assert run.laws.least > -1e-15

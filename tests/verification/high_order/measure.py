@@ -18,7 +18,7 @@ POLYNOMIALS = {4: (128, 181, 256), 6: (81, 102, 128), 8: (80, 101, 127), 10: (76
 COMPOSED = {4: (161, 203, 256), 6: (102, 128, 161), 8: (128, 161, 203), 10: (84, 94, 104)}
 STEPS = {"h": 0.5, "steps": 2, "save_every": 2}  # of which the symplectic defect is measured
 PAIRS, APART = 6, 1 / 64  # points on both sides of the start, from which tangents are taken
-RUN = {"h": 0.25, "steps": 1000, "save_every": 10, "params": {"tilt": 0.0}}
+RUN = {"h": 0.25, "steps": 256, "save_every": 4, "params": {"tilt": 0.0}}
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,14 @@ CASES = [(name, method) for name in MOTIONS for method in methods_of(name)]
 
 def measure(name: str, method: Any) -> Row:
     defect = symplectic(name, method) if MOTIONS[name].symplectic else None
-    return Row(name, str(method), method.order, order(name, method), defect, momentum(name, method))
+    slope, drift = order(name, method), momentum(name, method)
+    return Row(name, short(method), method.order, slope, defect, drift)
+
+
+def short(method: Any) -> str:
+    if isinstance(method, ac.Galerkin):
+        return f"Galerkin({method.s})"
+    return f"Composition({method.method}, {method.order})"
 
 
 # ---------------------------------------------------------------- order

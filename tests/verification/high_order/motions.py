@@ -5,8 +5,8 @@ Without `tilt` there is a momentum map, which is kept, or grows at the rate `TOR
 of that size acts: that of turning in a plane, about a vertical axis, or with a shaft. With it,
 orders are measured on motions that have none.
 
-At order ten there is little room between steps that are too long for it and rounding. So of the
-starts and of `Midpoint` and `Trapezoid` those were taken on flat spaces whose errors are largest.
+At order ten there is little room between steps that are too long for it and rounding; these motions
+were chosen among others so that it is seen. docs/audit.md says how, and what others show.
 """
 
 from collections.abc import Callable

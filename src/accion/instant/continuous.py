@@ -16,13 +16,15 @@ from accion.arguments import count, door, finite, not_negative, number, positive
 from accion.checks import check_kind, check_numbers, check_start, refuse
 from accion.engines.auto import by_chosen_engine, callable_of, small_jit
 from accion.engines.xla import kept_jit
+from accion.instant.collocation import Allowed, Marching
 from accion.instant.constrained import inertias, project_at
+from accion.instant.explicit import Explicit
 from accion.systems import AbstractSystem, Start
 from accion.types import Configuration, Scalar, Vector
 
 # of the whole time at least, after each of which a constrained motion is put back on its constraint
 PIECES = 40
-OUTSIDE, FAR = 1e100, 1e50  # a rate that no step can take, and where one would lead
+OUTSIDE = 1e100  # a rate that no step can take
 NOISE = 1e-3  # of a number, far above its rounding and far below it
 SMALLEST = 1e-280  # scale, of a number that is zero and stays so
 FIRST = 1e-3  # of the shortest time of the motion: a first step that is surely short enough
@@ -231,9 +233,10 @@ def growth(system: Any, t: Scalar, y: Any, z: Configuration) -> Any:
     velocity moves the entries of the configuration.
     """
     one, t = jnp.ones(()), jnp.asarray(t, float)
-    change = rates(system, t, y, z)
-    _, rate = jax.jvp(lambda t, y: rates(system, t, y, z), (t, y), (one, change))
-    J = jax.jacfwd(lambda y: rates(system, t, y, z))(y)
+    # Of which each trace of the equations is the longest part.
+    change, along = jax.linearize(lambda t, y: rates(system, t, y, z), t, y)
+    rate = along(one, change)
+    J = jax.vmap(lambda dy: along(jnp.zeros(()), dy), out_axes=1)(jnp.eye(len(y)))
     still, none = jnp.zeros(system.step_space.dim), jnp.zeros(0)
     moved = jax.jacfwd(lambda eta: flat(system.step_space.retract(z, eta), none, none))(still)
     return change, rate, J, moved
@@ -267,6 +270,16 @@ def scales_of(
     return np.maximum(scales, SMALLEST), T
 
 
+def marching(*args: Any) -> Marching | Explicit:
+    """A motion that goes on from one time to the next: by collocation where the native engine
+    serves, else by an explicit method.
+    """
+    try:
+        return Marching(*args)
+    except LookupError:
+        return Explicit(*args)
+
+
 def integrate(
     system: Any,
     z0: Configuration,
@@ -280,32 +293,18 @@ def integrate(
     """The states at the times `ts`, one row for each, or None where the equations could not be
     integrated so far.
     """
-    from scipy.integrate import solve_ivp  # takes long to import, and is not always needed
-
-    projected = continuous(system).is_projected(system)
+    projected, ts = continuous(system).is_projected(system), np.asarray(ts)
     pieces = 1 if not projected else max(2, -(-PIECES // (len(ts) - 1)))
-    y, count = np.asarray(flat(z0, v0, lam0)), 0
-    scales, time = scales_of(system, np.float64(ts[0]), y, z0, v0, float(ts[-1] - ts[0]))
-    step = FIRST * time
-    rows, rate = [y], callable_of("rates", rates, system, np.float64(ts[0]), y, z0)
-    for a, b in pairwise(np.asarray(ts)):
-        for t, end in pairwise(np.linspace(a, b, pieces + 1)):
-            # SciPy's own interpolation between steps is less accurate: each time asked for is the
-            # end of a run.
-            found = solve_ivp(
-                lambda t, y: np.asarray(rate(system, np.float64(t), y, z0)),
-                (t, end),
-                y,
-                method="DOP853",
-                rtol=rtol,
-                atol=atol * scales,
-                first_step=min(step, end - t),
-            )
-            count += len(found.t) - 1
-            if found.status != 0 or not np.all(np.abs(found.y[:, -1]) < FAR) or count > max_steps:
+    y = np.asarray(flat(z0, v0, lam0))
+    scales, time = scales_of(system, ts[0], y, z0, v0, float(ts[-1] - ts[0]))
+    allowed = Allowed(np.float64(rtol), np.float64(atol), scales, np.float64(time))
+    motion = marching(rates, system, z0, ts[0], y, FIRST * time, allowed, max_steps)
+    rows = [y]
+    for a, b in pairwise(ts):
+        for end in np.linspace(a, b, pieces + 1)[1:]:
+            if not motion.to(end):
                 return None
-            y, step = found.y[:, -1], max(np.diff(found.t)[:-1], default=step)
             if projected:
-                y = np.asarray(put_back(system, np.float64(end), y, z0))
-        rows.append(y)
+                motion.put(np.asarray(put_back(system, end, motion.y, z0)))
+        rows.append(motion.y)
     return np.stack(rows)

@@ -161,7 +161,7 @@ def error_of(h: Any, rates: Array, allowed: Array) -> Any:
 
 def step(f: Rates, system: Any, z: Any, m: March, end: Any, allowed: Allowed) -> March:
     """A step, or a shorter one that is to be tried next."""
-    *_, b, V = tables(STAGES)
+    V = tables(STAGES)[-1]
     left = (end - m.t) - m.t_lost
     h = jnp.where(left <= m.h, left, jnp.where(left < 2 * m.h, left / 2, m.h))
     K, _, done, sweeps = solved(f, system, z, m, h, allowed.sizes(m.y))
@@ -201,7 +201,7 @@ def program(f: Rates, *examples: Any) -> Any:
         return None
     # Too long a program is no error: the right-hand side alone may serve.
     with using("auto"):
-        return native("compiled", ("collocation", f), lambda *args: marched(f, *args), *examples)
+        return native("compiled", "collocation", lambda *args: marched(f, *args), *examples)
 
 
 class Marching:

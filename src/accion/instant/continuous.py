@@ -3,8 +3,8 @@ accuracy.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from functools import singledispatch
+from collections.abc import Callable, Iterator
+from functools import partial, singledispatch
 from itertools import pairwise
 from typing import Any
 
@@ -14,9 +14,9 @@ import numpy as np
 
 from accion.arguments import count, door, finite, not_negative, number, positive, switch
 from accion.checks import check_kind, check_numbers, check_start, refuse
-from accion.engines.auto import by_chosen_engine, callable_of, small_jit
-from accion.engines.xla import kept_jit
-from accion.instant.collocation import Allowed, Marching
+from accion.engines.auto import by_chosen_engine, callable_of, native, small_jit, small_map
+from accion.engines.xla import kept_jit, kept_jit_of
+from accion.instant.collocation import Allowed, Marching, Rates
 from accion.instant.constrained import inertias, project_at
 from accion.instant.explicit import Explicit
 from accion.systems import AbstractSystem, Start
@@ -151,8 +151,8 @@ def reference(
             + (why or "the solution may not exist that far, or max_steps is too small")
             + "."
         )
-    z, v, lam = unflat(jnp.asarray(states), z0, start.v0.size)
-    q, S = system.parts(z if system.space.flat else jax.jit(jax.vmap(system.step_space.project))(z))
+    z, v, lam = jax.tree.map(jnp.asarray, unflat(states, z0, start.v0.size))
+    q, S = system.parts(z if system.space.flat else on_the_space(system, z))
     found = equations.result(system, q, v, lam, S)
     if not with_error:
         return found
@@ -209,6 +209,9 @@ def unflat(y: Any, z: Configuration, n: Any) -> Any:
     )
 
 
+on_the_space = small_map(lambda system, z: system.step_space.project(z), (2, 16, 128, 1024))
+
+
 @small_jit
 def roots_of_inertia(system: Any, t: Scalar, z: Configuration, v: Any) -> Any:
     """With which coordinates of different units can be compared, shape (dim,)."""
@@ -228,22 +231,39 @@ def put_back(system: Any, t: Scalar, y: Any, z: Configuration) -> Any:
     return flat(q, v, lam)
 
 
-def growth(system: Any, t: Scalar, y: Any, z: Configuration) -> Any:
-    """(y', y'', d(y')/dy) of the continuous equations, and by which each coordinate of the
-    velocity moves the entries of the configuration.
-    """
-    one, t = jnp.ones(()), jnp.asarray(t, float)
-    # Of which each trace of the equations is the longest part.
-    change, along = jax.linearize(lambda t, y: rates(system, t, y, z), t, y)
-    rate = along(one, change)
-    J = jax.vmap(lambda dy: along(jnp.zeros(()), dy), out_axes=1)(jnp.eye(len(y)))
+def slope(
+    f: Rates, system: Any, t: Scalar, y: Any, z: Configuration, dt: Scalar, dy: Any
+) -> tuple[Any, Any]:
+    """(y', how y' changes with t and y) of the continuous equations y' = f."""
+    return jax.jvp(lambda t, y: f(system, t, y, z), (t, y), (dt, dy))
+
+
+def slope_of_rates(*args: Any) -> tuple[Any, Any]:
+    return slope(rates, *args)
+
+
+def moved_by_velocity(system: Any, z: Configuration) -> Any:
+    """By which each coordinate of the velocity moves the entries of the configuration."""
     still, none = jnp.zeros(system.step_space.dim), jnp.zeros(0)
-    moved = jax.jacfwd(lambda eta: flat(system.step_space.retract(z, eta), none, none))(still)
-    return change, rate, J, moved
+    return jax.jacfwd(lambda eta: flat(system.step_space.retract(z, eta), none, none))(still)
+
+
+def growth(f: Rates, system: Any, t: Any, y: np.ndarray, z: Configuration) -> Iterator[np.ndarray]:
+    """y', y'', d(y')/dy of the continuous equations, and by which each coordinate of the velocity
+    moves the entries of the configuration.
+    """
+    zero, one = np.zeros(()), np.ones(())
+    program = native("compiled", "slope", partial(slope, f), system, t, y, z, zero, y)
+    own = partial(program or kept_jit_of(slope_of_rates), system, t, y, z)
+    change = np.asarray(own(zero, y)[0])
+    yield change
+    yield np.asarray(own(one, change)[1])
+    yield np.stack([own(zero, dy)[1] for dy in np.eye(len(y))], axis=1)
+    yield np.asarray(callable_of("moved", moved_by_velocity, system, z)(system, z))
 
 
 def scales_of(
-    system: Any, t: Scalar, y: np.ndarray, z: Configuration, v: np.ndarray, duration: float
+    f: Rates, system: Any, t: Any, y: np.ndarray, z: Configuration, v: Any, duration: float
 ) -> tuple[np.ndarray, float]:
     """The scale of each number of the state, from its start y, positive, and the time T that they
     belong to.
@@ -254,8 +274,8 @@ def scales_of(
     velocity to any other, compared by their inertias. It shall not look like motion where a number
     is zero but for that.
     """
-    found = callable_of("growth", growth, system, t, y, z)(system, t, y, z)
-    change, rate, J, moved = (np.where(np.abs(a) < OUTSIDE, a, 0.0) for a in map(np.asarray, found))
+    found = growth(f, system, t, y, z)
+    change, rate, J, moved = (np.where(np.abs(a) < OUTSIDE, a, 0.0) for a in found)
     fastest = float(np.max(np.abs(np.linalg.eigvals(J)), initial=0.0))
     T = min(duration, 1 / fastest) if fastest > 0 else duration
     scales = np.max(np.abs([y, change * T, rate * T**2]), axis=0)
@@ -268,16 +288,6 @@ def scales_of(
     scales[first] = np.maximum(scales[first], floor)
     scales[:entries] = np.maximum(scales[:entries], T * np.abs(moved[:, :n]) @ floor)
     return np.maximum(scales, SMALLEST), T
-
-
-def marching(*args: Any) -> Marching | Explicit:
-    """A motion that goes on from one time to the next: by collocation where the native engine
-    serves, else by an explicit method.
-    """
-    try:
-        return Marching(*args)
-    except LookupError:
-        return Explicit(*args)
 
 
 def integrate(
@@ -296,9 +306,14 @@ def integrate(
     projected, ts = continuous(system).is_projected(system), np.asarray(ts)
     pieces = 1 if not projected else max(2, -(-PIECES // (len(ts) - 1)))
     y = np.asarray(flat(z0, v0, lam0))
-    scales, time = scales_of(system, ts[0], y, z0, v0, float(ts[-1] - ts[0]))
+    f = jax.jit(lambda *args: rates(*args))  # traced once, for all native programs of it
+    scales, time = scales_of(f, system, ts[0], y, z0, v0, float(ts[-1] - ts[0]))
     allowed = Allowed(np.float64(rtol), np.float64(atol), scales, np.float64(time))
-    motion = marching(rates, system, z0, ts[0], y, FIRST * time, allowed, max_steps)
+    start = (system, z0, ts[0], y, FIRST * time, allowed, max_steps)
+    try:
+        motion = Marching(f, *start)
+    except LookupError:
+        motion = Explicit(rates, *start)
     rows = [y]
     for a, b in pairwise(ts):
         for end in np.linspace(a, b, pieces + 1)[1:]:

@@ -42,9 +42,7 @@ class Explicit:
         self.count += len(found.t) - 1
         self.t, self.y = end, found.y[:, -1]
         self.h = max(np.diff(found.t)[:-1], default=self.h)
-        return bool(
-            found.status == 0 and np.all(np.abs(self.y) < FAR) and self.count <= self.most
-        )
+        return bool(found.status == 0 and np.all(np.abs(self.y) < FAR) and self.count <= self.most)
 
     def put(self, y: np.ndarray) -> None:
         """Go on from another state at the same time."""

@@ -16,9 +16,9 @@ from accion.arguments import count, door, finite, not_negative, number, positive
 from accion.checks import check_kind, check_numbers, check_start, refuse
 from accion.engines.auto import by_chosen_engine, callable_of, native, small_jit, small_map
 from accion.engines.xla import kept_jit, kept_jit_of
-from accion.instant.collocation import Allowed, Marching, Rates
+from accion.instant.collocation import EPS, Allowed, Marching, Rates
 from accion.instant.constrained import inertias, project_at
-from accion.instant.explicit import Explicit
+from accion.instant.explicit import TIGHTEST, Explicit
 from accion.systems import AbstractSystem, Start
 from accion.types import Configuration, Scalar, Vector
 
@@ -28,6 +28,7 @@ OUTSIDE = 1e100  # a rate that no step can take
 NOISE = 1e-3  # of a number, far above its rounding and far below it
 SMALLEST = 1e-280  # scale, of a number that is zero and stays so
 FIRST = 1e-3  # of the shortest time of the motion: a first step that is surely short enough
+COARSER = (10.0, 3.0)  # tolerances of the runs that tell the error
 NO_MOTION = "they have no continuous motion"
 
 
@@ -142,7 +143,12 @@ def reference(
         )
     equations.check_start(system, ts[0], z0, start)
     lam0 = jnp.zeros(0) if lam0 is None else start.lam0
-    states = integrate(system, z0, start.v0, lam0, ts, rtol, atol, max_steps)
+
+    def motion(coarser: float, more: int) -> Any:
+        tolerances = coarser * rtol, coarser * atol
+        return integrate(system, z0, start.v0, lam0, ts, *tolerances, max_steps, more)
+
+    states = motion(1.0, 0)
     if states is None:
         why = equations.obstacle(system, ts[-1], z0, start.v0)
         raise RuntimeError(
@@ -154,33 +160,28 @@ def reference(
     z, v, lam = jax.tree.map(jnp.asarray, unflat(states, z0, start.v0.size))
     q, S = system.parts(z if system.space.flat else on_the_space(system, z))
     found = equations.result(system, q, v, lam, S)
-    if not with_error:
-        return found
-    error = estimated_error(system, z0, start.v0, lam0, ts, rtol, atol, max_steps, states)
-    return *found, error
+    return (*found, estimated_error(motion, rtol, states)) if with_error else found
 
 
-def estimated_error(
-    system: Any,
-    z0: Configuration,
-    v0: Any,
-    lam0: Any,
-    ts: Any,
-    rtol: Any,
-    atol: Any,
-    max_steps: Any,
-    states: Any,
-) -> Any:
-    """How far the states are from those with tolerances ten times as large, whose error is larger
-    than theirs: shape (times,).
+def estimated_error(motion: Callable[[float, int], Any], rtol: float, states: Any) -> Any:
+    """How far the states may be from the true ones, shape (times,): twice the distance to those of
+    two other runs, with larger tolerances, and in other steps, so that what rounding did is seen
+    too.
+
+    Arguments: `motion(coarser, more)`, the states with tolerances so many times as large, and so
+    many more pieces between two times.
     """
-    other = integrate(system, z0, v0, lam0, ts, 10 * rtol, 10 * atol, max_steps)
-    if other is None:
-        raise RuntimeError(
-            f"the error of the continuous trajectory cannot be estimated: with rtol = {10 * rtol:g}"
-            " it is not integrated to the end."
-        )
-    return np.max(np.abs(states - other), axis=1)
+    least, apart = max(1.0, TIGHTEST / rtol), np.zeros(len(states))
+    for more, coarser in enumerate(COARSER, 1):
+        other = motion(coarser * least, more)
+        if other is None:
+            raise RuntimeError(
+                "the error of the continuous trajectory cannot be estimated: with rtol ="
+                f" {coarser * least * rtol:g} it is not integrated to the end."
+            )
+        apart = np.maximum(apart, np.max(np.abs(states - other), axis=1))
+    rounding = np.where(np.arange(len(states)) > 0, EPS * np.max(np.abs(states), axis=1), 0.0)
+    return np.maximum.accumulate(2 * apart + rounding)
 
 
 def flat(z: Configuration, v: Vector, lam: Any) -> Any:
@@ -299,12 +300,13 @@ def integrate(
     rtol: Any,
     atol: Any,
     max_steps: Any,
+    more: int = 0,
 ) -> Any:
     """The states at the times `ts`, one row for each, or None where the equations could not be
-    integrated so far.
+    integrated so far; with so many `more` pieces between two times than there must be.
     """
     projected, ts = continuous(system).is_projected(system), np.asarray(ts)
-    pieces = 1 if not projected else max(2, -(-PIECES // (len(ts) - 1)))
+    pieces = more + (1 if not projected else max(2, -(-PIECES // (len(ts) - 1))))
     y = np.asarray(flat(z0, v0, lam0))
     f = jax.jit(lambda *args: rates(*args))  # traced once, for all native programs of it
     scales, time = scales_of(f, system, ts[0], y, z0, v0, float(ts[-1] - ts[0]))

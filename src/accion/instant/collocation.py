@@ -59,7 +59,7 @@ class Allowed(NamedTuple):
 
     rtol: Any
     atol: Any
-    scales: Array
+    scales: Any
     time: Any  # that of the motion
 
     def sizes(self, y: Array) -> Array:
@@ -77,9 +77,9 @@ class March(NamedTuple):
 
     t: Any
     t_lost: Any  # what t has lost by rounding, and y
-    y: Array
-    y_lost: Array
-    rates: Array  # of the last step, coefficients of Legendre's polynomials, shape (stages, n)
+    y: Any
+    y_lost: Any
+    rates: Any  # of the last step, coefficients of Legendre's polynomials, shape (stages, n)
     last: Any  # length of the last step
     h: Any  # of the next, if it is not too long
     count: Any  # steps that were tried

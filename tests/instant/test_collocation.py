@@ -206,6 +206,15 @@ def test_any_times_will_do(ts, marches):
     assert marches[0].now.count < len(ts) + 25
 
 
+@pytest.mark.parametrize("serves", [True, False])
+def test_whole_and_neighbouring_times_will_do(serves, monkeypatch):
+    if not serves:
+        explicitly(monkeypatch)
+    for ts in ([0, 1, 2], [1.0, np.nextafter(1.0, 2.0), 3.0]):
+        q, _, said = ac.reference(OSCILLATOR, q0=[1.0], v0=[0.0], ts=ts, with_error=True)
+        assert np.all(np.abs(q[:, 0] - np.cos(np.array(ts) - ts[0])) <= said)
+
+
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-8, 1e-12])
 @pytest.mark.parametrize("small", [1e-2, 1e-5, 1e-8])
 def test_a_small_vibration_is_seen_beside_a_large_motion(small, tolerance):

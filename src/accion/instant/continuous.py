@@ -311,7 +311,7 @@ def integrate(
     """The states at the times `ts`, one row for each, or None where the equations could not be
     integrated so far; with so many `more` pieces between two times than there must be.
     """
-    projected, ts = continuous(system).is_projected(system), np.asarray(ts)
+    projected, ts = continuous(system).is_projected(system), np.asarray(ts, float)
     pieces = more + (1 if not projected else max(2, -(-PIECES // (len(ts) - 1))))
     y = np.asarray(flat(z0, v0, lam0))
     f = jax.jit(lambda *args: rates(*args))  # traced once, for all native programs of it

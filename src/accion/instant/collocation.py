@@ -23,17 +23,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.engines.abreast import abreast
-from accion.engines.auto import native
+from accion.engines.auto import CHOSEN, native, using
 from accion.methods.polynomials import stages
 from accion.progress import fitting
 from accion.types import Array, Configuration, Scalar
 
 STAGES = 12
 SWEEPS = 60
+EASY = 20  # sweeps: after more of them a longer step would need too many
 EPS = float(np.finfo(float).eps)
 NEARLY = 2.0**-36  # part of the state below which sweeps that change no less have met rounding
 GOAL, ACCEPTED = 1e-4, 1e-2  # errors of a step as parts of what is allowed: aimed at, and taken
 LONGER, SHORTER = 3.0, 0.2  # than the last step, at most
+BESIDE = 1e-3  # of the number that moves most, what any other counts as moving at least
+FAR = 1e50  # where no motion leads
 SHORTEST = 2.0**-50  # of the time, its own and that of the motion
 FEW = 64  # steps of the first call
 TINY = 1e-300
@@ -51,27 +54,36 @@ def tables(s: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     return c, mu * b, b, (2 * np.arange(s) + 1)[:, None] * values.T * b
 
 
+class Allowed(NamedTuple):
+    """What the errors of the numbers of a state are compared with in a step."""
+
+    rtol: Any
+    atol: Any
+    scales: Any
+    time: Any  # that of the motion
+
+    def sizes(self, y: Array) -> Array:
+        """Of which rounding is a part."""
+        return jnp.maximum(jnp.abs(y), self.scales)
+
+    def errors(self, before: Array, after: Array) -> Array:
+        """Those of the numbers of a state; what is asked for beyond rounding is not."""
+        own = self.rtol * jnp.maximum(jnp.abs(before), jnp.abs(after)) + self.atol * self.scales
+        return jnp.maximum(own, EPS * self.sizes(before))
+
+
 class March(NamedTuple):
     """Where a motion is."""
 
     t: Any
     t_lost: Any  # what t has lost by rounding, and y
-    y: Array
-    y_lost: Array
-    rates: Array  # of the last step, coefficients of Legendre's polynomials, shape (stages, numbers)
+    y: Any
+    y_lost: Any
+    rates: Any  # of the last step, coefficients of Legendre's polynomials, shape (stages, n)
     last: Any  # length of the last step
     h: Any  # of the next, if it is not too long
     count: Any  # steps that were tried
     stuck: Any
-
-
-class Allowed(NamedTuple):
-    """What the errors of the numbers of a state are compared with."""
-
-    rtol: Any
-    atol: Any
-    scales: Array
-    time: Any  # that of the motion
 
 
 def begun(t: float, y: np.ndarray, h: float) -> March:
@@ -81,21 +93,21 @@ def begun(t: float, y: np.ndarray, h: float) -> March:
     return March(t, zero, y, np.zeros_like(y), rates, h, h, np.int64(0), np.bool_(False))
 
 
-def one_rate(shared: Any, row: Any) -> Array:
-    """That of a stage from those of all."""
-    f, system, t, h, y, z, K = shared
-    c, a = row
-    return f(system, t + c * h, y + h * jnp.sum(a[:, None] * K, axis=0), z)
-
-
 def one_ahead(coefficients: Array, x: Any) -> Array:
-    """The polynomial with these coefficients at x."""
+    """The sum of Legendre's polynomials with these coefficients at x."""
     before, now = jnp.ones_like(x), x
     total = coefficients[0] + x * coefficients[1]
     for k in range(2, len(coefficients)):
         before, now = now, ((2 * k - 1) * x * now - (k - 1) * before) / k
         total = total + now * coefficients[k]
     return total
+
+
+def guess_of(m: March, h: Any) -> Array:
+    """The rates of all stages of a step, as the last one makes them expect."""
+    c, part = tables(STAGES)[0], h / m.last
+    # Too far ahead the polynomial says nothing: its value at the end is taken.
+    return abreast(one_ahead, m.rates, 1 + 2 * jnp.where(part <= LONGER, part, 0.0) * c)
 
 
 def one_coefficient(K: Array, row: Array) -> Array:
@@ -111,16 +123,20 @@ class Swept(NamedTuple):
     i: Any
 
 
-def solved(f: Rates, system: Any, t: Any, h: Any, y: Array, z: Any, K: Array, sizes: Array) -> Swept:
-    """The rates of all stages, from a guess of them."""
+def solved(f: Rates, system: Any, z: Any, m: March, h: Any, sizes: Array) -> Swept:
+    """The rates of all stages of a step."""
     c, a, *_ = tables(STAGES)
 
-    def own(shared: Any, row: Any) -> Array:
-        return one_rate((f, *shared), row)
+    def one(shared: Any, row: Any) -> tuple[Array, Array]:
+        system, t, h, y, z, K, sizes = shared
+        c, a, old = row
+        k = f(system, t + c * h, y + h * jnp.sum(a[:, None] * K, axis=0), z)
+        return k, jnp.max(h * jnp.abs(k - old) / sizes)
 
     def sweep(state: Swept) -> Swept:
-        K = abreast(own, (system, t, h, y, z, state.K), (c, a))
-        now, before = jnp.max(h * jnp.abs(K - state.K) / sizes), state.now
+        shared = (system, m.t + m.t_lost, h, m.y, z, state.K, sizes)
+        K, changes = abreast(one, shared, (c, a, state.K))
+        now, before = jnp.max(changes), state.now
         left = now * jnp.where(jnp.isinf(before), 1.0, jnp.minimum(now / before, 1.0))
         done = (left <= EPS / 4) | ((now >= before) & (now <= NEARLY))
         return Swept(K, now, done, state.i + 1)
@@ -129,59 +145,43 @@ def solved(f: Rates, system: Any, t: Any, h: Any, y: Array, z: Any, K: Array, si
         hopeless = (state.i > 8) & (state.now > 1e6)
         return ~state.done & (state.i < SWEEPS) & ~jnp.isnan(state.now) & ~hopeless
 
-    start = Swept(K, jnp.array(jnp.inf), jnp.array(False), jnp.array(0))
+    start = Swept(guess_of(m, h), jnp.array(jnp.inf), jnp.array(False), jnp.array(0))
     return jax.lax.while_loop(unfinished, sweep, start)
 
 
-def error_of(h: Any, K: Array, rates: Array, weights: Array) -> Any:
+def error_of(h: Any, rates: Array, allowed: Array) -> Any:
     """The error of a step as a part of what is allowed, estimated.
 
     Where coefficients of the rates fall like x^k, the error at the end is about x^2s of the motion.
     """
-    motion = jnp.max(h * jnp.max(jnp.abs(K), axis=0) / weights)
-    last = jnp.max(h * (jnp.abs(rates[-1]) + jnp.abs(rates[-2])) / weights)
-    return motion * (last / jnp.maximum(motion, TINY)) ** 2
+    moved = h * jnp.sum(jnp.abs(rates[:4]), axis=0) / allowed
+    last = h * (jnp.abs(rates[-1]) + jnp.abs(rates[-2])) / allowed
+    return jnp.max(last**2 / jnp.maximum(moved, BESIDE * jnp.max(moved) + TINY))
 
 
 def step(f: Rates, system: Any, z: Any, m: March, end: Any, allowed: Allowed) -> March:
     """A step, or a shorter one that is to be tried next."""
-    c, _, b, V = tables(STAGES)
+    V = tables(STAGES)[-1]
     left = (end - m.t) - m.t_lost
     h = jnp.where(left <= m.h, left, jnp.where(left < 2 * m.h, left / 2, m.h))
-    guess = abreast(one_ahead, m.rates, 1 + 2 * (h / m.last) * c)
-    sizes = jnp.maximum(jnp.abs(m.y), allowed.scales)
-    K, _, done, _ = solved(f, system, m.t + m.t_lost, h, m.y, z, guess, sizes)
+    K, _, done, sweeps = solved(f, system, z, m, h, allowed.sizes(m.y))
     rates = abreast(one_coefficient, K, V)
-    dy = h * jnp.sum(b[:, None] * K, axis=0) + m.y_lost
+    # Compensated summation.
+    dy = h * rates[0] + m.y_lost
     y = m.y + dy
-    own = allowed.rtol * jnp.maximum(jnp.abs(m.y), jnp.abs(y)) + allowed.atol * allowed.scales
-    error = error_of(h, K, rates, jnp.maximum(own, EPS * sizes))
-    good = done & (error <= ACCEPTED) & jnp.all(jnp.isfinite(y))
+    error = error_of(h, rates, allowed.errors(m.y, y))
+    good = done & (error <= ACCEPTED) & jnp.all(jnp.abs(y) < FAR)
     fit = 0.9 * (GOAL / jnp.maximum(error, TINY)) ** (1 / (2 * STAGES - 3))
-    fit = jnp.where(done & jnp.isfinite(error), jnp.clip(fit, SHORTER, LONGER), 0.5)
+    fit = jnp.clip(fit, SHORTER, jnp.where(sweeps <= EASY, LONGER, 1.0))
+    next_h = h * jnp.where(done & jnp.isfinite(error), fit, 0.5)
     # A step that was cut at the end says little of the next.
-    next_h = jnp.where(good & (h < m.h), jnp.maximum(m.h, h * fit), h * fit)
+    next_h = jnp.where(good & (h < m.h), jnp.maximum(m.h, next_h), next_h)
     t = jnp.where(left <= m.h, end, m.t + h)
     t_lost = jnp.where(left <= m.h, 0.0, m.t_lost + (h - (t - m.t)))
-    placed = projected(system, y, z)
-    moved = March(t, t_lost, placed, dy - (y - m.y), rates, h, next_h, m.count + 1, m.stuck)
-    least = SHORTEST * jnp.maximum(jnp.abs(m.t), allowed.time)
-    stuck = (next_h <= least) & (h < left)
+    moved = March(t, t_lost, y, dy - (y - m.y), rates, h, next_h, m.count + 1, m.stuck)
+    stuck = (next_h <= SHORTEST * jnp.maximum(jnp.abs(m.t), allowed.time)) & (h < left)
     again = m._replace(h=next_h, count=m.count + 1, stuck=stuck)
     return jax.tree.map(lambda a, b: jnp.where(good, a, b), moved, again)
-
-
-def projected(system: Any, y: Array, z: Configuration) -> Array:
-    """A state whose group elements are on their group."""
-    if system.space.flat:
-        return y
-    leaves, tree = jax.tree.flatten(z)
-    ends = np.cumsum([0, *(leaf.size for leaf in leaves)])
-    own = [
-        y[a:b].reshape(leaf.shape) for a, b, leaf in zip(ends, ends[1:], leaves, strict=False)
-    ]
-    found = system.step_space.project(jax.tree.unflatten(tree, own))
-    return jnp.concatenate([*map(jnp.ravel, jax.tree.leaves(found)), y[ends[-1] :]])
 
 
 def marched(
@@ -195,6 +195,15 @@ def marched(
     return jax.lax.while_loop(unfinished, lambda m: step(f, system, z, m, end, allowed), m)
 
 
+def program(f: Rates, *examples: Any) -> Any:
+    """`marched` as machine code, or None where the native engine does not serve."""
+    if CHOSEN.get() == "xla":
+        return None
+    # Too long a program is no error: the right-hand side alone may serve.
+    with using("auto"):
+        return native("compiled", "collocation", lambda *args: marched(f, *args), *examples)
+
+
 class Marching:
     """A motion that is marched on from one time to the next by one compiled program."""
 
@@ -203,27 +212,25 @@ class Marching:
     ) -> None:
         """Raises: LookupError where the native engine does not serve."""
         self.system, self.z, self.allowed, self.most = system, z, allowed, most
-        self.now = begun(t, y, h)
-
-        def run(system: Any, z: Any, m: March, end: Any, most: Any, allowed: Allowed) -> March:
-            return marched(f, system, z, m, end, most, allowed)
-
-        example = (system, z, self.now, np.float64(t), np.int64(0), allowed)
-        found = native("compiled", "collocation", run, *example)
+        self.now, self.few = begun(t, y, h), FEW
+        found = program(f, system, z, self.now, np.float64(t), np.int64(0), allowed)
         if found is None:
-            raise LookupError("native")
-        self.run, self.few = found, FEW
+            raise LookupError("the native engine does not serve")
+        self.run = found
 
     def to(self, end: float) -> bool:
         """Whether the time `end` was reached."""
         while self.now.t < end and not self.now.stuck and self.now.count < self.most:
             began, before = perf_counter(), int(self.now.count)
             most = np.int64(min(before + self.few, self.most))
-            now = self.run(self.system, self.z, self.now, np.float64(end), most, self.allowed)
-            self.now = jax.tree.map(np.asarray, now)
+            self.now = self.run(self.system, self.z, self.now, np.float64(end), most, self.allowed)
             # Ctrl-C is seen between calls.
             self.few = fitting(int(self.now.count) - before, perf_counter() - began)
         return bool(self.now.t >= end)
+
+    @property
+    def y(self) -> np.ndarray:
+        return self.now.y
 
     def put(self, y: np.ndarray) -> None:
         """Go on from another state at the same time."""

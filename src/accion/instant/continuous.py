@@ -3,8 +3,8 @@ accuracy.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from functools import singledispatch
+from collections.abc import Callable, Iterator
+from functools import partial, singledispatch
 from itertools import pairwise
 from typing import Any
 
@@ -14,18 +14,21 @@ import numpy as np
 
 from accion.arguments import count, door, finite, not_negative, number, positive, switch
 from accion.checks import check_kind, check_numbers, check_start, refuse
-from accion.engines.auto import by_chosen_engine, callable_of, small_jit
-from accion.engines.xla import kept_jit
+from accion.engines.auto import by_chosen_engine, callable_of, native, small_jit, small_map
+from accion.engines.xla import kept_jit, kept_jit_of
+from accion.instant.collocation import EPS, Allowed, Marching, Rates
 from accion.instant.constrained import inertias, project_at
+from accion.instant.explicit import TIGHTEST, Explicit
 from accion.systems import AbstractSystem, Start
 from accion.types import Configuration, Scalar, Vector
 
 # of the whole time at least, after each of which a constrained motion is put back on its constraint
 PIECES = 40
-OUTSIDE, FAR = 1e100, 1e50  # a rate that no step can take, and where one would lead
+OUTSIDE = 1e100  # a rate that no step can take
 NOISE = 1e-3  # of a number, far above its rounding and far below it
 SMALLEST = 1e-280  # scale, of a number that is zero and stays so
 FIRST = 1e-3  # of the shortest time of the motion: a first step that is surely short enough
+COARSER = (10.0, 3.0)  # tolerances of the runs that tell the error
 NO_MOTION = "they have no continuous motion"
 
 
@@ -113,18 +116,24 @@ def reference(
     """The continuous trajectory through (q0, v0) at time ts[0], at the times `ts`: (q, v), one row
     for each time.
 
-    Integrated by an explicit Runge-Kutta method of order 8 with step control (SciPy's DOP853).
-    The error of each number of the state in one step is kept below `rtol` of its value plus `atol`
-    of its scale, which is taken from the start, so that units do not matter (`scales_of`). They do
-    not bound the error of the trajectory, which grows with time as the errors of the steps add up
-    and neighbouring motions part: with 1e-12 a planet is off
-    by about 1e-8 after 16 revolutions, a chaotic motion by anything after long enough. `with_error`
-    adds an estimate of it, one number for each time, to what is returned: the distance to a second
-    run with tolerances ten times as large. `engine`, as for `simulate`, is that of the right-hand
-    side. A constrained motion is projected onto its constraint
-    many times on the way. For a vakonomic system `lam0` is needed, and (q, v, lam) is returned; for
-    a thermal system `S0`, and (q, v, S). For a system of order r, v and v0 are (q', ..., q^(2r-1)),
-    lam and lam0 (lam, ..., lam^(r-1)).
+    Integrated by collocation at Gauss points (order 24), to rounding and in milliseconds, where
+    the native engine serves; for large systems (more than about 30 numbers) and by XLA by an
+    explicit Runge-Kutta method of order 8 (SciPy's DOP853). Both control their steps: the error of
+    each number of the state in one step is kept below `rtol` of its value plus `atol` of its scale,
+    which is taken from the start, so that units do not matter (`scales_of`); what is asked for
+    beyond rounding ends at rounding. They do not bound the error of the trajectory, which grows
+    with time as the errors of the steps add up and neighbouring motions part: a planet is off by
+    about 1e-12 after 16 revolutions, by the explicit method 1e-8, a chaotic motion by anything
+    after long enough.
+
+    `with_error=True` adds the accuracy that was reached to what is returned, one number for each
+    time: twice the largest distance of any number of the state to two other runs, which have
+    larger tolerances and other steps, or the rounding of the largest number. A force that acts for
+    a shorter time than a step may be missed: let `ts` have the times when it begins and ends.
+    `engine`, as for `simulate`, is that of the right-hand side. A constrained motion is projected
+    onto its constraint many times on the way. For a vakonomic system `lam0` is needed, and
+    (q, v, lam) is returned; for a thermal system `S0`, and (q, v, S). For a system of order r, v
+    and v0 are (q', ..., q^(2r-1)), lam and lam0 (lam, ..., lam^(r-1)).
     """
     check_continuous(system, "reference")
     system = check_numbers(system, S0=S0)
@@ -140,7 +149,12 @@ def reference(
         )
     equations.check_start(system, ts[0], z0, start)
     lam0 = jnp.zeros(0) if lam0 is None else start.lam0
-    states = integrate(system, z0, start.v0, lam0, ts, rtol, atol, max_steps)
+
+    def motion(coarser: float, more: int) -> Any:
+        tolerances = coarser * rtol, coarser * atol
+        return integrate(system, z0, start.v0, lam0, ts, *tolerances, max_steps, more)
+
+    states = motion(1.0, 0)
     if states is None:
         why = equations.obstacle(system, ts[-1], z0, start.v0)
         raise RuntimeError(
@@ -149,36 +163,31 @@ def reference(
             + (why or "the solution may not exist that far, or max_steps is too small")
             + "."
         )
-    z, v, lam = unflat(jnp.asarray(states), z0, start.v0.size)
-    q, S = system.parts(z if system.space.flat else jax.jit(jax.vmap(system.step_space.project))(z))
+    z, v, lam = jax.tree.map(jnp.asarray, unflat(states, z0, start.v0.size))
+    q, S = system.parts(z if system.space.flat else on_the_space(system, z))
     found = equations.result(system, q, v, lam, S)
-    if not with_error:
-        return found
-    error = estimated_error(system, z0, start.v0, lam0, ts, rtol, atol, max_steps, states)
-    return *found, error
+    return (*found, estimated_error(motion, rtol, states)) if with_error else found
 
 
-def estimated_error(
-    system: Any,
-    z0: Configuration,
-    v0: Any,
-    lam0: Any,
-    ts: Any,
-    rtol: Any,
-    atol: Any,
-    max_steps: Any,
-    states: Any,
-) -> Any:
-    """How far the states are from those with tolerances ten times as large, whose error is larger
-    than theirs: shape (times,).
+def estimated_error(motion: Callable[[float, int], Any], rtol: float, states: Any) -> Any:
+    """How far the states may be from the true ones, shape (times,): twice the distance to those of
+    two other runs, with larger tolerances, and in other steps, so that what rounding did is seen
+    too.
+
+    Arguments: `motion(coarser, more)`, the states with tolerances so many times as large, and so
+    many more pieces between two times.
     """
-    other = integrate(system, z0, v0, lam0, ts, 10 * rtol, 10 * atol, max_steps)
-    if other is None:
-        raise RuntimeError(
-            f"the error of the continuous trajectory cannot be estimated: with rtol = {10 * rtol:g}"
-            " it is not integrated to the end."
-        )
-    return np.max(np.abs(states - other), axis=1)
+    least, apart = max(1.0, TIGHTEST / rtol), np.zeros(len(states))
+    for more, coarser in enumerate(COARSER, 1):
+        other = motion(coarser * least, more)
+        if other is None:
+            raise RuntimeError(
+                "the error of the continuous trajectory cannot be estimated: with rtol ="
+                f" {coarser * least * rtol:g} it is not integrated to the end."
+            )
+        apart = np.maximum(apart, np.max(np.abs(states - other), axis=1))
+    rounding = np.where(np.arange(len(states)) > 0, EPS * np.max(np.abs(states), axis=1), 0.0)
+    return np.maximum.accumulate(2 * apart + rounding)
 
 
 def flat(z: Configuration, v: Vector, lam: Any) -> Any:
@@ -207,6 +216,9 @@ def unflat(y: Any, z: Configuration, n: Any) -> Any:
     )
 
 
+on_the_space = small_map(lambda system, z: system.step_space.project(z), (2, 16, 128, 1024))
+
+
 @small_jit
 def roots_of_inertia(system: Any, t: Scalar, z: Configuration, v: Any) -> Any:
     """With which coordinates of different units can be compared, shape (dim,)."""
@@ -226,21 +238,39 @@ def put_back(system: Any, t: Scalar, y: Any, z: Configuration) -> Any:
     return flat(q, v, lam)
 
 
-def growth(system: Any, t: Scalar, y: Any, z: Configuration) -> Any:
-    """(y', y'', d(y')/dy) of the continuous equations, and by which each coordinate of the
-    velocity moves the entries of the configuration.
-    """
-    one, t = jnp.ones(()), jnp.asarray(t, float)
-    change = rates(system, t, y, z)
-    _, rate = jax.jvp(lambda t, y: rates(system, t, y, z), (t, y), (one, change))
-    J = jax.jacfwd(lambda y: rates(system, t, y, z))(y)
+def slope(
+    f: Rates, system: Any, t: Scalar, y: Any, z: Configuration, dt: Scalar, dy: Any
+) -> tuple[Any, Any]:
+    """(y', how y' changes with t and y) of the continuous equations y' = f."""
+    return jax.jvp(lambda t, y: f(system, t, y, z), (t, y), (dt, dy))
+
+
+def slope_of_rates(*args: Any) -> tuple[Any, Any]:
+    return slope(rates, *args)
+
+
+def moved_by_velocity(system: Any, z: Configuration) -> Any:
+    """By which each coordinate of the velocity moves the entries of the configuration."""
     still, none = jnp.zeros(system.step_space.dim), jnp.zeros(0)
-    moved = jax.jacfwd(lambda eta: flat(system.step_space.retract(z, eta), none, none))(still)
-    return change, rate, J, moved
+    return jax.jacfwd(lambda eta: flat(system.step_space.retract(z, eta), none, none))(still)
+
+
+def growth(f: Rates, system: Any, t: Any, y: np.ndarray, z: Configuration) -> Iterator[np.ndarray]:
+    """y', y'', d(y')/dy of the continuous equations, and by which each coordinate of the velocity
+    moves the entries of the configuration.
+    """
+    zero, one = np.zeros(()), np.ones(())
+    program = native("compiled", "slope", partial(slope, f), system, t, y, z, zero, y)
+    own = partial(program or kept_jit_of(slope_of_rates), system, t, y, z)
+    change = np.asarray(own(zero, y)[0])
+    yield change
+    yield np.asarray(own(one, change)[1])
+    yield np.stack([own(zero, dy)[1] for dy in np.eye(len(y))], axis=1)
+    yield np.asarray(callable_of("moved", moved_by_velocity, system, z)(system, z))
 
 
 def scales_of(
-    system: Any, t: Scalar, y: np.ndarray, z: Configuration, v: np.ndarray, duration: float
+    f: Rates, system: Any, t: Any, y: np.ndarray, z: Configuration, v: Any, duration: float
 ) -> tuple[np.ndarray, float]:
     """The scale of each number of the state, from its start y, positive, and the time T that they
     belong to.
@@ -251,8 +281,8 @@ def scales_of(
     velocity to any other, compared by their inertias. It shall not look like motion where a number
     is zero but for that.
     """
-    found = callable_of("growth", growth, system, t, y, z)(system, t, y, z)
-    change, rate, J, moved = (np.where(np.abs(a) < OUTSIDE, a, 0.0) for a in map(np.asarray, found))
+    found = growth(f, system, t, y, z)
+    change, rate, J, moved = (np.where(np.abs(a) < OUTSIDE, a, 0.0) for a in found)
     fastest = float(np.max(np.abs(np.linalg.eigvals(J)), initial=0.0))
     T = min(duration, 1 / fastest) if fastest > 0 else duration
     scales = np.max(np.abs([y, change * T, rate * T**2]), axis=0)
@@ -276,36 +306,28 @@ def integrate(
     rtol: Any,
     atol: Any,
     max_steps: Any,
+    more: int = 0,
 ) -> Any:
     """The states at the times `ts`, one row for each, or None where the equations could not be
-    integrated so far.
+    integrated so far; with so many `more` pieces between two times than there must be.
     """
-    from scipy.integrate import solve_ivp  # takes long to import, and is not always needed
-
-    projected = continuous(system).is_projected(system)
-    pieces = 1 if not projected else max(2, -(-PIECES // (len(ts) - 1)))
-    y, count = np.asarray(flat(z0, v0, lam0)), 0
-    scales, time = scales_of(system, np.float64(ts[0]), y, z0, v0, float(ts[-1] - ts[0]))
-    step = FIRST * time
-    rows, rate = [y], callable_of("rates", rates, system, np.float64(ts[0]), y, z0)
-    for a, b in pairwise(np.asarray(ts)):
-        for t, end in pairwise(np.linspace(a, b, pieces + 1)):
-            # SciPy's own interpolation between steps is less accurate: each time asked for is the
-            # end of a run.
-            found = solve_ivp(
-                lambda t, y: np.asarray(rate(system, np.float64(t), y, z0)),
-                (t, end),
-                y,
-                method="DOP853",
-                rtol=rtol,
-                atol=atol * scales,
-                first_step=min(step, end - t),
-            )
-            count += len(found.t) - 1
-            if found.status != 0 or not np.all(np.abs(found.y[:, -1]) < FAR) or count > max_steps:
+    projected, ts = continuous(system).is_projected(system), np.asarray(ts, float)
+    pieces = more + (1 if not projected else max(2, -(-PIECES // (len(ts) - 1))))
+    y = np.asarray(flat(z0, v0, lam0))
+    f = jax.jit(lambda *args: rates(*args))  # traced once, for all native programs of it
+    scales, time = scales_of(f, system, ts[0], y, z0, v0, float(ts[-1] - ts[0]))
+    allowed = Allowed(np.float64(rtol), np.float64(atol), scales, np.float64(time))
+    start = (system, z0, ts[0], y, FIRST * time, allowed, max_steps)
+    try:
+        motion = Marching(f, *start)
+    except LookupError:
+        motion = Explicit(rates, *start)
+    rows = [y]
+    for a, b in pairwise(ts):
+        for end in np.linspace(a, b, pieces + 1)[1:]:
+            if not motion.to(end):
                 return None
-            y, step = found.y[:, -1], max(np.diff(found.t)[:-1], default=step)
             if projected:
-                y = np.asarray(put_back(system, np.float64(end), y, z0))
-        rows.append(y)
+                motion.put(np.asarray(put_back(system, end, motion.y, z0)))
+        rows.append(motion.y)
     return np.stack(rows)

@@ -240,11 +240,11 @@ def accion_direct(N, guess):
     """
     q, u = guess(np.linspace(0, T, N + 1))[0], np.zeros((N, 1))
     program, layout, _ = direct.transcribe(PROBLEM, ac.Midpoint(), N, q)
-    x = first_unknowns(layout, Guess(q, u, T))
+    x = first_unknowns(layout, ac.Midpoint(), Guess(q, u, T))
 
     def solve():
         found = sqp.solve(program, x)
-        return Found(found.x[layout.u], found.cost, found.iterations, found.success)
+        return Found(np.concatenate(found.x[layout.u]), found.cost, found.iterations, found.success)
 
     solve()
     return solve
@@ -289,25 +289,12 @@ def accion_galerkin(s):
     return candidate
 
 
-def of_high_order():
-    """Candidates of high order as far as accion has them; it says which it has not."""
-    if getattr(ac, "Galerkin", None) is None:
-        print("accion has no Galerkin: left out")
-        return {}
-    found = {f"{HIGH_ORDER}({s}), steps/{s}": accion_galerkin(s) for s in STAGES}
-    try:
-        found[f"{HIGH_ORDER}({STAGES[0]}), steps/{STAGES[0]}"](20, straight)
-    except ValueError as refusal:
-        print(f"Galerkin is left out: {str(refusal).splitlines()[0]}")
-        return {}
-    return found
-
-
 ACCION, HERMITE_SIMPSON = "accion", "CasADi, Hermite-Simpson"
 SAME_DISCRETISATION = ("CasADi, variational, expanded", "CasADi, variational, mapped")
 CANDIDATES: dict[str, Callable[[int, Callable], Callable[[], Found]]] = {
     ACCION: accion_direct,
     "accion, set-up in each solve": accion_whole,
+    **{f"{HIGH_ORDER}({s}), steps/{s}": accion_galerkin(s) for s in STAGES},
     SAME_DISCRETISATION[0]: casadi_variational,
     SAME_DISCRETISATION[1]: casadi_variational_mapped,
     HERMITE_SIMPSON: casadi_hermite_simpson,
@@ -495,7 +482,6 @@ def arguments():
 
 def main():
     given = arguments()
-    CANDIDATES.update(of_high_order())
     rows = [row for N in given.steps for row in measure(N, given.repeats, given.builds)]
     found = verdicts(rows)
     console = Console(width=None if sys.stdout.isatty() else 200)

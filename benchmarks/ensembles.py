@@ -19,12 +19,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
+import heyoka
 import numba
 import numpy as np
-from chain import H, start, system
+from chain import GRAVITY, H, start, system
 from limit import limit_of_many
 from rich.console import Console
 from rich.table import Table
+from taylor import lagrangian_chain
 from timing import SPAN, machine, progress, spread, timed, verdict
 
 import accion as ac
@@ -33,6 +35,9 @@ LINKS = 2
 APART = 1e-2  # spread of the angles that the pendulums start from
 ALONE, ONE_CORE, ALL_CORES = "one after the other", "ensemble, one core", "ensemble, all cores"
 FEW = 16  # members, of those that are run one after the other
+BATCHES = "heyoka, tolerance {:g}, in batches, one core"
+TOLERANCES = 1e-3, 1e-6
+FURTHER = 2e-3  # from the true motion, at most, where ends are compared
 TARGET = 0.1  # us for a step and member on one core
 
 
@@ -51,6 +56,29 @@ def starts(members):
     """The angles of all members, shape (members, 2)."""
     apart = APART * np.random.default_rng(1).normal(size=(members, LINKS))
     return start(LINKS)[0] + apart
+
+
+def in_batches(q0, steps, tolerance):
+    """The function () -> end of heyoka's Taylor series, as many members at once as the processor
+    has lanes.
+    """
+    width = heyoka.recommended_simd_size()
+    moving = heyoka.taylor_adaptive_batch(
+        lagrangian_chain(LINKS, GRAVITY), np.zeros((2 * LINKS, width)), tol=tolerance
+    )
+    assert len(q0) % width == 0, f"members must be a multiple of {width}"
+
+    def run():
+        ends = np.empty_like(q0)
+        for k in range(0, len(q0), width):
+            moving.set_time(0.0)
+            moving.state[:LINKS] = q0[k : k + width].T
+            moving.state[LINKS:] = 0.0
+            moving.propagate_until(H * steps)
+            ends[k : k + width] = moving.state[:LINKS].T
+        return ends
+
+    return run
 
 
 def candidates(members, steps):
@@ -81,19 +109,26 @@ def candidates(members, steps):
         ("ensemble by XLA", members * steps, lambda: together("xla")),
         ("generated scalars, numba, one core", members * steps, lambda: by_numba(1)),
         ("generated scalars, numba, all cores", members * steps, lambda: by_numba(most)),
+        *(
+            (BATCHES.format(each), members * steps, in_batches(q0, steps, each))
+            for each in TOLERANCES
+        ),
     ]
 
 
 def check(found):
     """Members are to the bit what they are alone, and by other code to rounding, where they have
-    not parted: the pendulums are chaotic.
+    not parted: the pendulums are chaotic. The true motion is another, by the error of the midpoint
+    rule.
     """
     ends = {name: np.asarray(run()) for name, _, run in progress(found, "compiling")}
     few = len(ends[ALONE])
     for name in (ONE_CORE, ALL_CORES):
         np.testing.assert_array_equal(ends[name][:few], ends[ALONE])
-    for end in ends.values():
-        np.testing.assert_allclose(end[:few], ends[ALONE], atol=1e-6)
+    true = [BATCHES.format(each) for each in TOLERANCES]
+    for name, end in ends.items():
+        off = FURTHER if name in true else 1e-6
+        np.testing.assert_allclose(end[:few], ends[ALONE], atol=off)
 
 
 def sample(run, steps):
@@ -166,7 +201,7 @@ def main():
     console.print(table(times, given.members, given.steps))
     console.print(verdict("a step and member on one core, us of a processor", mine, TARGET))
     if given.json:
-        record = machine(("accion", "jax", "numba", "numpy")) | {"times": times}
+        record = machine(("accion", "jax", "numba", "numpy", "heyoka")) | {"times": times}
         given.json.write_text(json.dumps(record, indent=1) + "\n")
     return int(given.strict and mine > TARGET)
 

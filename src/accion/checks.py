@@ -13,6 +13,7 @@ import numpy as np
 from accion.arguments import WHOLE, Check, as_array, number, reals, shown, whole, wrong
 from accion.memory import LITTLE, check_room, free
 from accion.methods import Method
+from accion.numerics.arrays import for_good
 from accion.once import OncePerObject
 from accion.spaces import Product, Space
 from accion.systems import AbstractSystem, Start, System
@@ -79,7 +80,7 @@ def with_arrays(system: Any) -> Any:
         if not is_traced(leaf) and not np.all(np.isfinite(leaf)):
             raise ValueError(f"the params of {system.name} must be finite; got {shown(leaf)}.")
     numbers, frame = split(system.params)
-    arrays = [jnp.asarray(a, dtype=float) for a in numbers]
+    arrays = [a if is_traced(a) else for_good(np.array(a, dtype=float)) for a in numbers]
     return system.altered(params=join(arrays, frame)).divided()
 
 

@@ -118,7 +118,8 @@ def transcribed(module, problem, steps=4, seed=3):
     """The program and a point of it near the guess, away from everything special."""
     guess = guess_of(problem, None, steps)
     program, layout, _ = module.transcribe(problem, MIDPOINT, steps, guess.q)
-    x = first_unknowns(layout, guess) + 0.2 * np.random.default_rng(seed).normal(size=program.n)
+    x = first_unknowns(layout, MIDPOINT, guess)
+    x = x + 0.2 * np.random.default_rng(seed).normal(size=program.n)
     return program, np.where(program.fixed, program.lower, x)
 
 
@@ -171,8 +172,8 @@ def test_rows_by_hand():
     paper.
     """
     program, x = transcribed(direct, book.block(end=(None, None)), 5)
-    layout = layout_of(book.block(end=(None, None)), 5)
-    q, u, v, h = x[layout.e][:, 0], x[layout.u][:, 0], x[layout.v][:, 0], 0.2
+    layout = layout_of(book.block(end=(None, None)), 5, MIDPOINT)
+    q, u, v, h = x[layout.e][:, 0], x[layout.u][:, 0, 0], x[layout.v][:, 0], 0.2
     p = np.diff(q) / h
     before, after = -p + h / 2 * u, p + h / 2 * u
     balances = np.concatenate([[v[0] + before[0]], after[:-1] + before[1:], [after[-1] - v[1]]])

@@ -252,7 +252,7 @@ def test_a_run_from_two_configurations():
     np.testing.assert_allclose(other.q, traj.q, atol=1e-13)
 
 
-def test_controls_that_are_constant_on_a_step_lead_where_they_should():
+def test_controls_at_its_points_lead_where_they_should():
     pendulum = ac.System(lambda t, q, v, p: 0.5 * v @ v + 9.81 * jnp.cos(q[0]), ac.Euclidean(1))
     problem = ac.ControlProblem(
         pendulum, lambda t, q, v, u, p: u @ u, actuated=[0], start=([0.0], [0.0]),

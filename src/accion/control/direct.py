@@ -1,14 +1,17 @@
 """The direct formulation: configurations and controls are unknowns, the forced discrete
 Euler-Lagrange equations their constraints.
 
-    minimise   terminal + sum_k h sum_i w_i C(t_i, q_i, v_i, u_k)
+    minimise   terminal + sum_k h sum_i w_i C(t_i, q_i, v_i, u_i)
     such that, at the inner nodes, at the start and at the end,
         D2 Ld(q_{k-1}, q_k) + Fd^+(u_{k-1}) + D1 Ld(q_k, q_{k+1}) + Fd^-(u_k) + h A^T lam_k = 0
         dL/dv(q_0, v_0) + D1 Ld(q_0, q_1) + Fd^- + h A^T lam_0 = 0
         D2 Ld(q_{N-1}, q_N) + Fd^+ + A^T lam_N - dL/dv(q_N, v_N) = 0
 
-with u_k constant on its step (Ober-Bloebaum, Junge and Marsden, Discrete mechanics and optimal
-control, 2011). Everything that a step adds is one function of its two ends.
+with u constant on each step (Ober-Bloebaum, Junge and Marsden, Discrete mechanics and optimal
+control, 2011), or, where a method has inner points, one u_i at each of its samples: then inner
+points are unknown too, and D_inner Ld + F_inner = 0 are equations. At s Gauss points this has order
+2s in states and costates (Hager 2000; Bonnans and Laurent-Varin 2006). Everything that a step adds
+is one function of its two ends.
 """
 
 from dataclasses import dataclass
@@ -25,9 +28,9 @@ from accion.control.layout import Layout, base_of, layout_of, split
 from accion.control.path_constraints import components
 from accion.control.problem import ControlProblem
 from accion.control.transcription import Transcription, bounded_velocities, program_of, time_words
-from accion.discretise import discretise
-from accion.methods import Method
-from accion.types import Array, Configuration, Function
+from accion.discretise.step import action, gradient, samples_of, work_of
+from accion.methods import Method, Sample
+from accion.types import Array, Configuration, Function, Vector
 
 
 @dataclass(frozen=True)
@@ -48,17 +51,20 @@ class Step:
         system, t0, duration, steps = args
         (base0, base1), k = data
         space, n, constraint = system.space, system.space.dim, system.constraint
-        e0, lam, u, e1, T = split(x, n, system.multipliers, self.controls, n)
+        e0, lam, rest, e1, T = split(x, n, system.multipliers, self.own(n), n)
+        controls, inner = self.parts(rest, n)
         h = (T[0] if self.free_time else duration) / steps
         t = t0 + k * h
         q0, q1 = space.retract(base0, e0), space.retract(base1, e1)
         d = space.local(q0, q1)
-        form: Any = discretise(driven(system, self.B, u), self.method)
-        inner = form.between_ends(t, h, q0, d, None, None)
-        minus, _, plus = form.variation(t, h, q0, d, None, inner)
-        samples = form.samples(t, h, q0, d, inner)
-        cost = h * sum(s.w * self.cost(s.t, s.q, s.v, u, system.params) for s in samples)
-        rows = [minus, plus]
+        samples = samples_of(system, self.method, t, h, q0, d, inner=inner)
+        u = [controls[0]] * len(samples) if len(controls) == 1 else list(controls)
+        cost = h * sum(
+            s.w * self.cost(s.t, s.q, s.v, own, system.params)
+            for s, own in zip(samples, u, strict=True)
+        )
+        minus, plus, *at_inner = self.variation(system, u, t, h, q0, d, inner)
+        rows = [minus, plus, *map(jnp.ravel, at_inner)]
         if constraint is not None:
             rows = [
                 minus + h * constraint.reaction(system, t, q0, d / h, lam),
@@ -68,9 +74,38 @@ class Step:
         if self.bounded_velocity:
             rows += [s.v for s in samples]
         rows += [
-            jnp.atleast_1d(g(s.t, s.q, s.v, u, system.params)) for g in self.path for s in samples
+            jnp.atleast_1d(g(s.t, s.q, s.v, own, system.params))
+            for g in self.path
+            for s, own in zip(samples, u, strict=True)
         ]
         return cost, jnp.concatenate(rows)
+
+    def own(self, n: int) -> int:
+        """How many unknowns a step has besides its ends."""
+        return len(self.method.control_places) * self.controls + self.method.inner_points * n
+
+    def parts(self, rest: Array, n: int) -> tuple[Array, Any]:
+        """(controls, inner points), one row for each; None where there are no inner points."""
+        places, points = len(self.method.control_places), self.method.inner_points
+        controls, inner = jnp.split(rest, [places * self.controls])
+        own = inner.reshape(points, n) if points else None
+        return controls.reshape(places, self.controls), own
+
+    def variation(
+        self, system: Any, u: list[Array], t: Any, h: Any, q0: Configuration, x: Vector, inner: Any
+    ) -> Any:
+        """What a step with the controls `u` of its samples contributes to the momentum balances at
+        its start and its end, and at inner points.
+        """
+
+        def forces(samples: list[Sample]) -> list[Array]:
+            pushed = [driven(system, self.B, own) for own in u]
+            return [one.F(s.t, s.q, s.v) for one, s in zip(pushed, samples, strict=True)]
+
+        def both(*step: Any) -> Any:
+            return action(*step) + work_of(forces, *step)
+
+        return gradient(both, system, self.method, t, h, q0, x, None, inner)
 
 
 @dataclass(frozen=True)
@@ -115,7 +150,7 @@ def transcribe(
     """The direct formulation, displacements measured from the configurations `q` at the steps + 1
     nodes.
     """
-    layout, rows = layout_of(problem, steps), RowNumbers()
+    layout, rows = layout_of(problem, steps, method), RowNumbers()
     system, when = problem.system, time_words(problem, steps)
     asked = np.full((steps + 1, system.space.dim), True)
     asked[[0, -1]] = problem.boundary == "velocities"
@@ -154,6 +189,15 @@ def steps_of(
         bool(np.any(bounded_velocities(problem))),
     )
     numbers = [balance[:-1], balance[1:]]
+    if method.inner_points:
+        n, places = system.space.dim, method.places[1:-1]
+        numbers.append(
+            rows.block(
+                np.full((steps, len(places) * n), True),
+                nodes[:-1] + 0.5,
+                lambda k, j: f"the balance of {system.names[j % n]} {when(k + places[j // n])}",
+            )
+        )
     if system.multipliers:
         block = rows.block(
             asked_closures(problem, steps),
@@ -163,7 +207,8 @@ def steps_of(
         numbers.append(block)
     numbers += inequalities(problem, f, rows, steps)
     T = np.broadcast_to(layout.T, (steps, layout.T.size))
-    columns = np.concatenate([layout.e[:-1], layout.lam[:-1], layout.u, layout.e[1:], T], axis=1)
+    own = layout.of_steps(nodes[:-1])
+    columns = np.concatenate([layout.e[:-1], layout.lam[:-1], own, layout.e[1:], T], axis=1)
     pairs = np.stack([nodes[:-1], nodes[1:]], axis=1)
     k = nodes[:-1].astype(float)
     return Family(f, args, k, columns, np.concatenate(numbers, axis=1), pairs, base)

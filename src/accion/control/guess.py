@@ -1,5 +1,6 @@
 """Where a solver starts from: a line, a solution on another mesh, or chance."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
@@ -17,21 +18,27 @@ from accion.types import Configuration
 
 
 class Guess(NamedTuple):
-    """Configurations at the N + 1 nodes, controls of the N steps, and the duration."""
+    """Configurations at the N + 1 nodes, controls of the N steps, at each of their places one after
+    the other, and the duration.
+    """
 
     q: Configuration
     u: np.ndarray
     duration: float
+
+    @property
+    def steps(self) -> int:
+        return len(jax.tree.leaves(self.q)[0]) - 1
 
 
 @runtime_checkable
 class Resampled(Protocol):
     """What knows itself on another mesh: a `Solution`."""
 
-    def resample(self, steps: int) -> Guess: ...
+    def resample(self, steps: int, places: Sequence[float]) -> Guess: ...
 
 
-def straight_line(problem: ControlProblem, steps: int) -> Guess:
+def straight_line(problem: ControlProblem, steps: int, places: Sequence[float]) -> Guess:
     """The straight (on a group: retracted) line between the ends, without controls; free components
     stay as they are at the other end.
     """
@@ -50,7 +57,8 @@ def straight_line(problem: ControlProblem, steps: int) -> Guess:
     duration = sum(problem.durations) / 2
     times = problem.t0 + duration * np.linspace(0, 1, steps + 1)
     q = moved_to_constraint(problem.system, times, q)
-    return Guess(jax.tree.map(np.asarray, q), np.zeros((steps, problem.control_count)), duration)
+    none = np.zeros((steps * len(places), problem.control_count))
+    return Guess(jax.tree.map(np.asarray, q), none, duration)
 
 
 def moved_to_constraint(system: System, t: np.ndarray, q: Configuration) -> Configuration:
@@ -68,7 +76,7 @@ def perturbed(
 ) -> Guess:
     """`guess` with smooth random waves of the sizes `size`, shape (dim,), added; the ends stay."""
     space = problem.system.space
-    s = np.linspace(0, 1, len(guess.u) + 1)[:, None]
+    s = np.linspace(0, 1, guess.steps + 1)[:, None]
     waves = sum(rng.normal(size=space.dim) / j * np.sin(j * np.pi * s) for j in range(1, 5))
     q = jax.vmap(space.retract)(guess.q, jnp.asarray(size * waves))
     q = moved_to_constraint(problem.system, problem.t0 + guess.duration * s[:, 0], q)
@@ -85,9 +93,11 @@ class Sampled(NamedTuple):
     duration: float
 
 
-def resampled(space: Space, motion: Sampled, steps: int, t0: float) -> Guess:
+def resampled(
+    space: Space, motion: Sampled, steps: int, t0: float, places: Sequence[float]
+) -> Guess:
     """A motion on a mesh of `steps` steps: configurations along the retraction between their nodes,
-    controls piecewise linear.
+    controls, at `places` of the steps, piecewise linear.
     """
     times = t0 + motion.duration * np.linspace(0, 1, steps + 1)
     t = np.asarray(motion.t)
@@ -95,9 +105,14 @@ def resampled(space: Space, motion: Sampled, steps: int, t0: float) -> Guess:
     part = (times - t[k]) / (t[k + 1] - t[k])
     before, after = (jax.tree.map(lambda a, i=i: np.asarray(a)[i], motion.q) for i in (k, k + 1))
     moved = jax.vmap(lambda a, b, s: space.retract(a, s * space.local(a, b)))(before, after, part)
-    middles = (times[1:] + times[:-1]) / 2
-    columns = [np.interp(middles, motion.t_u, column) for column in np.asarray(motion.u).T]
+    when = control_times(times, places)
+    columns = [np.interp(when, motion.t_u, column) for column in np.asarray(motion.u).T]
     return Guess(jax.tree.map(np.asarray, moved), np.stack(columns, axis=1), motion.duration)
+
+
+def control_times(t: np.ndarray, places: Sequence[float] | np.ndarray) -> np.ndarray:
+    """When controls are given that stand at `places` of the steps between the times `t`."""
+    return np.ravel(t[:-1, None] + np.diff(t)[:, None] * np.asarray(places))
 
 
 def a_guess(value: Any, name: str) -> Any:
@@ -107,15 +122,21 @@ def a_guess(value: Any, name: str) -> Any:
     return value
 
 
-def guess_of(problem: ControlProblem, given: Any, steps: int) -> Guess:
-    """What the user passed as a guess, checked."""
+def guess_of(
+    problem: ControlProblem, given: Any, steps: int, places: Sequence[float] = (0.5,)
+) -> Guess:
+    """What the user passed as a guess, checked; controls at `places` of the steps, where they are
+    given once for each step the same.
+    """
     if given is None:
-        return straight_line(problem, steps)
+        return straight_line(problem, steps, places)
     space, count = problem.system.space, problem.control_count
-    found = read(problem, given, steps)
+    found = read(problem, given, steps, places)
     q, u = arrays_of(space, found)
+    if u.shape == (steps, count):
+        u = np.repeat(u, len(places), axis=0)
     lengths = {len(leaf) if leaf.ndim else 0 for leaf in jax.tree.leaves(q)}
-    if lengths != {steps + 1} or u.shape != (steps, count):
+    if lengths != {steps + 1} or u.shape != (steps * len(places), count):
         raise ValueError(
             f"guess must have {steps + 1} configurations and controls of shape ({steps}, {count}):"
             f" (q, u), a Solution or a Trajectory; got controls of shape {u.shape} and"
@@ -127,7 +148,7 @@ def guess_of(problem: ControlProblem, given: Any, steps: int) -> Guess:
     return Guess(q, u, float(np.clip(found.duration, *problem.durations)))
 
 
-def read(problem: ControlProblem, given: Any, steps: int) -> Guess:
+def read(problem: ControlProblem, given: Any, steps: int, places: Sequence[float]) -> Guess:
     """A guess from one of the things that the user may pass."""
     if isinstance(given, Guess):
         return given
@@ -135,7 +156,7 @@ def read(problem: ControlProblem, given: Any, steps: int) -> Guess:
         t = np.asarray(given.t)
         none = np.zeros((2, problem.control_count))
         motion = Sampled(t, given.q, t[[0, -1]], none, float(t[-1] - t[0]))
-        return resampled(problem.system.space, motion, steps, float(t[0]))
+        return resampled(problem.system.space, motion, steps, float(t[0]), places)
     if isinstance(given, tuple | list):
         if len(given) != 2:
             raise ValueError(
@@ -143,7 +164,7 @@ def read(problem: ControlProblem, given: Any, steps: int) -> Guess:
             )
         return Guess(given[0], given[1], sum(problem.durations) / 2)
     if isinstance(given, Resampled):
-        return given.resample(steps)
+        return given.resample(steps, places)
     raise ValueError(f"guess must be (q, u), a Solution or a Trajectory; got {shown(given)}.")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from accion.assembly.charts import is_vector, local_all
 from accion.control.bounds import Bounds
 from accion.control.problem import ControlProblem
+from accion.methods import Method
 from accion.spaces import Space
 from accion.types import Array, Configuration
 
@@ -18,8 +19,9 @@ from accion.types import Array, Configuration
 @dataclass(frozen=True)
 class Layout:
     """Numbers of the unknowns in x: displacements e (N + 1, dim) of the nodes, multipliers lam (N +
-    1, m) there, controls u (N, controls) of the steps (or none, where they are eliminated),
-    velocities v (2, dim) at the ends, and the duration T (one, where it is free).
+    1, m) there, controls u (N, places, controls) of the steps (or none, where they are eliminated),
+    increments (N, inner points, dim) of their inner points, velocities v (2, dim) at the ends, and
+    the duration T (one, where it is free).
     """
 
     problem: ControlProblem
@@ -27,9 +29,14 @@ class Layout:
     e: np.ndarray
     lam: np.ndarray
     u: np.ndarray
+    inner: np.ndarray
     v: np.ndarray
     T: np.ndarray
     size: int
+
+    def of_steps(self, k: np.ndarray) -> np.ndarray:
+        """The numbers of what is unknown in the steps k, one row for each: u, then inner points."""
+        return np.concatenate([block[k].reshape(len(k), -1) for block in (self.u, self.inner)], 1)
 
     def bounds(self) -> Bounds:
         """(lower, upper) of x; a fixed unknown has both the same.
@@ -76,22 +83,26 @@ class Layout:
         place = np.zeros(self.size)
         place[self.e] = np.arange(self.steps + 1)[:, None]
         place[self.lam] = np.arange(self.steps + 1)[:, None] + 0.2
-        place[self.u] = np.arange(len(self.u))[:, None] + 0.5
+        for block in (self.u, self.inner):
+            place[block] = np.arange(self.steps)[:, None, None] + 0.5
         if self.v.size:
             place[self.v[1]] = self.steps + 0.25
         return place
 
 
-def layout_of(problem: ControlProblem, steps: int, controls: bool = True) -> Layout:
-    """The layout for `steps` steps, with or without `controls` and multipliers among the
-    unknowns.
+def layout_of(problem: ControlProblem, steps: int, method: Method | None = None) -> Layout:
+    """The layout for `steps` steps by `method`; without it controls and multipliers are not among
+    the unknowns.
     """
     n = problem.system.space.dim
-    m = problem.system.multipliers if controls else 0
+    m = 0 if method is None else problem.system.multipliers
+    controls = 0 if method is None else problem.control_count
+    places, inner = (1, 0) if method is None else (len(method.control_places), method.inner_points)
     sizes = {
         "e": (steps + 1, n),
         "lam": (steps + 1, m),
-        "u": (steps, problem.control_count if controls else 0),
+        "u": (steps, places, controls),
+        "inner": (steps, inner, n),
         "v": (2 if problem.boundary == "velocities" else 0, n),
         "T": (1 if problem.free_time else 0,),
     }

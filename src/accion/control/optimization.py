@@ -5,11 +5,13 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from accion import checks
 from accion.arguments import count, door, one_of, positive, seed as seed_of, shown, switch
 from accion.assembly import ipopt, sqp
+from accion.assembly.charts import local_all
 from accion.assembly.interrupts import INTERRUPTED
 from accion.assembly.program import Program
 from accion.assembly.sqp import Found
@@ -110,8 +112,8 @@ def optimize(
     """
     check(problem, method, guess, formulation, solver)
     steps, starts = checks.whole(steps, "steps", 4), checks.whole(starts, "starts")
-    check_numbers(steps, starts, problem, options)
-    first = guess_of(problem, guess, steps)
+    check_numbers(steps * len(method.control_places), starts, problem, options)
+    first = guess_of(problem, guess, steps, method.control_places)
     limit = {} if max_iterations is None else {"max_iterations": max_iterations}
     mesh = Mesh(problem, method, steps, formulation, solver, {"tolerance": tolerance} | limit)
     if starts == 1:
@@ -232,10 +234,11 @@ def attempt(
     last = Last(report)
     settings = mesh.settings | {"report": last} | ({"options": options} if options else {})
     solve = partial(solved_in_charts, SOLVERS[solver], layout, settings)
-    x = first_unknowns(layout, guess)
-    program = scaled_program(program, layout, guess, x)
+    x = first_unknowns(layout, mesh.method, guess)
+    program = scaled_program(program, layout, guess, x, mesh.method.places[1:-1])
     try:
-        found = held_between_samples(layout, solve(program, x), solve, direct.path_sizes)
+        found = solve(program, x)
+        found = held_between_samples(layout, mesh.method, found, solve, direct.path_sizes)
     except KeyboardInterrupt:
         if last.where is None:  # before the first iteration
             raise
@@ -267,12 +270,19 @@ def solved_in_charts(
     return found._replace(program=moved, x=x)
 
 
-def first_unknowns(layout: Layout, guess: Guess) -> np.ndarray:
-    """The vector x of a guess."""
+def first_unknowns(layout: Layout, method: Method, guess: Guess) -> np.ndarray:
+    """The vector x of a guess; inner points on the line between their nodes."""
     problem, x = layout.problem, np.zeros(layout.size)
     x[layout.e] = displacements(problem.system.space, guess.q)
     if layout.u.size:
-        x[layout.u] = guess.u
+        x[layout.u] = guess.u.reshape(layout.u.shape)
+    if layout.inner.size:
+        before, after = (
+            jax.tree.map(lambda a, s=s: np.asarray(a)[s], guess.q)
+            for s in (slice(-1), slice(1, None))
+        )
+        d = local_all(problem.system.space, before, after)
+        x[layout.inner] = method.places[1:-1, None] * d[:, None]
     if layout.v.size:
         x[layout.v] = np.stack([problem.ends[i].v for i in (0, 1)])
     x[layout.T] = guess.duration
@@ -295,6 +305,7 @@ def solution_of(mesh: Mesh, transcription: Transcription, found: Found, solver: 
         q=q,
         t_u=t_u,
         u=u,
+        inner=details.inner,
         cost=found.cost,
         duration=duration,
         solver=solver,

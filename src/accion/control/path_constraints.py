@@ -1,10 +1,11 @@
 """Path constraints between the samples of a method: looked at along the whole motion, and asked for
 where they are broken.
 
-A step goes along q(s) = retract(q_k, s x) with the velocity x/h, 0 <= s <= 1: the path that methods
-sample. The constraints g <= 0 are asked for at the samples first; where g along the solution is
-largest and above zero, points are added, and the problem is solved again from there, until no g is
-above its tolerance (the exchange method of semi-infinite programs).
+A step goes along q(s) = retract(q_k, s x) with the velocity x/h, 0 <= s <= 1, the path that methods
+sample, or along the polynomial through its inner points. The constraints g <= 0 are asked for at
+the samples first; where g along the solution is largest and above zero, points are added, and the
+problem is solved again from there, until no g is above its tolerance (the exchange method of
+semi-infinite programs).
 """
 
 from collections.abc import Callable
@@ -19,7 +20,9 @@ from accion.assembly.elements import Family
 from accion.assembly.program import Program
 from accion.assembly.sqp import Found
 from accion.control.layout import Layout, split
+from accion.control.polynomial import between, on_the_way
 from accion.control.problem import ControlProblem
+from accion.methods import Method
 from accion.numerics.batches import at_times
 from accion.systems import System
 from accion.types import Array, Configuration, Function, Scalar
@@ -44,6 +47,7 @@ class OnStep:
     """All g at the fraction s of a step from q0 to q1 in the time h, one after the other."""
 
     path: tuple[Function, ...]
+    method: Method
 
     def __call__(
         self,
@@ -53,11 +57,14 @@ class OnStep:
         s: Scalar,
         q0: Configuration,
         q1: Configuration,
-        u: Array,
+        controls: Array,
+        inner: Array,
     ) -> Array:
+        """`controls` and `inner` points have one row for each."""
         d = system.space.local(q0, q1)
-        q = system.space.retract(q0, s * d)
-        found = [jnp.atleast_1d(g(t + s * h, q, d / h, u, system.params)) for g in self.path]
+        q, v = on_the_way(self.method, system.space, h, q0, d, inner, s)
+        u = between(self.method.control_places, controls, s)
+        found = [jnp.atleast_1d(g(t + s * h, q, v, u, system.params)) for g in self.path]
         return jnp.concatenate(found)
 
 
@@ -72,11 +79,13 @@ class PathPoint:
     def __call__(self, args: Any, data: Any, x: Array) -> tuple[Array, Array]:
         system, t0, duration, steps = args
         (base0, base1), (k, s) = data
-        space, n = system.space, system.space.dim
-        e0, u, e1, T = split(x, n, self.controls, n)
+        space, n, method = system.space, system.space.dim, self.on_step.method
+        places, points = len(method.control_places), method.inner_points
+        e0, u, inner, e1, T = split(x, n, places * self.controls, points * n, n)
         h = (T[0] if self.free_time else duration) / steps
         q0, q1 = space.retract(base0, e0), space.retract(base1, e1)
-        return jnp.zeros(()), self.on_step(system, t0 + k * h, h, s, q0, q1, u)
+        own = u.reshape(places, self.controls), inner.reshape(points, n)
+        return jnp.zeros(()), self.on_step(system, t0 + k * h, h, s, q0, q1, *own)
 
 
 class Broken(NamedTuple):
@@ -105,12 +114,16 @@ def components(problem: ControlProblem) -> dict[str, int]:
 
 
 class Motion(NamedTuple):
-    """The nodes and the controls of a discrete solution of `problem`."""
+    """The nodes, the controls (steps, places, controls) and the inner points (steps, points, dim)
+    of a discrete solution of `problem`.
+    """
 
     problem: ControlProblem
+    method: Method
     t: np.ndarray
     q: Configuration
     u: np.ndarray
+    inner: np.ndarray
 
     @property
     def names(self) -> list[str]:
@@ -121,10 +134,9 @@ class Motion(NamedTuple):
     def values(self, k: np.ndarray, s: np.ndarray) -> np.ndarray:
         """All g at the fractions s of the steps k, shape (len(k), rows)."""
         q0, q1 = (jax.tree.map(lambda a, i=i: np.asarray(a)[i], self.q) for i in (k, k + 1))
-        f, h = OnStep(tuple(self.problem.path.values())), np.diff(self.t)[k]
-        return np.asarray(
-            at_times(f, False, self.problem.system, self.t[k], h, s, q0, q1, self.u[k])
-        )
+        f, h = OnStep(tuple(self.problem.path.values()), self.method), np.diff(self.t)[k]
+        rows = (h, s, q0, q1, self.u[k], self.inner[k])
+        return np.asarray(at_times(f, False, self.problem.system, self.t[k], *rows))
 
     def peaks(self) -> tuple[np.ndarray, np.ndarray]:
         """(s, g), each (steps, rows): where in each step each g is largest, and how large.
@@ -177,15 +189,21 @@ class Motion(NamedTuple):
         return Broken(k, s[k, i], np.arange(g.shape[1]) == i[:, None])
 
 
-def motion_of(problem: ControlProblem, layout: Layout, found: Found) -> Motion:
+def motion_of(problem: ControlProblem, method: Method, layout: Layout, found: Found) -> Motion:
     """The motion that a solver found."""
     T = found.x[layout.T[0]] if problem.free_time else problem.longest
     t = problem.t0 + T / layout.steps * np.arange(layout.steps + 1)
-    return Motion(problem, t, found.program.configurations(found.x), found.x[layout.u])
+    q, own = found.program.configurations(found.x), (found.x[layout.u], found.x[layout.inner])
+    return Motion(problem, method, t, q, *own)
 
 
 def with_points(
-    layout: Layout, program: Program, points: Broken, names: list[str], sizes: np.ndarray
+    layout: Layout,
+    method: Method,
+    program: Program,
+    points: Broken,
+    names: list[str],
+    sizes: np.ndarray,
 ) -> Program:
     """`program` with the path constraints at `points` besides; `names` and `sizes` are those of the
     rows of `OnStep`.
@@ -195,8 +213,8 @@ def with_points(
     count = np.count_nonzero(which)
     numbers[which] = program.m + np.arange(count)
     T = np.broadcast_to(layout.T, (len(k), layout.T.size))
-    columns = np.concatenate([layout.e[k], layout.u[k], layout.e[k + 1], T], axis=1)
-    on_step = OnStep(tuple(problem.path.values()))
+    columns = np.concatenate([layout.e[k], layout.of_steps(k), layout.e[k + 1], T], axis=1)
+    on_step = OnStep(tuple(problem.path.values()), method)
     f = PathPoint(on_step, problem.control_count, problem.free_time)
     first, pairs = program.families[0], np.stack([k, k + 1], axis=1)
     family = Family(f, first.args, (k.astype(float), s), columns, numbers, pairs, first.base)
@@ -222,6 +240,7 @@ def with_points(
 
 def held_between_samples(
     layout: Layout,
+    method: Method,
     found: Found,
     solve: Callable[[Program, np.ndarray], Found],
     path_sizes: Callable[[Layout, Program], np.ndarray],
@@ -239,16 +258,16 @@ def held_between_samples(
     for _ in range(ROUNDS):
         if not found.success:
             return found
-        motion = motion_of(problem, layout, found)
+        motion = motion_of(problem, method, layout, found)
         new = motion.broken(found.violation, sizes)
         if not len(new.k):
             return found
         points = new if points is None else points.and_also(new)
         plain = program.with_base(found.program.base)
-        found = solve(with_points(layout, plain, points, motion.names, sizes), found.x)
+        found = solve(with_points(layout, method, plain, points, motion.names, sizes), found.x)
         iterations += found.iterations
         found = found._replace(iterations=iterations)
-    motion = motion_of(problem, layout, found)
+    motion = motion_of(problem, method, layout, found)
     if not found.success or not len(motion.broken(found.violation, sizes).k):
         return found
     name, worst = max(motion.worst().items(), key=lambda pair: pair[1])

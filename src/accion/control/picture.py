@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 from accion.control.bounds import Bounds
+from accion.control.guess import control_times
 from accion.control.problem import ControlProblem
 from accion.plot.figures import check_axes
 from accion.systems.base import unit_of, word_of
@@ -13,6 +14,8 @@ from accion.types import ArrayLike, Configuration
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+DRAWN = 9  # points of a step in which there is more than its ends
 
 
 class Panel(NamedTuple):
@@ -51,6 +54,28 @@ def control_panel(
     """The controls."""
     names, units = (tuple(map(part, problem.controls)) for part in (word_of, unit_of))
     return Panel("control", names, units, t, u, problem.u_bounds, edges)
+
+
+def panels_of(solution: Any) -> list[Panel]:
+    """Those of a `Solution`: states at the nodes, and between those of long steps what is there."""
+    s, curves = solution, control_curve(solution)
+    if not s.method.inner_points:
+        return [*state_panels(s.problem, s.t, s.q, s.v), control_panel(s.problem, *curves)]
+    times = np.append(control_times(s.t, np.linspace(0.0, 1.0, DRAWN)[:-1]), s.t[-1])
+    rows = s.trajectory.at(times)
+    return [*state_panels(s.problem, times, rows.q, rows.v), control_panel(s.problem, *curves)]
+
+
+def control_curve(solution: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """(t, u, edges) of the controls, see `Panel`."""
+    s = solution
+    if s.formulation == "vakonomic":
+        return s.t_u, s.u, None
+    if len(s.method.control_places) == 1:
+        return s.t_u, s.u, s.t
+    # Polynomials may jump at the nodes: each ends just before them.
+    times = control_times(s.t, np.linspace(0.0, 1.0 - 1e-9, DRAWN))
+    return times, s.control(times), None
 
 
 def picture(panels: list[Panel], title: str, axes: Any = None) -> "Figure":

@@ -14,6 +14,7 @@ from accion.assembly.elements import Family, all_at_once
 from accion.assembly.sqp import Found
 from accion.control import vakonomic
 from accion.control.direct import Step
+from accion.control.guess import control_times
 from accion.control.layout import Layout
 from accion.control.path_constraints import PathPoint
 from accion.control.problem import ControlProblem
@@ -52,8 +53,14 @@ class DirectDetails:
     balance: np.ndarray
 
     def controls(self, t: np.ndarray, q: Configuration, method: Method) -> Any:
-        """(t_u, u): one for each step, in its middle."""
-        return (t[1:] + t[:-1]) / 2, self.found.x[self.layout.u]
+        """(t_u, u): those of a step at its places, in the middle where there is one."""
+        u = np.concatenate(self.found.x[self.layout.u])
+        return control_times(t, method.control_places), u
+
+    @property
+    def inner(self) -> np.ndarray:
+        """Increments of the inner points of the steps, shape (steps, inner points, dim)."""
+        return self.found.x[self.layout.inner]
 
     def trajectory(self, solution: Solution) -> Trajectory:
         n = solution.problem.system.space.dim
@@ -103,6 +110,11 @@ class VakonomicDetails:
         ends = end_velocities(self)
         u = vakonomic.controls_of(self.layout.problem, method, q, ends)
         return (t[1:-1] if ends is None else t), u
+
+    @property
+    def inner(self) -> np.ndarray:
+        """None: methods with inner points have no windows."""
+        return self.found.x[self.layout.inner]
 
     def trajectory(self, solution: Solution) -> Trajectory:
         """Half of a control at a node comes before it; at ends without one that of the next."""
@@ -196,6 +208,7 @@ def trajectory_of(s: Solution, details: Details, p: np.ndarray) -> Trajectory:
         h=jnp.asarray(h),
         system=system,
         method=s.method,
+        controlled=True,
         guess=jnp.asarray(guess),
         success=jnp.array(s.success),
         steps_completed=jnp.array(s.steps),

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
@@ -15,6 +16,9 @@ from accion.methods import Method
 from accion.results import storage
 from accion.results.trajectory import Trajectory
 from accion.types import Params
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,13 @@ class SavedDetails:
     def cost_gradient(self, solution: Solution) -> Params:
         # It needs the multipliers of all rows, which a file does not have: it is solved once more.
         return solution.on_mesh(solution.steps).cost_gradient()
+
+
+def inner_of(data: "xr.Dataset", method: Method, problem: ControlProblem) -> np.ndarray:
+    """Increments of the inner points, which files of methods that have some hold."""
+    if method.inner_points:
+        return data["inner"].values[1:]
+    return np.zeros((data.sizes["time"] - 1, 0, problem.system.space.dim))
 
 
 @door(
@@ -86,6 +97,7 @@ def load(path: str | Path, problem: ControlProblem, method: Method | None = None
         q=jax.tree.map(np.asarray, trajectory.q),
         t_u=data["control_time"].values,
         u=data["u"].values,
+        inner=inner_of(data, trajectory.method, problem),
         success=bool(data.attrs["control_success"]),
         details=details,
         optimizer=optimize,

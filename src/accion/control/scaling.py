@@ -24,7 +24,7 @@ def sizes_of_guess(problem: ControlProblem, guess: Guess) -> Sizes:
     before, after = (
         jax.tree.map(lambda a, s=s: np.asarray(a)[s], q) for s in (slice(-1), slice(1, None))
     )
-    v = local_all(space, before, after) * (len(guess.u) / guess.duration)
+    v = local_all(space, before, after) * (guess.steps / guess.duration)
     v = np.concatenate([v[:1], v])
     if problem.boundary == "velocities":
         v[[0, -1]] = [end.v for end in problem.ends]
@@ -36,9 +36,13 @@ def sizes_of_guess(problem: ControlProblem, guess: Guess) -> Sizes:
 PART = 0.25
 
 
-def scaled_program(program: Program, layout: Layout, guess: Guess, x: np.ndarray) -> Program:
-    """The program with its sizes, seen from the first unknowns `x`."""
-    motions = natural_motions(layout, sizes_of_guess(layout.problem, guess))
+def scaled_program(
+    program: Program, layout: Layout, guess: Guess, x: np.ndarray, inner_places: np.ndarray
+) -> Program:
+    """The program with its sizes, seen from the first unknowns `x`; inner points stand at these
+    places of the steps.
+    """
+    motions = natural_motions(layout, sizes_of_guess(layout.problem, guess), inner_places)
     parts = [F.curvature(x, 1.0, np.zeros(program.m)) for F in program.moving]
     rows, cost = np.zeros(program.m), abs(program.constant[0])
     equation = np.append(program.row_lower == program.row_upper, False)
@@ -51,24 +55,26 @@ def scaled_program(program: Program, layout: Layout, guess: Guess, x: np.ndarray
     return program.with_scales(Scales(power_of_two(unknowns), alike(program, rows), cost))
 
 
-def natural_motions(layout: Layout, sizes: Sizes) -> np.ndarray:
+def natural_motions(layout: Layout, sizes: Sizes, inner_places: np.ndarray) -> np.ndarray:
     """Changes of the unknowns of the size that they have, the columns of a matrix (n, motions):
     each coordinate is moved, moved evenly and accelerated; controls, multipliers and the duration
     are as large as they are.
     """
     s = np.linspace(0, 1, layout.steps + 1)
+    inner = (np.arange(layout.steps)[:, None] + inner_places) / layout.steps
     speeds = ((0.0, 0.0), (1.0, 1.0), (0.0, 2.0))  # of 1, s and s^2 at the ends
     found = []
     for j, (q, v) in enumerate(zip(sizes.q, sizes.v, strict=True)):
         for power, ends in enumerate(speeds):
             motion = np.zeros(layout.size)
             motion[layout.e[:, j]] = q * s**power
+            motion[layout.inner[:, :, j]] = q * (inner**power - s[:-1, None] ** power)
             if layout.v.size:
                 motion[layout.v[:, j]] = v * np.array(ends)
             found.append(motion)
     # The last multiplier is an impulse.
     for numbers, size in (
-        (layout.u, sizes.u),
+        (np.concatenate(layout.u), sizes.u),
         (layout.lam[:-1], sizes.lam),
         (layout.lam[-1:], sizes.lam * sizes.T),
         (layout.v, sizes.v),

@@ -1,7 +1,7 @@
 """What an optimisation found, and how good it is."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,11 +14,12 @@ import numpy as np
 from accion import checks
 from accion.arguments import door, path as path_of, reals, switch
 from accion.control import pontryagin
-from accion.control.bounds import Bounds
 from accion.control.guess import Guess, Sampled, resampled
 from accion.control.path_constraints import Motion, Worst
-from accion.control.picture import control_panel, picture, state_panels
+from accion.control.picture import panels_of, picture
+from accion.control.polynomial import pieces as through_pieces
 from accion.control.problem import ControlProblem
+from accion.control.reached import bounded
 from accion.control.replay import replayed
 from accion.control.shooting import Nodes
 from accion.errors import ReplayMisses
@@ -57,7 +58,9 @@ class Solution:
 
     t, q, v, p:    times, configurations, velocities and momenta at the nodes
     u:             the controls at the times `t_u`: the middles of the steps, on each of which the
-                   control is constant; the nodes, with formulation="vakonomic"
+                   control is constant; with `Galerkin(s)` its points, through which controls go as
+                   polynomials; the nodes, with formulation="vakonomic"
+    inner:         increments of the inner points of the steps, where a method has some
     cost:          of the discrete problem; `richardson` gives a better value and its error
     costates:      (times, 2, dim): (p0, p1) of (q, v), minus the derivatives of the least cost that
                    is left (Vakonomic thesis, chapter 7)
@@ -79,6 +82,7 @@ class Solution:
     q: Configuration
     t_u: np.ndarray
     u: np.ndarray
+    inner: np.ndarray = field(repr=False)
     cost: float
     duration: float
     iterations: int
@@ -168,10 +172,12 @@ class Solution:
     # ------------------------------------------------------------ on other meshes
 
     @door(steps=rows(100))
-    def resample(self, steps: int) -> Guess:
-        """The solution on a mesh of `steps` steps, as a guess."""
+    def resample(self, steps: int, places: Sequence[float] = (0.5,)) -> Guess:
+        """The solution on a mesh of `steps` steps, as a guess; with its controls at `places`,
+        fractions of the steps.
+        """
         motion = Sampled(self.t, self.q, self.t_u, self.u, self.duration)
-        return resampled(self.problem.system.space, motion, steps, self.problem.t0)
+        return resampled(self.problem.system.space, motion, steps, self.problem.t0, places)
 
     def on_mesh(self, steps: int, **settings: Any) -> "Solution":
         """The optimum that is reached from this one on a mesh of `steps` steps; `settings` are
@@ -200,20 +206,24 @@ class Solution:
 
     @door(t=reals)
     def control(self, t: ArrayLike) -> np.ndarray:
-        """The controls at times `t`, shape (len(t), controls): constant on each step, or between
-        nodes piecewise linear (formulation="vakonomic").
+        """The controls at times `t`, shape (len(t), controls): on each step constant, or a
+        polynomial (`Galerkin`), or between nodes piecewise linear (formulation="vakonomic").
         """
         t = np.atleast_1d(np.asarray(t, dtype=float))
         if self.formulation == "vakonomic":
             return np.stack([np.interp(t, self.t_u, column) for column in self.u.T], axis=1)
-        return self.u[np.clip(np.searchsorted(self.t, t, side="right") - 1, 0, self.steps - 1)]
+        places, u = self.control_pieces()
+        return through_pieces(places, u, self.t, t)
 
-    def control_ramps(self) -> np.ndarray:
-        """The controls at the beginning and the end of each step, shape (2, N, controls)."""
+    def control_pieces(self) -> tuple[tuple[float, ...], np.ndarray]:
+        """(places, u): the controls go on each step along the polynomial through their values u,
+        shape (steps, places, controls), at these fractions of it.
+        """
         if self.formulation == "vakonomic":
             u = self.control(self.t)
-            return np.stack([u[:-1], u[1:]])
-        return np.stack([self.u, self.u])
+            return (0.0, 1.0), np.stack([u[:-1], u[1:]], axis=1)
+        places = self.method.control_places
+        return places, self.u.reshape(self.steps, len(places), -1)
 
     @cached_property
     def replay(self) -> tuple[Configuration, Array]:
@@ -221,8 +231,8 @@ class Solution:
         to order 8 from the start.
         """
         q0, v0 = at_node(self.q, 0), jnp.asarray(self.v)[0]
-        ramps = self.control_ramps()
-        return replayed(self.problem.B, self.problem.system, q0, v0, self.t, ramps)
+        pieces = self.control_pieces()
+        return replayed(self.problem.B, self.problem.system, q0, v0, self.t, *pieces)
 
     @cached_property
     def missed(self) -> tuple[np.ndarray, np.ndarray]:
@@ -270,7 +280,8 @@ class Solution:
         """{name: (value, t)}: the largest value of each path constraint along the whole motion, <=
         0 where it holds, and when it is reached.
         """
-        return Motion(self.problem, self.t, self.q, self.u).worst()
+        u = self.control_pieces()[1]
+        return Motion(self.problem, self.method, self.t, self.q, u, self.inner).worst()
 
     # ------------------------------------------------------------ the necessary conditions
 
@@ -294,7 +305,7 @@ class Solution:
                 "Pontryagin's conditions are solved for problems with velocities at the ends and"
                 " without path constraints."
             )
-        for words, values, bounds in self.bounded():
+        for words, values, bounds in bounded(self):
             small = 1e-6 * np.max(np.abs(values), axis=0)
             if any(np.any(np.isclose(values, side, atol=small)) for side in bounds):
                 raise ValueError(
@@ -312,35 +323,13 @@ class Solution:
         nodes = Nodes(sparse.q, interpolated(self.v), p0, p1, sparse.u, self.duration)
         return pontryagin.extremal(problem, nodes)
 
-    def bounded(self) -> list[tuple[str, np.ndarray, Bounds]]:
-        """(words, values, bounds) of what has bounds: controls, velocities of the steps and, on a
-        flat space, coordinates between the ends.
-        """
-        problem, space = self.problem, self.problem.system.space
-        before, after = (
-            jax.tree.map(lambda a, s=s: np.asarray(a)[s], self.q)
-            for s in (slice(None, -1), slice(1, None))
-        )
-        d = np.asarray(jax.vmap(space.local)(before, after))
-        found = [
-            ("controls", self.u, problem.u_bounds),
-            ("velocities", d * self.steps / self.duration, problem.v_bounds),
-        ]
-        if space.flat:
-            q = [np.reshape(leaf, (len(self.t), -1)) for leaf in jax.tree.leaves(self.q)]
-            found.append(("coordinates", np.concatenate(q, axis=1)[1:-1], problem.q_bounds))
-        return found
-
     # ------------------------------------------------------------ shown and saved
 
     def plot(self, axes: Any = None) -> "Figure":
         """Coordinates, velocities and controls over time, with their bounds; returns the matplotlib
         figure.
         """
-        edges = self.t if self.formulation == "direct" else None
-        panels = state_panels(self.problem, self.t, self.q, self.v)
-        panels.append(control_panel(self.problem, self.t_u, self.u, edges))
-        return picture(panels, f"{self.problem.name}: cost {self.cost:.6g}", axes)
+        return picture(panels_of(self), f"{self.problem.name}: cost {self.cost:.6g}", axes)
 
     def animate(
         self,
@@ -376,6 +365,10 @@ class Solution:
                 {"long_name": "multipliers of the momentum balances"},
             ),
         )
+        if self.inner.size:
+            own = np.pad(self.inner, ((1, 0), (0, 0), (0, 0)), constant_values=np.nan)
+            words = {"long_name": "increments of inner points of the step before"}
+            data = data.assign(inner=(("time", "inner_point", "coordinate"), own, words))
         return data.assign_attrs(
             {f"control_{name}": getattr(self, name) for name in (*NUMBERS, "formulation")}
             | {"control_success": int(self.success)}

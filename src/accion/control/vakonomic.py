@@ -152,7 +152,7 @@ def transcribe(
     """The vakonomic formulation, displacements measured from the configurations `q` at the steps +
     1 nodes.
     """
-    layout, rows = layout_of(problem, steps, controls=False), RowNumbers()
+    layout, rows = layout_of(problem, steps), RowNumbers()
     system, when = problem.system, time_words(problem, steps)
     bounded = bool(np.any(np.isfinite(problem.u_bounds)))
     nodes = np.arange(steps + 1)

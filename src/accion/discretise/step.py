@@ -73,12 +73,34 @@ def work(
     """The virtual work of the force when the ends are displaced by `e0` and `e1`, and inner points
     by `e`.
     """
+
+    def forces(samples: list[Sample]) -> Any:
+        return [system.F(s.t, s.q, s.v) for s in samples]
+
+    return work_of(forces, system, method, t, h, q0, x, e0, e1, lam, inner, e)
+
+
+def work_of(
+    forces: Any,
+    system: Any,
+    method: Any,
+    t: Scalar,
+    h: Scalar,
+    q0: Configuration,
+    x: Vector,
+    e0: Any,
+    e1: Any,
+    lam: Any = None,
+    inner: Any = None,
+    e: Any = 0.0,
+) -> Any:
+    """The same of `forces(samples)`, one for each sample."""
     here = samples_of(system, method, t, h, q0, x, inner=inner)
     inner = None if inner is None else inner + e
     moved = samples_of(system, method, t, h, q0, x, e0, e1, inner)
     return h * sum(
-        s.w * (system.F(s.t, s.q, s.v) @ system.space.displacement(s.q, m.q))
-        for s, m in zip(here, moved, strict=True)
+        s.w * (F @ system.space.displacement(s.q, m.q))
+        for s, m, F in zip(here, moved, forces(here), strict=True)
     )
 
 

@@ -57,6 +57,9 @@ class Method(ABC):
         ]
         return np.array(through[:-1]) - np.array(through[-1])
 
+    # Where in a step controls are given, as fractions of it: they go along the polynomial through
+    # these places.
+    control_places: Any = (0.5,)
     # (method, parts) where a step consists of steps of another method, with parts of its length
     composed: Any = None
     own_lengths: bool = False  # whether h is not how long its steps are in time

@@ -49,6 +49,7 @@ class Galerkin(Method):
     variational: Any = field(init=False, repr=False)
     inner_points: int = field(init=False, repr=False)
     inner_places: Any = field(init=False, repr=False)
+    control_places: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.quadrature not in ("gauss", "lobatto"):
@@ -71,6 +72,7 @@ class Galerkin(Method):
             "variational": True,
             "inner_points": len(inner),
             "inner_places": tuple(inner),
+            "control_places": tuple(self.polynomial.c.tolist()),
         }
         for name, value in known.items():
             object.__setattr__(self, name, value)

@@ -6,7 +6,8 @@ tau <= h is off by O(h^(k+1)) for a method of order k, so the order is kept, wha
 step satisfies (a constraint, the group) holds there too, and at the end of the step it is the next
 node.
 
-Windows of several steps cannot be shortened. There a polynomial goes through m neighbouring nodes
+Windows of several steps cannot be shortened, and of a motion under controls nobody knows them.
+There a polynomial goes through m neighbouring nodes
 t_i with q_i and v_i: around the nearest one, q_b, they are eta_i = q_b^-1 q_i and eta_i' =
 dtau^-1(eta_i) v_i (on flat spaces q_i - q_b and v_i), and
 
@@ -53,7 +54,7 @@ def at(trajectory: "Trajectory", t: Any) -> Moments:
     times = times_of(trajectory, t)
     if np.all(times.at_row >= 0):
         row = taken(trajectory, rows_of(trajectory), times.at_row)
-    elif shorter_scheme(scheme_of(trajectory.system, trajectory.method)) is not None:
+    elif has_shorter_steps(trajectory):
         row = by_a_shorter_step(trajectory, times)
     else:
         row = by_a_polynomial(trajectory, times)
@@ -67,6 +68,12 @@ def at(trajectory: "Trajectory", t: Any) -> Moments:
     if row.jets is None and not is_traced(fields["guess"]):
         rows.__dict__["_v"] = fields["guess"]  # which is v, not only near to it
     return Moments(rows, times.alone)
+
+
+def has_shorter_steps(trajectory: "Trajectory") -> bool:
+    """Whether a step of the scheme alone leads on: not without the controls that acted."""
+    scheme = scheme_of(trajectory.system, trajectory.method)
+    return not trajectory.controlled and shorter_scheme(scheme) is not None
 
 
 # ---------------------------------------------------------------- where

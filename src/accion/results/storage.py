@@ -151,6 +151,7 @@ def fields_of(
         "q": tuple(arrays[f"q_{i}"] for i in range(factors)) if factors else arrays["q"],
         "h": jnp.asarray(dataset[LENGTHS].values if LENGTHS in dataset else dataset.attrs["h"]),
         "engine": dataset.attrs.get("engine") or None,
+        "controlled": "control_cost" in dataset.attrs,
         "carried": continuation.loaded(dataset),
         "method": own_method(dataset.attrs["method"], method, path),
         "system": None if system is None else own_system(dataset, system, path),

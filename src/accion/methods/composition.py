@@ -24,8 +24,9 @@ class Composition(Method):
     of order 4, 6, 8 or 10 where `method` is symmetric and of order two (Yoshida 1990; Hairer,
     Lubich and Wanner 2006, section V.3). It is symmetric itself, symplectic where `method` is, and
     keeps the same momentum maps. Some gamma are negative: inner steps go back in time. Under
-    friction and heat the laws of thermodynamics are judged for whole steps, and hold while h is
-    short against the times in which friction and conduction act.
+    friction and heat the laws of thermodynamics are judged for whole steps. Where friction nearly
+    vanishes, as at a turning point, a whole step may lose a little entropy, of the order of the
+    method: `SecondLawViolated` warns of it.
 
     `coefficients` is the name of a set: "Suzuki 4", "Yoshida 4", "Kahan-Li 6a", "Sofroniou-Spaletta
     6", "Yoshida 6A", "Kahan-Li 8a", "Suzuki-Umeno 8" or "Sofroniou-Spaletta 10"; None takes the

@@ -64,7 +64,7 @@ class Trajectory:
     nodal: Nodal | None = None
     method: Method | None = field(default=None, metadata={"static": True})
     engine: str | None = field(default=None, metadata={"static": True})  # that made it
-    # whether controls acted besides the system's own forces, as in the solution of a control problem
+    # whether controls acted besides the system's own forces: in a solution of a control problem
     controlled: bool = field(default=False, metadata={"static": True})
     guess: Array | None = None  # of v, for the inverse Legendre transform
     stored: Stored | None = None  # what the file says, of a trajectory that was loaded
@@ -211,9 +211,9 @@ class Trajectory:
         The method's own step leads there from the step before, with the length that is left: so a
         method of order k is as accurate between its steps as at them, and what a step satisfies (a
         constraint, the group) holds there too. For a system of higher order, whose steps are
-        windows, and under controls a polynomial goes through q and v of the nearest steps. At saved times it is what
-        was saved; where not every step was, those between are made again. After a step that failed
-        it is NaN.
+        windows, and under controls a polynomial goes through q and v of the nearest steps. At saved
+        times it is what was saved; where not every step was, those between are made again. After a
+        step that failed it is NaN.
 
         Arguments:
             t: a number, or a list of them, within the run.

@@ -5,21 +5,14 @@ motion, a structure-preserving (variational) integrator, and the conservation la
 they are kept. Importing it sets JAX to float64.
 """
 
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
 # isort: off
 from accion import _config as _config  # first: JAX reads it when it starts
 
 # isort: on
-from accion import (
-    analysis as analysis,
-    campaign as campaign,
-    control as control,
-    formation as formation,
-    thermo as thermo,
-)
-from accion.analysis.suggestion import suggest_step as suggest_step
-from accion.control import ControlProblem as ControlProblem, optimize as optimize
 from accion.errors import (
     ConnectFailed as ConnectFailed,
     Interrupted as Interrupted,
@@ -78,4 +71,38 @@ from accion.systems import (
     rigid_body as rigid_body,
 )
 
+if TYPE_CHECKING:
+    from accion import (
+        analysis as analysis,
+        campaign as campaign,
+        control as control,
+        formation as formation,
+        thermo as thermo,
+    )
+    from accion.analysis.suggestion import suggest_step as suggest_step
+    from accion.control import ControlProblem as ControlProblem, optimize as optimize
+
 __version__ = version("accion")
+
+# What is imported when it is first asked for: many programs never do, and it takes a third of the
+# time of accion's own import.
+_ROOMS = ("analysis", "campaign", "control", "formation", "thermo")
+_LATER = {
+    "suggest_step": "accion.analysis.suggestion",
+    "ControlProblem": "accion.control",
+    "optimize": "accion.control",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"accion.{name}")
+    if name not in _LATER:
+        raise AttributeError(f"module 'accion' has no attribute {name!r}")
+    found = getattr(import_module(_LATER[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ROOMS, *_LATER})

@@ -25,6 +25,6 @@ def test_the_outcomes_do_not_depend_on_where_runs_are_cut(monkeypatch):
     monkeypatch.setattr(settling, "FIRST", 1)
     monkeypatch.setattr(settling, "fitting", lambda amount, seconds: sizes.append(amount) or 7)
     cut = attraction(355)
-    assert sizes[:2] == [1, 7]
+    assert {1, 7} <= set(sizes)  # of all threads, which take turns as they like
     assert cut.identical(whole)
     assert len(np.unique(whole["outcome"])) > 1

@@ -164,11 +164,11 @@ Order ten is seen only in a narrow range: steps that are short enough for it hav
 rounding. Motions, step sizes and what is composed were chosen so that it is seen. Under a force the
 start is, of seven, that with the largest errors, and the torque, also of the thermal motion, is
 small, which lessens rounding; on flat spaces `Trapezoid` is composed, whose errors are larger than
-those of `Midpoint`. What was not taken: with `Midpoint`, and from other
-starts, compositions of order ten on flat spaces, free, forced and nonholonomic, have slopes in
-floats that can be off by more than 0.15, to both sides. That this is the length of the steps, and
-not the method, was seen for the free system alone, whose slopes go to ten with shorter steps in
-numbers of 34 digits (`tests/verification/test_high_order.py`).
+those of `Midpoint`. What was not taken: with `Midpoint`, and from other starts, compositions of
+order ten on flat spaces, free, forced and nonholonomic, have slopes in floats that can be off by
+more than 0.15, to both sides. That this is the length of the steps, and not the method, was seen
+for the free system alone, whose slopes go to ten with shorter steps in numbers of 34 digits
+(`tests/verification/test_high_order.py`).
 
 | kind | method | claimed | order | symplectic | momentum |
 | --- | --- | --- | --- | --- | --- |

@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import accion as ac
+from accion.control.polynomial import on_the_way
 from tests.textbook.control import half_square
 
 PENDULUM = ac.System(lambda t, q, v, p: v @ v / 2 + 9.81 * jnp.cos(q[0]), ac.Euclidean(1))
@@ -88,6 +89,26 @@ def test_bounds_hold_at_the_points_and_the_best_duration_is_found():
     found = ac.optimize(bang, ac.Galerkin(2), 10)
     assert np.all(np.abs(found.u) <= 1 + 1e-8)
     assert_allclose(found.duration, 2.0, atol=1e-4)
+
+
+@pytest.mark.parametrize("s", [0.0, 0.3, 1.0])
+def test_on_the_way_a_step_is_its_polynomial(s):
+    """One of degree three, with its velocity, on a step of 0.4."""
+    method, h = ac.Galerkin(3), 0.4
+    motion = np.polynomial.Polynomial([0.7, -2.0, 0.5, 1.5])
+    increments = motion(h * method.places)[:, None] - motion(0.0)
+    _, *inner, x = jnp.asarray(increments)
+    q0 = jnp.array([motion(0.0)])
+    q, v = on_the_way(method, ac.Euclidean(1), h, q0, x, jnp.stack(inner), jnp.asarray(s))
+    assert_allclose(q[0], motion(s * h), rtol=1e-13)
+    assert_allclose(v[0], motion.deriv()(s * h), rtol=1e-13)
+
+
+def test_the_worst_of_a_path_constraint_is_that_of_the_motion():
+    """From rest to rest the velocity is 6 t (1 - t), at most 3/2 in the middle of a step."""
+    fast = ac.ControlProblem(MASS, half_square, **AWAY, path=lambda t, q, v, u, p: v[0] - 10.0)
+    worst = ac.optimize(fast, ac.Galerkin(3), 5).path_worst["path"]
+    assert_allclose([worst.value, worst.t], [1.5 - 10.0, 0.5], atol=1e-4)
 
 
 def test_path_constraints_hold_along_the_polynomials():

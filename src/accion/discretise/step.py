@@ -57,27 +57,9 @@ def action(
     return h * sum(s.w * system.L(s.t, s.q, s.v, lam) for s in samples)
 
 
-def work(
-    system: Any,
-    method: Any,
-    t: Scalar,
-    h: Scalar,
-    q0: Configuration,
-    x: Vector,
-    e0: Any,
-    e1: Any,
-    lam: Any = None,
-    inner: Any = None,
-    e: Any = 0.0,
-) -> Any:
-    """The virtual work of the force when the ends are displaced by `e0` and `e1`, and inner points
-    by `e`.
-    """
-
-    def forces(samples: list[Sample]) -> Any:
-        return [system.F(s.t, s.q, s.v) for s in samples]
-
-    return work_of(forces, system, method, t, h, q0, x, e0, e1, lam, inner, e)
+def work(system: Any, *step: Any) -> Any:
+    """The virtual work of the system's own force, see `work_of`."""
+    return work_of(lambda samples: [system.F(s.t, s.q, s.v) for s in samples], system, *step)
 
 
 def work_of(
@@ -94,7 +76,9 @@ def work_of(
     inner: Any = None,
     e: Any = 0.0,
 ) -> Any:
-    """The same of `forces(samples)`, one for each sample."""
+    """The virtual work of `forces(samples)`, one for each sample, when the ends are displaced by
+    `e0` and `e1`, and inner points by `e`.
+    """
     here = samples_of(system, method, t, h, q0, x, inner=inner)
     inner = None if inner is None else inner + e
     moved = samples_of(system, method, t, h, q0, x, e0, e1, inner)

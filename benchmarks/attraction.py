@@ -100,7 +100,9 @@ def three_thousand(args):
     rows = starts(grid)
 
     def only(engine, space=None):
-        survey = Survey(FORMATION, SHAPE, 0, grid, H, STEPS, ac.Trapezoid(), Rule(), engine=engine)
+        survey = Survey(
+            FORMATION, SHAPE, (0,), grid, H, STEPS, ac.Trapezoid(), Rule(), engine=engine
+        )
         return run_all(survey, rows, space)
 
     calls = {

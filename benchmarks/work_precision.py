@@ -28,7 +28,6 @@ from timing import machine, verdict
 
 import accion as ac
 from accion.plot import new_figure, save_figure
-from accion.plot.figures import COLORS
 
 HERE = Path(__file__).parent
 ERRORS = (1e-3, 1e-6, 1e-8, 1e-10)  # of the table
@@ -36,6 +35,10 @@ DECADES = 10.0 ** -np.arange(3, 11)  # of the targets
 SPAN = 0.005  # s, filled by as many runs as it takes
 ONCE = 0.1  # s; a run that takes longer is not repeated
 FLOOR = 1e-9  # errors below it that do not fall are those of rounding
+# Of the most contrast (K. L. Kelly 1965), the bright ones last; and as many markers.
+COLORS = """0067A5 BE0032 008856 F38400 875692 2B3D26 E68FAC 882D17 8DB600 848482
+604E97 F99379 A1CAF1 B3446C E25822 654522 F6A600 C2B280 DCD300 F3C300"""
+MARKERS = "osv^DPX*<>phxd+82H13"
 PACKAGES = ("accion", "jax", "diffrax", "heyoka", "scipy", "numba", "numpy")
 
 
@@ -262,21 +265,27 @@ def wrapped(words):
     return textwrap.fill(words, 100, initial_indent=" " * 4, subsequent_indent=" " * 10)
 
 
+def looks_of(names):
+    """How the line of each is drawn: no two have the same colour, or the same marker."""
+    if len(names) > len(MARKERS):
+        raise ValueError(f"{len(names)} lines cannot be told apart by {len(MARKERS)} markers.")
+    return {
+        name: {
+            "color": f"#{color}",
+            "ls": "-" if name.startswith("accion") else ":",
+            "marker": marker,
+        }
+        for name, color, marker in zip(names, COLORS.split(), MARKERS, strict=False)
+    }
+
+
 def figure(by_key):
     """Errors of all, then energy errors of long runs."""
     long = [rows for rows in by_key.values() if rows[0].problem.saves > 1]
     panels = [(rows, "error") for rows in by_key.values()] + [(rows, "energy") for rows in long]
     height = math.ceil(len(panels) / 3)
     picture, axes = new_figure(height, 3, (14, 3.9 * height))
-    names = list(dict.fromkeys(row.name for rows in by_key.values() for row in rows))
-    looks = {
-        name: {
-            "color": COLORS[i % len(COLORS)],
-            "ls": "-" if name.startswith("accion") else ":",
-            "marker": "osv^Dx+P"[i // 2 % 8],
-        }
-        for i, name in enumerate(names)
-    }
+    looks = looks_of(dict.fromkeys(row.name for rows in by_key.values() for row in rows))
     for ax, (rows, what) in zip(axes.ravel(), panels, strict=False):
         for row in rows:
             points = [(1e3 * p.seconds, max(getattr(p, what), 1e-16)) for p in row.points]

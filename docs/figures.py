@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 import accion as ac
-from accion.gallery import heavy_top
+from accion.gallery import heavy_top, henon_heiles
 from accion.gallery.double_pendulum import positions, system
 from accion.methods import GeneralizedAlpha
 from accion.plot import new_figure, save_figure, step_axis
@@ -130,7 +130,42 @@ def top():
     save_figure(figure, IMAGES / "heavy_top.png")
 
 
+def chaos():
+    """Henon and Heiles at E = 1/8: a section of many motions, and the exponents of two of them."""
+    figure, axes = new_figure(1, 2, (11, 4.6))
+    left, right = axes[0]
+    energy, ys = 1 / 8, np.linspace(-0.34, 0.44, 27)
+    starts = [henon_heiles.start(energy, y) for y in ys]
+    starts += [henon_heiles.start(energy, y, vy) for y in (0.0, 0.1) for vy in (-0.2, 0.2)]
+    q0, v0 = map(np.array, zip(*starts, strict=True))
+    found = ac.analysis.poincare_section(
+        henon_heiles.system,
+        ac.Trapezoid(),
+        section=henon_heiles.to_the_right,
+        q0=q0,
+        v0=v0,
+        h=0.05,
+        steps=60_000,
+    )
+    found.plot(axes=left)
+    left.set_title(f"x = 0, x' > 0, E = 1/8: {len(found)} crossings", loc="left", fontsize=10)
+    for y, color, words in ((-0.15, "#d1495b", "in the sea"), (0.3, "#1b6ca8", "on an island")):
+        q, v = henon_heiles.start(energy, y)
+        run = {"q0": q, "v0": v, "h": 0.05, "steps": 1_000_000, "every": 20, "transient": 0}
+        each = ac.analysis.lyapunov(henon_heiles.system, ac.Trapezoid(), **run)
+        values = each.running[:, 0]
+        right.loglog(each.t, np.abs(values), color=color, lw=1.2)
+        right.lines[-1].set_label(f"{words}, y = {y:g}: {values[-1]:.2g} / s")
+    late = each.t[each.t > 10]
+    right.loglog(late, np.log(late) / late, color="#777777", lw=0.8, ls="--", label="ln(t)/t")
+    right.set(xlabel="t [s]", ylabel="largest exponent so far [1/s]")
+    right.set_title("largest Lyapunov exponent", loc="left", fontsize=10)
+    right.legend(loc="lower left", frameon=False)
+    save_figure(figure, IMAGES / "chaos.png")
+
+
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
     readme()
     top()
+    chaos()

@@ -1,5 +1,6 @@
 """Shared by all tests: seeded randomness, and systems that are compiled once in each worker."""
 
+import gc
 from functools import partial
 
 import numpy as np
@@ -15,6 +16,10 @@ from tests.memory import keep_small
 np.testing.assert_allclose = partial(np.testing.assert_allclose, rtol=1e-9)
 
 auto.STRICT = True
+
+# Tracing makes millions of objects that stay; to look for those that do not, after every 700 as
+# Python does, takes a tenth of the time.
+gc.set_threshold(10_000, 20, 20)
 
 settings.register_profile(
     "accion", derandomize=True, deadline=None, max_examples=25, print_blob=True

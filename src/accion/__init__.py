@@ -60,6 +60,7 @@ from accion.symbols import (
     symbolic as symbolic,
 )
 from accion.systems import (
+    ContactSystem as ContactSystem,
     DiscreteSystem as DiscreteSystem,
     DiscreteThermalSystem as DiscreteThermalSystem,
     HigherOrderSystem as HigherOrderSystem,
@@ -69,6 +70,8 @@ from accion.systems import (
     particles as particles,
     rayleigh as rayleigh,
     rigid_body as rigid_body,
+    sphere as sphere,
+    stiefel as stiefel,
 )
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from accion.numerics.arrays import for_good
 from accion.once import OncePerObject
 from accion.spaces import Product, Space
 from accion.systems import AbstractSystem, Start, System
-from accion.systems.arity import check_function
+from accion.systems.arity import check_function, chosen
 from accion.systems.frozen import frozen_params
-from accion.systems.functions import check_returns, evaluate
+from accion.systems.functions import evaluate
 from accion.systems.start import is_traced
 from accion.systems.tree import join, split
 from accion.types import Configuration, Function, Params, Scalar
@@ -129,7 +129,8 @@ def check_mechanical(system: Any, what: str) -> None:
     check_kind(system)
     if not isinstance(system, System):
         why = "no velocities" if system.discrete_time else "derivatives higher than the first"
-        refuse(what, system.kind, f"they have {'entropies' if system.entropic else why}")
+        beside = {"S": "entropies", "z": "an action in their Lagrangian"}
+        refuse(what, system.kind, f"they have {beside.get(system.beside, why)}")
 
 
 def is_vector_space(space: Any) -> bool:
@@ -237,22 +238,24 @@ def check_start(system: Any, start: Start) -> Any:
     return Start(**checked)
 
 
-def check_field(X: Function, q: Configuration, dim: Any) -> Any:
-    """Raise ValueError unless `X` is a vector field: a function of a configuration, such as `q`,
-    that returns `dim` numbers.
+def check_field(X: Function, t: Any, q: Configuration, dim: Any) -> Function:
+    """A vector field as a function of (t, q): one of q, or of (t, q), that returns `dim` numbers,
+    or of several fields at once a matrix with a column for each.
     """
     if not callable(X):
+        wrong("X", f"a function X(q) that returns a vector of shape ({dim},)", X)
+    form = chosen("X", X, "q", "t, q")
+    field = (lambda t, q: X(q)) if form == "q" else X
+    found = evaluate("X", field, t, q, takes=f"({form}), q a configuration")
+    is_array = isinstance(found, jax.ShapeDtypeStruct)
+    real = is_array and jnp.issubdtype(found.dtype, jnp.floating)
+    if not real or found.shape[:1] != (dim,) or len(found.shape) > 2:
+        given = f"shape {found.shape}, {found.dtype}" if is_array else repr(found)
         raise ValueError(
-            f"X must be a function X(q) that returns a vector of shape ({dim},); got {shown(X)}."
+            f"X must be a vector field X({form}) -> (dim,), or some of them as the columns of a"
+            f" matrix, here of shape ({dim},); it returned {given}."
         )
-    check_function("X", X, "q")
-    found = evaluate("X", X, q, takes="(q), a configuration")
-    if not isinstance(found, jax.ShapeDtypeStruct) or found.shape != (dim,):
-        given = f"shape {found.shape}" if isinstance(found, jax.ShapeDtypeStruct) else repr(found)
-        raise ValueError(
-            f"X must be a vector field X(q) -> (dim,), here of shape ({dim},); it returned {given}."
-        )
-    check_returns("X", found, (dim,), f"a vector of shape ({dim},)")
+    return field
 
 
 # A step beyond these has a square that is no number, or none that keeps its digits.

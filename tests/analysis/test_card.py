@@ -44,6 +44,37 @@ def test_step_bound():
     assert "no limit of stability" in found.text()
 
 
+def body(t, g, xi, inertia):
+    return 0.5 * xi @ (inertia * xi)
+
+
+def test_step_bound_on_a_group():
+    """Of a body with unit inertia at rest M is the largest |dcayley^-1(e) p| on the ball, sqrt(4R^2
+    - s) (1 + s/4) for p along e and s = |e|^2; about its axis of largest inertia a body nutates at
+    w sqrt((I3 - I1) (I3 - I2)/(I1 I2)).
+    """
+    ball = ac.System(body, ac.SO3("cayley"), jnp.ones(3))
+    found = A.step_bound(ball, q0=jnp.eye(3), v0=jnp.zeros(3), R=1.5, samples=64)
+    assert pytest.approx(np.sqrt(13 / 3) * (1 + 7 / 6), rel=1e-3) == found.M
+    other = ac.System(body, ac.SO3(), jnp.array([1.0, 2.0, 2.5]))
+    found = A.step_bound(other, q0=jnp.eye(3), v0=[0.0, 0.0, 2.0], R=0.5, samples=8)
+    assert found.frequency == pytest.approx(2 * np.sqrt(1.5 * 0.5 / 2), rel=1e-9)
+
+
+def test_step_bound_on_a_product_of_flat_spaces_is_that_of_one():
+    def L(t, q, v, params):
+        return 0.5 * v @ v - jnp.cos(q[0]) * q[1]
+
+    one = ac.System(L, ac.Euclidean(2))
+    two = ac.System(
+        lambda t, q, v, params: L(t, jnp.concatenate(q), v, params),
+        ac.Product(ac.Euclidean(1), ac.Torus(1)),
+    )
+    a = A.step_bound(one, q0=[0.3, 0.4], v0=[1.0, 0.2], samples=16)
+    b = A.step_bound(two, q0=([0.3], [0.4]), v0=[1.0, 0.2], samples=16)
+    assert (a.M, a.frequency) == pytest.approx((b.M, b.frequency), rel=1e-12)
+
+
 def test_regularity():
     found = A.regularity(
         double_pendulum.system, ac.Midpoint(), q0=[1.0, 1.5], v0=[0.0, 0.0], h=0.05
@@ -98,3 +129,7 @@ def test_card_of_what_is_not_conserved():
     assert card.reversal is not None
     assert card.reversal < 1e-12
     assert "not conserved" in card.text()
+    # With the momentum of time the modified energy is.
+    assert card.modified is not None
+    assert card.modified < 1e-6
+    assert "with the momentum of time" in card.text()

@@ -35,6 +35,19 @@ def test_exact_momenta_are_those_of_the_motion():
     )
 
 
+def test_on_a_group():
+    """A free body that turns by the angle a about a principal axis of moment I: I a^2/(2h)."""
+    inertia, h, a = jnp.array([1.0, 2.0, 3.5]), 0.4, 0.7
+    free = ac.System(lambda t, R, w, p: 0.5 * w @ (inertia * w), ac.SO3())
+    start = ac.SO3().tau(jnp.array([0.3, -0.4, 0.8]))
+    turned = ac.SO3().retract(start, jnp.array([0.0, a, 0.0]))
+    exact = A.exact_discrete_lagrangian(free)
+    assert float(exact(0.0, h, start, turned)) == pytest.approx(2.0 * a**2 / (2 * h), rel=1e-12)
+    np.testing.assert_allclose(
+        exact.D2(0.0, h, start, turned), [0, 2.0 * a / h, 0], rtol=1e-11, atol=1e-11
+    )
+
+
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_variational_order_is_the_order_of_the_method(method):
     found = A.variational_order(DECAYING, method, q0=[1.2], v0=[0.4], t0=0.1, h=[0.1, 0.05, 0.025])

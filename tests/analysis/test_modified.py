@@ -1,5 +1,7 @@
 """Backward error analysis: modified Hamiltonians in numbers and in symbols."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -106,12 +108,83 @@ def test_extended_hamiltonian_of_a_time_dependent_system():
         assert np.ptp(modified.along(traj)) > 0.1  # energy goes away
         assert modified.drift(traj) == drifts[-1][1]
     np.testing.assert_allclose(np.log2(np.divide(*drifts)), [2, 4], rtol=1e-9, atol=0.25)
+    # No order of an integral comes between: a high one goes down to the rounding of H.
+    high = A.modified_hamiltonian(DECAYING, ac.Midpoint(), 12).extended_drift(traj)
+    assert high < 1e-11
     found = A.ladder(
         DECAYING, ac.Midpoint(), q0=[1.0], v0=[0.3], duration=5.0, h=[0.1, 0.05], orders=(2, 4)
     )
     np.testing.assert_allclose(found.drifts[1:], np.transpose(drifts), rtol=1e-12)
     np.testing.assert_allclose(found.slopes, [2, 2, 4], rtol=1e-9, atol=0.25)
     assert "momentum of time" in str(found)
+
+
+def test_the_constants_of_the_exponential_law():
+    """C h e^(-gamma/h), fitted to some steps, says how good a smaller one is."""
+    orders = tuple(range(2, 42, 4))
+    motion = {"q0": [1.2], "v0": [0.0], "duration": 40.0, "orders": orders}
+    found = A.ladder(PENDULUM, ac.Midpoint(), h=[0.7, 0.6, 0.5, 0.4, 0.35], **motion)
+    law = found.exponential()
+    assert len(law.h) == 5
+    assert law.off < 0.5
+    smaller = A.ladder(PENDULUM, ac.Midpoint(), h=[0.3], **motion).best[0]
+    assert abs(np.log(law.C * 0.3 * np.exp(-law.gamma / 0.3) / smaller)) < np.log(3)
+    assert smaller < found.best[-1] / 4
+    with pytest.raises(ValueError, match=r"0 of 5 steps; three or more"):
+        replace(found, drifts=np.cumprod(np.full((4, 5), 0.1), axis=0)).exponential()
+    # Drifts that are roundoff follow no law.
+    small = {**motion, "duration": 2.0, "orders": (8, 10, 12)}
+    with pytest.raises(ValueError, match="above roundoff"):
+        A.ladder(PENDULUM, ac.Midpoint(), h=[0.02, 0.015, 0.01], **small).exponential()
+
+
+INERTIA, CENTRE = jnp.array([1.0, 2.0, 3.5]), jnp.array([0.1, -0.3, 0.8])
+
+
+def heavy(t, R, w, p):
+    """A top whose Lagrangian grows."""
+    return jnp.exp(0.1 * t) * (0.5 * w @ (INERTIA * w) - 1.5 * R[2] @ CENTRE)
+
+
+def pulled(t, z, v, p):
+    """A body and a particle that it pulls at along a direction of its own."""
+    R, x = z
+    return 0.5 * v[:3] @ (INERTIA * v[:3]) + 0.5 * v[3:] @ v[3:] - (R[:, 0] @ x) ** 2 - x @ x
+
+
+@pytest.mark.parametrize(
+    ("system", "start"),
+    [
+        (ac.System(heavy, ac.SO3()), {"q0": np.eye(3), "v0": [0.3, 0.5, 1.0]}),
+        (
+            ac.System(pulled, ac.Product(ac.SO3(), ac.Euclidean(3))),
+            {"q0": (np.eye(3), [1.0, 0.2, 0.0]), "v0": [0.1, 0.4, 0.2, 0.0, 0.3, 0.5]},
+        ),
+    ],
+    ids=["SO(3), of time", "a product"],
+)
+def test_ladder_on_groups(system, start):
+    found = A.ladder(
+        system, ac.Midpoint(), **start, duration=2.0, h=[0.05, 0.025], orders=(2, 4, 6)
+    )
+    np.testing.assert_allclose(found.slopes, [2, 2, 4, 6], rtol=1e-9, atol=0.25)
+
+
+def test_the_momentum_of_time_of_a_moving_constraint():
+    """A vakonomic system whose constraint moves: H2, H4 with their orders need lam.dPhi/dt."""
+    held = ac.System(
+        lambda t, q, v, p: 0.5 * v @ v - 0.5 * q @ q,
+        ac.Euclidean(2),
+        vakonomic=lambda t, q, v, p: jnp.array([v[1] - jnp.sin(2 * t) * q[0]]),
+    )
+    start = {"q0": [1.0, 0.2], "v0": [0.3, 0.0], "lam0": [0.4]}
+    drifts = []
+    for h in (0.05, 0.025):
+        traj = ac.simulate(held, ac.Midpoint(), **start, h=h, steps=round(3 / h))
+        drifts.append(
+            [A.modified_hamiltonian(held, ac.Midpoint(), k).extended_drift(traj) for k in (2, 4)]
+        )
+    np.testing.assert_allclose(np.log2(np.divide(*drifts)), [2, 4], rtol=1e-9, atol=0.3)
 
 
 @pytest.mark.parametrize("steps", [3, 4])

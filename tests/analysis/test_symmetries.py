@@ -271,6 +271,16 @@ def test_a_symmetry_that_a_method_loses():
     assert "lost by the discretisation" in found.text()
 
 
+def test_the_field_that_is_zero_is_no_symmetry():
+    """In the plane a turn of space and the opposite one of the body cancel."""
+
+    def L(t, q, v, params):
+        return 0.5 * v @ v - q[0][0, 0] + 0.3 * q[0][0, 1] * q[1][0] ** 2
+
+    system = ac.System(L, ac.Product(ac.SO2(), ac.Euclidean(1)))
+    assert len(symmetries(system)) == 0
+
+
 def test_bad_input():
     fall = ac.simulate(GRAVITY, ac.Midpoint(), q0=[0.0, 1.0], v0=[1.0, 0.0], h=0.05, steps=100)
     with pytest.raises(

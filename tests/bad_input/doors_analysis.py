@@ -28,6 +28,10 @@ def loop(s):
     return q, jnp.array([0.1 * jnp.sin(angle), 0.2])
 
 
+def surface(t, q, v, params):
+    return q[0] - own.Q[0] - 1.5 * own.H * own.V[0]
+
+
 def lifted(lift: Any) -> Any:
     def call(X: Any) -> Any:
         return lift(X)(jnp.asarray(own.Q), jnp.asarray(own.V))
@@ -45,6 +49,7 @@ def along(system: Any, method: Any, order: Any, trajectory: Any) -> Any:
 
 # ends between which there is no motion; one of several orders
 WORDS = WORDS | {"orders": ("order",), "q0": (*WORDS["q0"], "motion"), "q1": ("motion", "v0")}
+WORDS |= {"motion": ("first argument",)}
 
 
 def doors() -> list[Door]:
@@ -97,6 +102,9 @@ def doors() -> list[Door]:
             {**alone, **start, "p0": None, "t0": 0.0, "R": 1.0, "c": 1.0, "samples": 2, "seed": 0},
             0.02,
         ),
+        door("law", A.law, {"trajectory": own.trajectory(), "of": X}),
+        door("cosymplectic", A.cosymplectic, {**both, "h": own.H, "order": 2}),
+        door("extended_flow", A.extended_flow, both),
         door("decay", A.decay, {"trajectory": own.trajectory(), "X": X}),
         door("decay_rate", A.decay_rate, {**alone, "samples": 5, "seed": 0}),
         door("spatial_momentum", A.spatial_momentum, {"trajectory": own.trajectory("top")}),
@@ -127,6 +135,51 @@ def doors() -> list[Door]:
             "constraint_algorithm",
             A.constraint_algorithm,
             {"system": own.system("vakonomic"), "samples": 3, "seed": 0, "seconds": 0.2},
+            0.1,
+        ),
+        door(
+            "lyapunov",
+            A.lyapunov,
+            {
+                **run,
+                "lam0": None,
+                "t0": 0.0,
+                "h": own.H,
+                "steps": 4,
+                "every": 2,
+                "transient": 2,
+                "count": 2,
+                "params": None,
+                "engine": "auto",
+            },
+            0.1,
+        ),
+        door(
+            "poincare_section",
+            A.poincare_section,
+            {
+                "motion": own.system("free"),
+                "method": own.MIDPOINT,
+                "section": surface,
+                "direction": 0,
+                **start,
+                "p0": None,
+                "S0": None,
+                "lam0": None,
+                "t0": 0.0,
+                "h": own.H,
+                "steps": 4,
+                "crossings": 1,
+                "params": None,
+                "throw": True,
+                "engine": "auto",
+            },
+            0.1,
+        ),
+        door(
+            "poincare_section, of a trajectory",
+            A.poincare_section,
+            {"motion": own.trajectory(), "section": surface, "direction": 0, "crossings": None},
             0.1,
         ),
         door(

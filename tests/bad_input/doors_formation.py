@@ -21,6 +21,10 @@ def potential(z, d):
     return 0.25 * (z @ z - d**2) ** 2
 
 
+def push(t, q, v, params):
+    return params["u"] - v
+
+
 @cache
 def triangle() -> Any:
     return F.Formation.from_shape(EDGES, SHAPE, 1.0)
@@ -176,6 +180,8 @@ def formations() -> list[Door]:
         "potential": potential,
         "agents": 3,
         "shape": SHAPE,
+        "force": push,
+        "params": {"u": 1.0},
         "name": "own",
     }
     space = Path(folder().name) / "region.zarr"
@@ -188,9 +194,35 @@ def formations() -> list[Door]:
             {"edges": np.array(EDGES), "positions": SHAPE, "damping": 1.0},
             words | {"positions": ("distances",)},
         ),
+        Door(
+            "RigidFormation",
+            F.RigidFormation,
+            {
+                "edges": np.array(EDGES),
+                "distances": 1.0,
+                "dimension": 2,
+                "damping": 1.0,
+                "mass": 1.0,
+                "inertia": 1.0,
+                "alignment": 0.5,
+                "potential": potential,
+                "retraction": "cayley",
+                "agents": 3,
+                "name": "own",
+            },
+            words | {"dimension": ("inertia",)},
+            often=0.5,
+        ),
         Door("Formation.points", own_f.points, {"q": SHAPE}, words),
-        Door("Formation.errors", own_f.errors, {"q": SHAPE.ravel()}, words),
-        Door("Formation.shares", own_f.shares, {"q": SHAPE.ravel()}, words),
+        Door("Formation.errors", own_f.errors, {"q": SHAPE.ravel(), "t": 0.5}, words),
+        Door("Formation.shares", own_f.shares, {"q": SHAPE.ravel(), "t": 0.5}, words),
+        Door("Formation.distances_at", own_f.distances_at, {"t": 0.5}),
+        Door(
+            "Formation.steered",
+            own_f.steered,
+            {"velocity": np.array([1.0, 0.0]), "spin": 0.1},
+            often=0.5,
+        ),
         Door("Formation.classify", own_f.classify, {"q": SHAPE, "tolerance": 0.01}, words),
         Door("Formation.largest_speed", own_f.largest_speed, bounds),
         Door("Formation.alpha", own_f.alpha, bounds),
@@ -212,6 +244,7 @@ def formations() -> list[Door]:
                 "h": 0.05,
                 "steps": 20,
                 "shape": None,
+                "v0": np.array([0.1, 0.0]),
                 "method": None,
                 "rule": None,
                 "workers": 1,

@@ -51,13 +51,14 @@ def wrong_function(field: str) -> Any:
 
 
 def starts() -> dict[str, dict[str, Any]]:
-    none = dict.fromkeys(("v0", "p0", "q1", "S0", "lam0"))
+    none = dict.fromkeys(("v0", "p0", "q1", "S0", "lam0", "z0"))
     jets = np.array([own.V, [0.2, 0.1], [0.1, 0.3]])
     return {
         "free": none | {"q0": own.Q, "v0": own.V},
         "held": none | {"q0": own.Q, "v0": own.V},
         "vakonomic": none | {"q0": own.Q, "v0": own.V, "lam0": np.array([0.3])},
         "thermal": none | {"q0": own.Q, "v0": own.V, "S0": 0.1},
+        "contact": none | {"q0": own.Q, "v0": own.V, "z0": 0.1},
         "higher": none | {"q0": own.Q, "v0": jets},
         "discrete": none | {"q0": own.Q, "p0": own.V},
         "top": none | {"q0": np.eye(3), "v0": np.array([0.1, 0.2, 0.3])},
@@ -88,6 +89,7 @@ def simulations() -> list[Door]:
         "q1": None,
         "S0": None,
         "lam0": None,
+        "z0": None,
     }
     members = {"system": own.system("free"), "method": own.MIDPOINT, **many, **SETTINGS}
     found.append(
@@ -118,7 +120,7 @@ def accelerations(system: Any, t: Any, q: Any, v: Any) -> Any:
 def instants() -> list[Door]:
     free, held = own.system("free"), own.system("held")
     point = {"t": 0.0, "q": own.Q, "v": own.V}
-    start = {"q0": own.Q, "v0": own.V, "S0": None, "lam0": None}
+    start = {"q0": own.Q, "v0": own.V, "S0": None, "lam0": None, "z0": None}
     accuracy = {"rtol": 1e-8, "atol": 1e-8, "max_steps": 1000, "with_error": False}
     ends = {
         "qa": own.Q,

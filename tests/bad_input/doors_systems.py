@@ -83,6 +83,10 @@ def from_sympy(expr, coordinates, params, velocities, t, space, name, force):
     )
 
 
+def sphere(radius):
+    return ac.System(own.L, own.PLANE, own.PARAMS, holonomic=ac.sphere(radius))
+
+
 def rayleigh(dissipation):
     return ac.System(own.L, own.PLANE, own.PARAMS, force=ac.rayleigh(dissipation))
 
@@ -151,6 +155,12 @@ def systems() -> list[Door]:
             },
             words,
             often=2.0,
+        ),
+        Door(
+            "ContactSystem",
+            ac.ContactSystem,
+            {"lagrangian": own.contact_L, **common, "force": own.contact_force},
+            words,
         ),
         Door(
             "HigherOrderSystem",
@@ -232,6 +242,8 @@ def makers() -> list[Door]:
         Door("rigid_body", rigid_body, body, allowed={"mass": COMPUTED, "inertia": COMPUTED}),
         # of a System, it is its force
         Door("rayleigh", rayleigh, {"dissipation": dissipation}, {"dissipation": ("force",)}),
+        Door("sphere", sphere, {"radius": 1.0}),
+        Door("stiefel", ac.stiefel, {"n": 3, "k": 2}),
         Door("from_sympy", from_sympy, made, {"expr": ("expression",)}),
         Door("Alpha", ac.Alpha, {"a": 0.5}, {"a": ("Alpha",)}),
         Door("FiniteDifference", ac.FiniteDifference, {"psi": psi}),

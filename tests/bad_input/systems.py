@@ -41,6 +41,14 @@ def friction(t, q, v, S, params):
     return -0.2 * v
 
 
+def contact_L(t, q, v, z, params):
+    return L(t, q, v, params) - 0.3 * z
+
+
+def contact_force(t, q, v, z, params):
+    return -0.2 * v
+
+
 def higher_L(t, q, v, a, params):
     return 0.5 * a @ a + 0.5 * v @ v - params["k"] * q @ q
 
@@ -82,6 +90,8 @@ def system(kind: str) -> Any:
             return ac.System(L, PLANE, PARAMS, vakonomic=kappa, name="vakonomic")
         case "thermal":
             return ac.ThermalSystem(thermal_L, PLANE, PARAMS, friction=friction, name="thermal")
+        case "contact":
+            return ac.ContactSystem(contact_L, PLANE, PARAMS, name="contact")
         case "higher":
             return ac.HigherOrderSystem(higher_L, PLANE, PARAMS, name="higher")
         case "discrete":

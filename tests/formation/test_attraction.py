@@ -51,23 +51,27 @@ def test_a_triangle_closes_from_either_side(triangle):
     assert np.all(np.isnan(triangle.time.values[:, line]))
 
 
-@pytest.mark.parametrize("point", [(0, 8), (3, 1)])
-def test_each_run_is_that_of_simulate(triangle, point):
-    """The time, from a trajectory with every step: the first look, every 10 steps, from which all
-    distances are within 1 % and speeds below 0.1.
+def settled(q):
+    """The time of the first look, every 10 steps, from which all distances are within 1 % and
+    speeds below 0.1.
     """
-    q0 = np.array([-2.0, 0.0, 2.0, 0.0, GRID[0][point[0]], GRID[1][point[1]]])
-    q = np.asarray(
-        ac.simulate(TRIANGLE.system(), ac.Trapezoid(), q0=q0, v0=np.zeros(6), h=0.02, steps=500).q
-    )
     speed = np.max(np.linalg.norm(np.diff(q, axis=0).reshape(-1, 3, 2), axis=2), axis=1) / 0.02
     good = np.all(np.abs(TRIANGLE.errors(q[1:])) <= 0.01 * TRIANGLE.distances, axis=1) & (
         speed < 0.1
     )
     looks = good[9::10]
-    last_bad = np.flatnonzero(~looks)[-1]
     assert looks[-1]
-    np.testing.assert_allclose(triangle.time.values[point], (last_bad + 1) * 10 * 0.02, atol=1e-12)
+    return (np.flatnonzero(~looks)[-1] + 1) * 10 * 0.02
+
+
+@pytest.mark.parametrize("point", [(0, 8), (3, 1)])
+def test_each_run_is_that_of_simulate(triangle, point):
+    """The time, from a trajectory with every step."""
+    q0 = np.array([-2.0, 0.0, 2.0, 0.0, GRID[0][point[0]], GRID[1][point[1]]])
+    q = np.asarray(
+        ac.simulate(TRIANGLE.system(), ac.Trapezoid(), q0=q0, v0=np.zeros(6), h=0.02, steps=500).q
+    )
+    np.testing.assert_allclose(triangle.time.values[point], settled(q), atol=1e-12)
     assert TRIANGLE.classify(q[-1]) == ("mirrored" if GRID[1][point[1]] < 0 else "same")
 
 
@@ -128,9 +132,82 @@ def test_the_map(tmp_path, triangle):
     assert plot_attraction(space.isel(z=0)) is not None
 
 
+def test_several_agents_are_placed(triangle, tmp_path):
+    """Where one of two is at its own place the outcomes are those of the other alone; elsewhere
+    those of simulate; a store, a slice and a finer grid keep them.
+    """
+    x1, y1 = np.array([1.0, 2.0]), np.array([-1.0, 0.0, 1.0])
+    # agent 3 before agent 2, each with its own axes
+    both = attraction(TRIANGLE, (2, 1), [GRID[0][::2], GRID[1], x1, y1], h=0.02, steps=500)
+    assert both.outcome.dims == ("x3", "y3", "x2", "y2")
+    assert both.outcome.shape == (5, 9, 2, 3)
+    home = both.sel(x2=2.0, y2=0.0)
+    for name in ("outcome", "time", "mirrored"):
+        np.testing.assert_array_equal(home[name], triangle[name].values[::2])
+    away = both.sel(x3=-2.0, y3=-1.0, x2=1.0, y2=1.0)
+    q0 = np.array([-2.0, 0.0, 1.0, 1.0, -2.0, -1.0])
+    q = ac.simulate(TRIANGLE.system(), ac.Trapezoid(), q0=q0, v0=np.zeros(6), h=0.02, steps=500).q
+    words = {"same": (0, False), "mirrored": (0, True)}[TRIANGLE.classify(q[-1])]
+    assert (int(away.outcome), bool(away.mirrored)) == words
+    ac.formation.save_attraction(both, tmp_path / "both")
+    again = ac.formation.load_attraction(tmp_path / "both").load()
+    fine = refine(again)
+    assert fine.outcome.shape == (9, 17, 3, 5)
+    at = {"x3": 0.0, "y3": -1.0, "x2": 1.5, "y2": 0.5}
+    point = fine.sel(at)
+    assert bool(point.computed)
+    alone = attraction(
+        TRIANGLE, (2, 1), [np.array([value]) for value in at.values()], h=0.02, steps=500
+    )
+    np.testing.assert_array_equal(point.outcome, alone.outcome.values.item())
+    with pytest.raises(ValueError, match=r"two axes; this region has 4.*y2=0"):
+        plot_attraction(again)
+    plane, mixed = again.isel(x2=1, y2=2), again.isel(x3=0, x2=0)
+    left = plot_attraction(plane).axes[0]
+    assert (left.get_xlabel(), left.get_aspect()) == ("x of agent 3 [m]", 1.0)
+    drawn = [np.asarray(line.get_xydata()).tolist() for line in left.lines]
+    assert any(points[1:2] == [[2.0, 1.0]] for points in drawn)
+    left = plot_attraction(mixed).axes[0]
+    assert (left.get_ylabel(), len(left.lines)) == ("y of agent 2 [m]", 0)
+    with pytest.raises(ValueError, match="Refine the whole map"):
+        refine(plane)
+
+
+@pytest.mark.parametrize("engine", ["native", "xla"])
+def test_agents_that_move(engine):
+    """Outcomes and times are those of simulate from the same velocities, of all agents or of the
+    one that is placed.
+    """
+    axes = [np.array([-1.0, 0.5]), np.array([0.3, 2.0])]
+    v0 = np.array([[0.0, 0.0], [0.0, 0.0], [1.0, -9.0]])
+    options = {"h": 0.02, "steps": 300, "engine": engine}
+    ds = attraction(TRIANGLE, 2, axes, v0=v0, **options)
+    own = attraction(TRIANGLE, 2, axes, v0=[1.0, -9.0], **options)
+    np.testing.assert_array_equal(ds.outcome, own.outcome)
+    np.testing.assert_array_equal(ds.time, own.time)
+    assert ds.mirrored.values[1, 0]  # thrown through the line of the others
+    assert not ds.mirrored.values[1, 1]
+    for i, j in np.ndindex(2, 2):
+        q0 = np.array([-2.0, 0.0, 2.0, 0.0, axes[0][i], axes[1][j]])
+        run = ac.simulate(
+            TRIANGLE.system(), ac.Trapezoid(), q0=q0, v0=v0.ravel(), h=0.02, steps=300
+        )
+        word = TRIANGLE.classify(run.q[-1])
+        assert word == ("mirrored" if ds.mirrored.values[i, j] else "same")
+        np.testing.assert_allclose(ds.time.values[i, j], settled(np.asarray(run.q)), atol=1e-12)
+    if engine == "native":
+        fine = refine(ds)
+        assert fine.attrs["v0"] == ds.attrs["v0"]
+        assert fine.mirrored.values[2, 0]
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "words"),
     [
+        ((TRIANGLE, (1, 1), GRID * 2), {}, "different ones"),
+        ((TRIANGLE, (), GRID), {}, "different ones"),
+        ((TRIANGLE, (0, 1), GRID), {}, "4 vectors of increasing"),
+        ((TRIANGLE, 0, GRID), {"v0": np.ones((2, 2))}, "of those that are placed"),
         ((TRIANGLE, 3, GRID), {}, "from 0 to 2"),
         ((TRIANGLE, 2, GRID[:1]), {}, "2 vectors of increasing"),
         ((TRIANGLE, 2, [GRID[0][::-1], GRID[1]]), {}, "2 vectors of increasing"),

@@ -14,6 +14,7 @@ import accion as ac
 from accion.cli import app
 from accion.gallery import ENTRIES
 from accion.gallery.base import equations_of
+from tests.textbook.contact import CONTACT_PAGES
 from tests.textbook.controlled import CONTROLLED_PAGES
 from tests.textbook.formation import FORMATION_PAGES
 from tests.textbook.groups import GROUP_PAGES
@@ -38,6 +39,7 @@ PAGES = (
     TEXTBOOK
     | GROUP_PAGES
     | THERMAL_PAGES
+    | CONTACT_PAGES
     | HEAT_PAGES
     | FORMATION_PAGES
     | CONTROLLED_PAGES
@@ -59,8 +61,8 @@ def derived(name, equations):
 
 def test_every_entry_has_its_page_of_the_textbook():
     # Too long for a page, and checked by the numbers of the literature; and the equations of a
-    # pyramid once more, with more agents.
-    assert set(ENTRIES) - set(PAGES) == {"andrews", "attraction_region", "swarm"}
+    # pyramid once more, with more agents, or with bodies (tests/formation/test_rigid.py).
+    assert set(ENTRIES) - set(PAGES) == {"andrews", "attraction_region", "swarm", "vehicles"}
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -78,12 +80,12 @@ def test_equations_are_those_of_the_documents(name, equations):
 
 def solved(system, t, q, v, rng):
     """(a, S', lam, S): what `accelerations` finds at random points and, of a thermal system, at
-    random entropies, as columns.
+    random entropies, of a contact system at random actions, as columns.
     """
     nothing = np.zeros((SAMPLES, 0))
-    if system.entropic:
+    if system.beside:
         S = rng.uniform(0, 1, (SAMPLES, system.frame.m))
-        shown = S[:, 0] if system.entropies is None else S
+        shown = S[:, 0] if system.frame.entropies is None else S
         a, rates = jax.jit(jax.vmap(ac.accelerations(system)))(t, q, v, shown)
         return np.asarray(a), np.asarray(rates).reshape(SAMPLES, -1), nothing, S
     found = jax.jit(jax.vmap(ac.accelerations(system)))(t, q, v)
@@ -107,7 +109,7 @@ def test_numbers_are_those_that_are_solved(name, equations):
     a, rates, lam, S = solved(system, t, q, v, rng)
     # Derivatives before what they are derivatives of, entropies behind coordinates; of a group's
     # matrix the entries that have names.
-    multipliers = () if system.entropic else eqs.lam
+    multipliers = () if system.beside else eqs.lam
     letters = [*(v.diff(eqs.t) for v in eqs.v[: system.space.dim]), *eqs.v, *eqs.q, *multipliers]
     parts = zip((*jax.tree.leaves(q), *([S] if S.size else [])), eqs.variables.parts, strict=True)
     entries = [

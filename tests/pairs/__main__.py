@@ -5,11 +5,12 @@ tries them in twenty systems of units (of the operations that are named, or of a
 import sys
 
 from tests.pairs.in_units import report
-from tests.pairs.table import PAGE, page, tried_all
+from tests.pairs.table import PAGE, page, tried_all, tried_methods
 
 if __name__ == "__main__":
     if "--units" in sys.argv:
         report(sys.stdout, sys.argv[sys.argv.index("--units") + 1 :])
     else:
-        PAGE.write_text(page(tried_all("vectors", progress=sys.stderr)))
+        found = tried_all("vectors", progress=sys.stderr)
+        PAGE.write_text(page(found, tried_methods(progress=sys.stderr)))
         print(f"written: {PAGE}")

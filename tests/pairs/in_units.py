@@ -25,7 +25,16 @@ UNITS: list[Powers] = [
 # its own tolerance.
 ALLOWED = dict.fromkeys(OPERATIONS, 1e-9) | {"simulate": 1e-14, "optimize": 1e-6}
 # Many compilations each: a few kinds in the tests, all of them by the command.
-COSTLY = ("optimize", "campaign", "symplecticity", "symmetries", "audit", "plot")
+COSTLY = (
+    "optimize",
+    "campaign",
+    "symplecticity",
+    "lyapunov",
+    "Poincare section",
+    "symmetries",
+    "audit",
+    "plot",
+)
 FEW = ("System, free", "System, holonomic")
 # In letters, where units are params: one system of units says as much as twenty.
 LETTERS = ("symbolic", "symbolic, discrete", "symbolic, modified")
@@ -47,10 +56,13 @@ def units_of(operation: str, own: Case) -> list[Any]:
     momentum = energy / length * time ** np.arange(1, r + 1)[:, None]
     # The momenta of windows that are given in discrete time all belong to configurations.
     momentum = momentum[:1] if own.system.discrete_time or r == 1 else momentum
-    second = 1 / time if own.system.entropic else energy / length  # entropies or multipliers
+    # rates of entropies or of the action, or multipliers
+    second = {"S": 1 / time, "z": energy}.get(own.system.beside, energy / length)
     own_units = {
         "accelerations": [length / time ** (2 * r), second],
         "reference": [length, rate if r > 1 else rate[0]],
+        "lyapunov": [1 / time],
+        "Poincare section": [length, rate[0]],
         "at": [length, rate[0], momentum if r > 1 else momentum[0], energy],
         "discrete": [energy * time],
         "exact Lagrangian": [energy * time],

@@ -15,7 +15,13 @@ from tests.pairs.units import ONE, Units, params_of
 
 H = 0.05
 STEPS = 6
-MIDPOINT = ac.Midpoint()
+MIDPOINT = "Midpoint"
+METHODS: dict[str, Any] = {
+    MIDPOINT: ac.Midpoint(),
+    "Galerkin": ac.Galerkin(2),
+    "Composition": ac.Composition(ac.Midpoint(), 4),
+    "Adaptive": ac.Adaptive(ac.Midpoint(), lambda q, params: 1 + 0.2 * q[0] ** 2),
+}
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,7 @@ class Case:
     method: Any
     start: dict[str, Any]
     units: tuple[int, int, int] = ONE
+    by: str = MIDPOINT  # the name of the method
 
     @property
     def label(self) -> str:
@@ -129,6 +136,16 @@ def thermal(place: Place) -> Any:
 
     found = ac.ThermalSystem(L, place.space, params_of(ONE), friction=friction)
     return found, {"v0": place.v0, "S0": 0.1}
+
+
+def contact(place: Place) -> Any:
+    own = lagrangian(place)
+
+    def L(t, q, v, z, params):
+        # The unit of an action is that of an energy times that of time.
+        return own(t, q, v, params) - 0.4 * z / params["time"]
+
+    return ac.ContactSystem(L, place.space, params_of(ONE)), {"v0": place.v0, "z0": 0.1}
 
 
 def of_order_two(place: Place) -> Callable[..., Any]:
@@ -271,6 +288,7 @@ KINDS: dict[str, Callable[[Place], Any]] = {
     "DiscreteSystem, nonholonomic": discrete_nonholonomic,
     "DiscreteSystem, order 2": discrete_of_order_two,
     "DiscreteThermalSystem": discrete_thermal,
+    "ContactSystem": contact,
 }
 
 
@@ -292,6 +310,7 @@ def with_units(system: Any, u: Units, start: dict[str, Any]) -> dict[str, Any]:
         "p0": np.asarray(u.momenta),
         "lam0": own if r > 1 else own[0],
         "S0": 1.0,
+        "z0": np.asarray(u.energy * u.time),
     }
     found: dict[str, Any] = {"q0": u.dressed(u.place.q0)}
     for name, value in start.items():
@@ -302,10 +321,10 @@ def with_units(system: Any, u: Units, start: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def case(kind: str, space: str, units: tuple[int, int, int] = ONE) -> Case:
-    """The system of that kind on that space, in some units."""
+def case(kind: str, space: str, units: tuple[int, int, int] = ONE, by: str = MIDPOINT) -> Case:
+    """The system of that kind on that space, in some units, by a method."""
     system, start = alone(kind, space)
     made = system.with_params(params_of(units))
-    method = None if made.discrete_time else MIDPOINT
+    method = None if made.discrete_time else METHODS[by]
     start = with_units(made, Units(PLACES[space], made.params), start)
-    return Case(kind, space, made, method, start, units)
+    return Case(kind, space, made, method, start, units, by)

@@ -18,14 +18,14 @@ A = ac.analysis
 
 
 @cache
-def trajectory(kind: str, space: str, units: tuple[int, int, int]) -> Any:
+def trajectory(kind: str, space: str, units: tuple[int, int, int], by: str) -> Any:
     """The run that operations on trajectories share."""
-    own = case(kind, space, units)
+    own = case(kind, space, units, by)
     return ac.simulate(own.system, own.method, **own.start, **own.run)
 
 
 def run_of(own: Case) -> Any:
-    return trajectory(own.kind, own.space, own.units)
+    return trajectory(own.kind, own.space, own.units, own.by)
 
 
 def simulate(own: Case) -> Any:
@@ -75,8 +75,8 @@ def campaign(own: Case) -> Any:
 def discrete(own: Case) -> Any:
     d, q = ac.discrete(own.system, own.method), run_of(own).q
     nodes = [jax.tree.map(lambda a, i=i: a[i], q) for i in range(own.system.order + 1)]
-    entropies = run_of(own).S[:2] if own.system.entropic else ()
-    return d.Ld(0.0, own.h, *nodes, *entropies)
+    beside = own.system.beside
+    return d.Ld(0.0, own.h, *nodes, *(getattr(run_of(own), beside)[:2] if beside else ()))
 
 
 def symbolic(own: Case) -> Any:
@@ -102,12 +102,12 @@ def written(equations: Any) -> float:
 
 def accelerations(own: Case) -> Any:
     start = own.start
-    more = [start[name] for name in ("lam0", "S0") if name in start]
+    more = [start[name] for name in ("lam0", "S0", "z0") if name in start]
     return ac.accelerations(own.system)(0.0, start["q0"], start.get("v0"), *more)
 
 
 def reference(own: Case) -> Any:
-    start = {name: own.start.get(name) for name in ("q0", "v0", "S0", "lam0")}
+    start = {name: own.start.get(name) for name in ("q0", "v0", "S0", "lam0", "z0")}
     return ac.reference(own.system, **start, ts=[0.0, own.h], rtol=1e-11, atol=1e-11)[:2]
 
 
@@ -119,8 +119,22 @@ def order(own: Case) -> Any:
 
 
 def symplecticity(own: Case) -> Any:
-    start = {name: value for name, value in own.start.items() if name != "S0"}
+    start = {name: value for name, value in own.start.items() if name not in ("S0", "z0")}
     return A.symplecticity(own.system, own.method, **start, h=own.h)
+
+
+def lyapunov(own: Case) -> Any:
+    start = {name: value for name, value in own.start.items() if name not in ("S0", "z0")}
+    return A.lyapunov(own.system, own.method, **start, **own.run, transient=0).exponents
+
+
+def section(own: Case) -> Any:
+    def after(t: Any, *rest: Any) -> Any:
+        return t / own.h - 2.3
+
+    start = {name: value for name, value in own.start.items() if name != "q1"}
+    found = A.poincare_section(own.system, own.method, section=after, **start, **own.run)
+    return found.q, found.v
 
 
 def symmetries(own: Case) -> Any:
@@ -198,6 +212,8 @@ OPERATIONS: dict[str, Callable[[Case], Any]] = {
     "reference": reference,
     "order": order,
     "symplecticity": symplecticity,
+    "lyapunov": lyapunov,
+    "Poincare section": section,
     "symmetries": symmetries,
     "momentum map": momentum_map,
     "regularity": regularity,

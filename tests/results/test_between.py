@@ -253,3 +253,16 @@ def test_under_jit_it_says_where_to_call_it():
 
     with pytest.raises(TypeError, match="call it outside"):
         jax.jit(q)(0.05)
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_at_a_step_that_was_not_saved_it_is_that_step(many):
+    run = ac.simulate if not many else ac.ensemble
+    start = {"q0": [1.0, 0.2], "v0": [0.1, 0.7]}
+    if many:
+        start["q0"] = [start["q0"], [0.8, 0.3]]
+    all_steps, some = (
+        run(QUARTIC, ac.Midpoint(), **start, h=0.125, steps=8, save_every=every) for every in (1, 4)
+    )
+    found = some.at(all_steps.t)  # times that are steps to the bit
+    assert largest((found.q, found.v, found.p), (all_steps.q, all_steps.v, all_steps.p)) < 1e-14

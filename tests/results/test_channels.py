@@ -14,10 +14,11 @@ MID = ac.Midpoint()
 
 
 def bead():
-    """One constraint."""
+    """One constraint, and a weight."""
     system = ac.System(
         lambda t, q, v, params: 0.5 * v @ v - 9.81 * q[1],
         ac.Euclidean(2),
+        weight=lambda t, params: jnp.exp(0.5 * t),
         holonomic=lambda t, q, params: jnp.array([q @ q - 1.0]),
         coordinates=("x [m]", "y [m]"),
     )
@@ -51,6 +52,16 @@ def warm():
         coordinates=("x [m]",),
     )
     return system, MID, {"q0": [0.0], "v0": [1.0], "S0": [0.0, 0.1]}
+
+
+def contact():
+    """An action."""
+    system = ac.ContactSystem(
+        lambda t, q, v, z, params: 0.5 * v @ v - 0.5 * q @ q - 0.3 * z,
+        ac.Euclidean(1),
+        coordinates=("x [m]",),
+    )
+    return system, MID, {"q0": [1.0], "v0": [0.3], "z0": 0.2}
 
 
 def bent():
@@ -94,7 +105,7 @@ def spline():
     return system, None, {"q0": q[0], "q1": q[1:], "lam0": [[0.0], [0.0]]}
 
 
-KINDS = (bead, pair, top, warm, bent, given, spline)
+KINDS = (bead, pair, top, warm, contact, bent, given, spline)
 
 
 @pytest.fixture(scope="module", params=KINDS, ids=lambda kind: kind.__name__)

@@ -69,6 +69,35 @@ def test_a_retraction_written_anew_gives_the_same_motion(lagrangian, ours, their
     np.testing.assert_allclose(other.p, one.p, rtol=0, atol=1e-13)
 
 
+ROTATIONS = np.stack([np.asarray(SO3.hat(e)) for e in np.eye(3)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("ours", "make"),
+    [
+        (ac.SO2(), ac.SO2),
+        (ac.SE3("cayley"), ac.SE3),
+        (ac.MatrixGroup(ROTATIONS), lambda tau: ac.MatrixGroup(ROTATIONS, tau)),
+    ],
+    ids=["SO2", "SE3", "MatrixGroup"],
+)
+def test_a_retraction_written_anew_gives_the_same_step(ours, make):
+    """The discrete momenta of a step, for the map and its inverse of each group itself."""
+
+    def L(t, g, xi, params):
+        return 0.5 * jnp.sum(jnp.arange(1.0, ours.dim + 1) * xi**2) - g[0, 0] ** 2 * g[0, 1]
+
+    theirs = make(ac.Retraction(ours.tau, ours.tau_inverse))
+    q0 = ours.tau(jnp.linspace(0.2, 0.6, ours.dim))
+    x = jnp.linspace(-0.2, 0.3, ours.dim)
+    found = []
+    for space in (ours, theirs):
+        form = ac.discrete(ac.System(L, space), ac.Midpoint()).form
+        found.append(np.concatenate(form.derivatives(0.0, 0.1, q0, x)))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-12, atol=1e-13)
+
+
 @pytest.mark.slow
 def test_another_retraction_keeps_the_order():
     found = ac.analysis.order(

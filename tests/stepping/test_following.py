@@ -144,13 +144,13 @@ def test_a_motion_ends_where_its_inertia_does(h):
     assert 3.8 <= caught.value.t <= 4.01
 
 
-@pytest.mark.parametrize("rate", [-300.0, 300.0])
 @pytest.mark.parametrize("method", [ac.Midpoint(), ac.LeftRectangle()])
-def test_a_weight_that_leaves_the_numbers_is_named(rate, method):
+def test_a_motion_that_leaves_the_numbers_is_named(method):
+    """The weight e^(-300 t) drives the motion apart like e^(300 t)."""
     system = ac.mechanical(
-        1.0, lambda t, q, k: 0.5 * q @ q, 1, weight=lambda t, k: jnp.exp(k * t), params=rate
+        1.0, lambda t, q, k: 0.5 * q @ q, 1, weight=lambda t, k: jnp.exp(k * t), params=-300.0
     )
-    with pytest.raises(ac.StepFailed, match=r"range of floating point|not finite"):
+    with pytest.raises(ac.StepFailed, match=r"not finite"):
         ac.simulate(system, method, q0=[1.0], v0=[1.0], h=0.01, steps=1000)
 
 

@@ -314,8 +314,9 @@ def test_what_cannot_be_written():
 
     with pytest.raises(ValueError, match=r"must be a System; got .*Other"):
         ac.symbolic(Other())
-    top = ac.System(lambda t, q, v, p: 0.5 * v @ v, ac.SO3())
-    with pytest.raises(ValueError, match="it is written on flat spaces only"):
-        ac.symbolic(top).discrete(ac.Midpoint())
+    group = ac.MatrixGroup([[[0.0, 1.0], [1.0, 0.0]]])
+    boost = ac.System(lambda t, q, v, p: 0.5 * v @ v, group)
+    with pytest.raises(ValueError, match="is no formula of letters; try retraction='cayley'"):
+        ac.symbolic(boost).discrete(ac.Midpoint())
     with pytest.raises(ValueError, match="must be a method, such as"):
         ac.symbolic(ac.mechanical(1.0, lambda t, q, p: q[0] ** 2, 1)).discrete(ac.Midpoint)

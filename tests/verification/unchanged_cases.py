@@ -105,12 +105,20 @@ METHODS: dict[str, Callable[[], Any]] = {
     "GeneralizedAlpha(0.8)": lambda: methods.GeneralizedAlpha(0.8),
     "EnergyConsistent(Midpoint)": lambda: ac.EnergyConsistent(ac.Midpoint()),
     "EnergyConsistent(Trapezoid)": lambda: ac.EnergyConsistent(ac.Trapezoid()),
+    "EnergyEntropyConsistent": lambda: ac.EnergyEntropyConsistent(),
+    "Galerkin(3)": lambda: ac.Galerkin(3),
+    "Galerkin(3, lobatto)": lambda: ac.Galerkin(3, quadrature="lobatto"),
+    "Composition(Midpoint, 4)": lambda: ac.Composition(ac.Midpoint(), 4),
+    "Composition(Trapezoid, 6)": lambda: ac.Composition(ac.Trapezoid(), 6),
+    "Adaptive(q)": lambda: ac.Adaptive(ac.Midpoint(), lambda q, params: 1 + 0.5 * q @ q),
+    "Adaptive(q, v)": lambda: ac.Adaptive(ac.Midpoint(), lambda q, v, params: 1 + 0.5 * v @ v),
     "None": lambda: None,
 }
 QUADRATURES = ("Midpoint", "Trapezoid", "LeftRectangle", "RightRectangle", "Alpha(0.3)")
 MAPS = ("FiniteDifference", "Adjoint(LeftRectangle)", "Adjoint(FiniteDifference)")
 STEPPERS = (*QUADRATURES, *MAPS, "GeneralizedAlpha(0.8)")
 SECOND = ("Midpoint", "Trapezoid")
+HIGH = ("Galerkin(3)", "Composition(Midpoint, 4)")
 CONSISTENT = ("EnergyConsistent(Midpoint)", "EnergyConsistent(Trapezoid)")
 
 
@@ -118,25 +126,40 @@ CONSISTENT = ("EnergyConsistent(Midpoint)", "EnergyConsistent(Trapezoid)")
 
 # How a system is made, and by which methods it is stepped.
 SAMPLES: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
-    "free": (systems.double_pendulum, STEPPERS),
-    "forced": (systems.forced, (*SECOND, "Alpha(0.3)", "FiniteDifference")),
+    "free": (
+        systems.double_pendulum,
+        (*STEPPERS, *HIGH, "Galerkin(3, lobatto)", "Adaptive(q)", "Adaptive(q, v)"),
+    ),
+    "forced": (systems.forced, (*SECOND, "Alpha(0.3)", "FiniteDifference", *HIGH)),
     "Rayleigh": (systems.rubbed, ("Midpoint",)),
     "of time": (systems.driven, (*QUADRATURES, "Adjoint(LeftRectangle)", "GeneralizedAlpha(0.8)")),
     "from q1": (systems.two_configurations, SECOND),
-    "mechanical": (systems.mechanical, QUADRATURES),
+    "mechanical": (
+        systems.mechanical,
+        (*QUADRATURES, "Galerkin(3)", "Composition(Trapezoid, 6)", "Adaptive(q)"),
+    ),
     "magnetic": (systems.magnetic, SECOND),
     "particles": (systems.particles, ("Midpoint",)),
-    "holonomic": (systems.holonomic, (*QUADRATURES, "FiniteDifference", "GeneralizedAlpha(0.8)")),
+    "holonomic": (
+        systems.holonomic,
+        (*QUADRATURES, "FiniteDifference", "GeneralizedAlpha(0.8)", *HIGH),
+    ),
     "holonomic of time": (systems.moving_rod, SECOND),
     "nonholonomic": (
         systems.nonholonomic,
-        (*QUADRATURES, "Adjoint(LeftRectangle)", "GeneralizedAlpha(0.8)"),
+        (*QUADRATURES, "Adjoint(LeftRectangle)", "GeneralizedAlpha(0.8)", *HIGH),
     ),
     "nonholonomic, variational": (systems.drifting, SECOND),
     "both constraints": (systems.both_constraints, SECOND),
-    "vakonomic": (systems.vakonomic, (*SECOND, "Alpha(0.3)", "FiniteDifference")),
-    "thermal": (systems.thermal, (*QUADRATURES, *CONSISTENT, "Adjoint(LeftRectangle)")),
-    "two entropies": (systems.two_entropies, (*SECOND, "LeftRectangle", *CONSISTENT)),
+    "vakonomic": (systems.vakonomic, (*SECOND, "Alpha(0.3)", "FiniteDifference", *HIGH)),
+    "thermal": (
+        systems.thermal,
+        (*QUADRATURES, *CONSISTENT, "EnergyEntropyConsistent", "Adjoint(LeftRectangle)", *HIGH),
+    ),
+    "two entropies": (
+        systems.two_entropies,
+        (*SECOND, "LeftRectangle", *CONSISTENT, "EnergyEntropyConsistent"),
+    ),
     "thermal on SO(3)": (systems.warm_top, ("Midpoint", "EnergyConsistent(Midpoint)")),
     "discrete thermal": (systems.discrete_thermal, ("None",)),
     "order 1": (partial(systems.bent, 1), SECOND),
@@ -144,14 +167,14 @@ SAMPLES: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "order 3": (partial(systems.bent, 3), ("Midpoint",)),
     "order 2, vakonomic": (systems.curve, SECOND),
     "order 2 on SO(3)": (systems.cubic_of_rotations, SECOND),
-    "SO(3) forced, exp": (partial(systems.pushed_top, "exp"), STEPPERS[:5]),
+    "SO(3) forced, exp": (partial(systems.pushed_top, "exp"), (*STEPPERS[:5], *HIGH)),
     "SO(3) forced, cayley": (
         partial(systems.pushed_top, "cayley"),
         ("Midpoint", "GeneralizedAlpha(0.8)"),
     ),
     "SE(3) held": (systems.held_body, ("Midpoint", "GeneralizedAlpha(0.8)")),
     "SE(2) nonholonomic": (systems.skate_on_group, SECOND),
-    "Product": (systems.product, SECOND),
+    "Product": (systems.product, (*SECOND, "Galerkin(3)")),
 }
 SPACES: dict[str, Callable[[], Any]] = {
     "SO2 exp": lambda: ac.SO2(),

@@ -7,22 +7,33 @@ from accion.analysis.constraints import (
     ConstraintAlgorithm as ConstraintAlgorithm,
     constraint_algorithm as constraint_algorithm,
 )
+from accion.analysis.cosymplectic import (
+    cosymplectic as cosymplectic,
+    extended_flow as extended_flow,
+)
 from accion.analysis.exact import (
     exact_discrete_lagrangian as exact_discrete_lagrangian,
     variational_order as variational_order,
+)
+from accion.analysis.exponents import Lyapunov as Lyapunov, lyapunov as lyapunov
+from accion.analysis.laws import (
+    Law as Law,
+    decay as decay,
+    decay_rate as decay_rate,
+    law as law,
+    spatial_momentum as spatial_momentum,
 )
 from accion.analysis.modified import ladder as ladder, modified_hamiltonian as modified_hamiltonian
 from accion.analysis.noether import (
     Symmetry as Symmetry,
     complete_lift as complete_lift,
-    decay as decay,
-    decay_rate as decay_rate,
-    spatial_momentum as spatial_momentum,
     vertical_lift as vertical_lift,
 )
+from accion.analysis.on_section import Section as Section
 from accion.analysis.order import Order as Order, order as order
 from accion.analysis.regularity import regularity as regularity
 from accion.analysis.runge_kutta import rk4 as rk4
+from accion.analysis.sections import poincare_section as poincare_section
 from accion.analysis.steps import step_bound as step_bound
 from accion.analysis.symmetries import symmetries as symmetries
 from accion.analysis.symplectic import (

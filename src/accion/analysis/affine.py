@@ -174,11 +174,12 @@ class AffineSymmetry:
         the f_k of the discretisation, to roundoff.
 
         f_k is the sum of D1 Ld.X + D2 Ld.X along a resting base and one step from there. Where the
-        symmetry is lost, and of nonholonomic systems, whose steps cannot end anywhere, it is the f
-        of the continuous system.
+        symmetry is lost, of nonholonomic systems, whose steps cannot end anywhere, and of ensembles
+        it is the f of the continuous system.
         """
         own = self.survives and trajectory.method == self.method
-        if not own or trajectory.system.holds_velocities or np.ndim(trajectory.h):
+        many = trajectory.is_ensemble or np.ndim(trajectory.h)
+        if not own or trajectory.system.holds_velocities or many:
             return self.symmetry.along(trajectory)
         return np.asarray(trajectory.momentum(self.X)) - self.discrete_f(trajectory)
 
@@ -206,7 +207,8 @@ class AffineSymmetry:
         """The largest change of p.X - f_k along a trajectory, relative to the size of its terms."""
         J, p = np.asarray(self.along(trajectory)), np.asarray(trajectory.momentum(self.X))
         scale = np.max(np.abs(p)) + np.max(np.abs(p - J))
-        return float(np.max(np.abs(J - J[0])) / (scale if scale > 0 else 1.0))
+        start = np.take(J, [0], int(trajectory.is_ensemble))
+        return float(np.max(np.abs(J - start)) / (scale if scale > 0 else 1.0))
 
     @property
     def kind(self) -> str:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.analysis.inputs import row
+from accion.analysis.laws import law
 from accion.analysis.modified import is_autonomous, modified_hamiltonian
 from accion.analysis.neighbours import flow_back
 from accion.analysis.order import Order, order
@@ -29,7 +30,12 @@ from accion.types import ArrayLike, Configuration, Covector, Scalar
 
 MODIFIED_ORDER = 6
 SHORT = 50  # steps over which tangent maps and reversal are looked at
+ACTED = "a force or a constraint acts"
 NO_ENERGY = "not conserved: L depends on time, or a force or a moving constraint acts"
+# Of contact systems.
+NO_FORM = "dz - p.dq is kept up to discrete(system, method).factor"
+NO_MOMENTUM = "p.X of a symmetry is not conserved: it grows at the rate dL/dz"
+GROWING = "not conserved: dE/dt = dL/dz E, and what a force or time in L adds"
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,7 @@ class Card:
     energy: float | None  # largest change, None where L depends on time or a force acts
     energy_slope: float | None  # of its mean over the run, in units of that change
     first_law: float | None  # of a thermal system: the largest error of the energy balance
-    modified: float | None  # largest change of the modified Hamiltonian
+    modified: float | None  # largest change of the modified Hamiltonian, see `modified_hamiltonian`
     reversal: float | None  # after SHORT steps there and back
     regularity: Regularity
 
@@ -68,13 +74,16 @@ class Card:
             first = ("order, measured", f"{self.order.slope:.2f}", claimed)
         remark = "largest defect of a step"
         if self.symplectic is None:
-            remark = "a force or a constraint acts"
+            adaptive = self.method is not None and self.method.own_lengths
+            remark = "its steps have lengths of their own" if adaptive else ACTED
+            remark = NO_FORM if self.system.contact else remark
         return [first, ("symplecticity", number(self.symplectic), remark)]
 
     def momentum_rows(self) -> list[tuple[str, str, str]]:
         """What symmetries keep."""
         if not self.momenta:
-            return [("momentum", "-", "no symmetries were found")]
+            none = NO_MOMENTUM if self.system.contact else "no symmetries were found"
+            return [("momentum", "-", none)]
         rows = []
         for symmetry, drift in self.momenta:
             kept = "" if symmetry.survives is None else "; kept by the discretisation"
@@ -90,12 +99,15 @@ class Card:
         if self.energy is None:
             given = "given in discrete time: there is no energy"
             words = given if self.system.discrete_time else NO_ENERGY
+            words = GROWING if self.system.contact else words
             rows = [("energy", "-", words)]
         else:
             words = f"largest change; drift of its mean {self.energy_slope:+.1e} of that"
             rows = [("energy", number(self.energy), words)]
         if self.modified is not None:
-            words = f"largest change, truncated at order {MODIFIED_ORDER}"
+            changing = self.energy is None and not self.system.discrete_time
+            with_time = "with the momentum of time, " if changing else ""
+            words = f"largest change, {with_time}truncated at order {MODIFIED_ORDER}"
             rows.append(("modified energy", number(self.modified), words))
         return rows
 
@@ -176,6 +188,7 @@ def audit(
     q1: Any = None,
     S0: ArrayLike | None = None,
     lam0: ArrayLike | None = None,
+    z0: ArrayLike | None = None,
     t0: float = 0.0,
     h: float,
     steps: int = 1000,
@@ -190,25 +203,29 @@ def audit(
     Arguments:
         system: of any kind.
         method: None for a system that is given in discrete time.
-        q0, v0, p0, q1, S0, lam0, t0, h, steps: a run, as that of `simulate`; the order is measured
-            where it starts from v0.
+        q0, v0, p0, q1, S0, lam0, z0, t0, h, steps: a run, as that of `simulate`; the order is
+            measured where it starts from v0.
         engine: of what is run, as for `simulate`.
     """
     check_kind(system)
     system = system.with_entropies(S0)
-    start = {"q0": q0, "v0": v0, "p0": p0, "q1": q1, "S0": S0, "lam0": lam0, "t0": t0}
+    start = {"q0": q0, "v0": v0, "p0": p0, "q1": q1, "S0": S0, "lam0": lam0, "z0": z0}
+    start["t0"] = t0
     traj = simulate(system, method, **start, h=h, steps=steps)
     short = simulate(system, method, **start, h=h, steps=min(steps, SHORT))
     acts = system.constraint is not None and not system.enters_action
-    free = not (system.forced or acts or system.entropic)
-    autonomous = not (system.forced or system.entropic) and is_autonomous(system)
-    on_phase_space = free and traj.p.ndim == 2
-    momenta = tuple((s, s.drift(traj)) for s in symmetries(system, method))
+    free = not (system.forced or acts or system.beside)
+    autonomous = not (system.forced or system.beside) and is_autonomous(system)
+    of_two_ends = method is None or method.of_two_ends
+    on_phase_space = free and traj.p.ndim == 2 and of_two_ends
+    found = () if system.contact else symmetries(system, method)
+    momenta = tuple((s, law(traj, s).drift) for s in found)
     change, slope = energy_change(traj) if autonomous else (None, None)
     modified = None
-    if on_phase_space and autonomous and len(traj) > MODIFIED_ORDER + 1:
+    inner = system.enters_action and method is not None and method.inner_points
+    if on_phase_space and not inner and len(traj) > MODIFIED_ORDER + 1:
         modified = modified_hamiltonian(system, method, MODIFIED_ORDER).drift(traj)
-    every = method if free or system.entropic else None
+    every = method if of_two_ends and (free or system.beside) else None
     stepped = every is not None or (free and system.discrete_time)
     looked: dict[str, Any] = start if stepped else {"S0": S0}
     return Card(
@@ -236,15 +253,20 @@ def measured_order(system: Any, method: Any, start: dict[str, Any], h: float) ->
     """The order with steps 2h, h, h/2 and h/4, None where there is nothing to compare with."""
     if system.discrete_time or start["v0"] is None:
         return None
-    own = {name: start[name] for name in ("q0", "v0", "S0", "lam0", "t0")}
+    own = {name: start[name] for name in ("q0", "v0", "S0", "lam0", "z0", "t0")}
     return order(system, method, **own, duration=32 * h, h=[2 * h, h, h / 2, h / 4])
 
 
-def form_defect_of(run: Trajectory, start: dict[str, Any], h: float) -> float:
-    """The largest defect of the form in any step, of states that are not (q, p) in the first."""
-    if run.p.ndim == 2:
+def form_defect_of(run: Trajectory, start: dict[str, Any], h: float) -> float | None:
+    """The largest defect of the form in any step; in the first, where states are not (q, p) or a
+    step has others inside. None of steps with lengths of their own.
+    """
+    method = run.method
+    if method is not None and method.own_lengths:
+        return None
+    if run.p.ndim == 2 and (method is None or method.of_two_ends):
         return float(np.max(symplecticity_along(run).steps))
-    own = {name: value for name, value in start.items() if name != "S0"}
+    own = {name: value for name, value in start.items() if name not in ("S0", "z0")}
     return symplecticity(run.system, run.method, **own, h=h)
 
 

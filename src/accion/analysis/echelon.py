@@ -87,8 +87,8 @@ def in_own_units(u: np.ndarray, units: np.ndarray) -> np.ndarray:
 def different(
     basis: list[np.ndarray], values: Callable[[np.ndarray], np.ndarray], rank: Callable[..., Any]
 ) -> list[np.ndarray]:
-    """Fields that are different where they were looked at; of several that are equal there the
-    simplest.
+    """Fields that are different from each other and from zero where they were looked at; of
+    several that are equal there the simplest.
 
     Arguments:
         basis: coefficients of the fields.
@@ -98,6 +98,8 @@ def different(
     found, seen = [], None
     for u in sorted(basis, key=rank):
         value = np.ravel(values(u))[None]
+        if np.max(np.abs(value)) < 1e-9 * np.max(np.abs(u)):
+            continue  # as a turn of space and the opposite one of the body in the plane
         more = value if seen is None else np.vstack([seen, value])
         if np.linalg.matrix_rank(more, tol=1e-7 * np.max(np.abs(more))) > len(found):
             found.append(u)

@@ -18,6 +18,9 @@ def check_every_step(trajectory: Any, what: str) -> None:
         raise ValueError(f"{what} needs one run; got an ensemble.")
     if trajectory.system is None:
         raise ValueError(f"{what} needs a trajectory with its system: load(path, system=...).")
+    method = trajectory.method
+    if method is not None and method.own_lengths:
+        refuse(what, f"runs by {method}", "its steps have lengths of their own")
     if np.ndim(trajectory.h):
         raise ValueError(f"{what} along a trajectory needs steps of one length.")
     if not np.isclose(float(trajectory.t[1] - trajectory.t[0]), float(trajectory.h)):

@@ -90,13 +90,15 @@ def search(system: AbstractSystem, method: Any, seed: int) -> list[FieldSymmetry
     """All fields of the family of the space that leave the (discrete) Lagrangian as it is."""
     family, (natural, *others) = fields_on(system.space), natural_choices(system)
 
+    own = stepped if system.discrete_time else rates(system)
+    looked = slopes_of(family, partial(own, system))  # compiled once for all sizes
+
     def equations(natural: Natural) -> Any:
         points = random_points(system, 2 * family.count + SAMPLES, seed, natural)
         units = family.units(natural.x[: system.space.dim])
-        own = partial(stepped, h=natural.h) if system.discrete_time else rates(system)
-        return points, units, rows_of(family, units, partial(own, system), points)
+        return points, units, rows_of(looked, units, points)
 
-    (points, units, rows), h = equations(natural), natural.h
+    points, units, rows = equations(natural)
     space = null_space(rows)
     for other in others if len(space) else ():
         _, own_units, more = equations(other)
@@ -111,7 +113,8 @@ def search(system: AbstractSystem, method: Any, seed: int) -> list[FieldSymmetry
     basis = different(basis, values, np.count_nonzero)
     kept: list[Any] = [None] * len(basis)
     if method is not None and basis:
-        discrete = rows_of(family, units, partial(stepped, system, h=h, method=method), points)
+        discrete = slopes_of(family, partial(stepped, system, method=method))
+        discrete = rows_of(discrete, units, points)
         kept = [solves(discrete, u) for u in basis]
     return [
         FieldSymmetry(family, in_own_units(u, units), system.names, method, k)
@@ -119,18 +122,25 @@ def search(system: AbstractSystem, method: Any, seed: int) -> list[FieldSymmetry
     ]
 
 
-def rows_of(family: Any, units: np.ndarray, terms: Callable[..., Array], points: Any) -> np.ndarray:
-    """Rows over the coefficients, in their units: the terms of what has to be zero, added, in
-    units of their size.
+def slopes_of(family: Any, terms: Callable[..., Array]) -> Callable[..., Array]:
+    """The function of points that gives the slopes of `terms(X, point)` by the coefficients, shape
+    (points, equations, terms, coefficients).
     """
 
     def at(point: Any) -> Any:
         slopes = jax.jacfwd(lambda u: terms(partial(family.X, u), point))
-        return slopes(jnp.zeros(family.count)) * units
+        return slopes(jnp.zeros(family.count))
 
-    found = np.asarray(jax.jit(jax.vmap(at))(points))  # (points, equations, terms, coefficients)
+    return jax.jit(jax.vmap(at))
+
+
+def rows_of(slopes: Callable[..., Array], units: np.ndarray, points: Any) -> np.ndarray:
+    """Rows over the coefficients, in their units: the terms of what has to be zero, added, in
+    units of their size.
+    """
+    found = np.asarray(slopes(points)) * units
     size = np.sum(np.linalg.norm(found, axis=-1), axis=-1)
-    return in_units(np.sum(found, axis=-2).reshape(-1, family.count), size.ravel())
+    return in_units(np.sum(found, axis=-2).reshape(-1, len(units)), size.ravel())
 
 
 # ---------------------------------------------------------------- random points
@@ -151,7 +161,8 @@ def random_points(
         name: sizes[name] * rng.normal(size=(samples, *shape)) for name, shape in shapes.items()
     }
     numbers["speeds"] = numbers["v"] / natural.rates * natural.rates[0]  # of one step each
-    return numbers | {"t": natural.t * rng.uniform(0.1, 2, samples)}
+    when = {"t": natural.t * rng.uniform(0.1, 2, samples), "h": np.full(samples, natural.h)}
+    return numbers | when
 
 
 def place(system: Any, point: Any) -> Configuration:
@@ -222,11 +233,11 @@ def of_system(system: System, X: Any, point: Any) -> Array:
 # ---------------------------------------------------------------- in discrete time
 
 
-def stepped(system: Any, X: Any, point: Any, h: float, method: Any = None) -> Array:
+def stepped(system: Any, X: Any, point: Any, method: Any = None) -> Array:
     """The terms of sum_j (D_j Ld + Fd_j).X(q_j) of a step or window, shape (1, terms); of a
     discrete constraint that acts by forces also those of A X at its start.
     """
-    form, t, r = discretise(system, method), point["t"], system.order
+    form, t, h, r = discretise(system, method), point["t"], point["h"], system.order
     z, x = start_of(system, point), h * point["speeds"]
     acts = system.constraint is not None and not system.enters_action
     if acts:

@@ -19,6 +19,7 @@ from accion.stepping.variational import increments
 from accion.stepping.windows import WindowEquations
 from accion.systems import (
     AbstractSystem,
+    ContactSystem,
     DiscreteSystem,
     DiscreteThermalSystem,
     HigherOrderSystem,
@@ -77,8 +78,9 @@ def _(system: System, samples: int, seed: int, h: float | None) -> Any:
     return small_map(both)((), (random.t, x, v, w, *lam))
 
 
-@at_random.register
-def _(system: ThermalSystem, samples: int, seed: int, h: float | None) -> Any:
+@at_random.register(ThermalSystem)
+@at_random.register(ContactSystem)
+def _(system: Any, samples: int, seed: int, h: float | None) -> Any:
     space, random, n = system.step_space, Random(system, samples, seed), system.space.dim
     sizes = random.sizes
     (x,), (v, w) = sizes.x * random.vectors(1, space.dim), random.vectors(2, n)
@@ -137,7 +139,7 @@ def _(system: DiscreteThermalSystem, samples: int, seed: int, h: float | None) -
     def both(h: Scalar, point: Any) -> Any:
         t, x, v, w = point
         z = space.retract(space.identity(), x)
-        return thermal_matrix(system, None, t, h, z, h * v), thermal_matrix(
+        return extended_matrix(system, None, t, h, z, h * v), extended_matrix(
             system, None, t, h, z, h * w
         )
 
@@ -168,9 +170,9 @@ def window_matrix(system: Any, method: Any, t: Any, h: Any, q: Any, d: Any, lam:
     return jax.jacfwd(residual)(jnp.concatenate([d[-1], h * lam]))
 
 
-def thermal_matrix(system: Any, method: Any, t: Any, h: Any, z: Any, x: Any) -> Any:
+def extended_matrix(system: Any, method: Any, t: Any, h: Any, z: Any, x: Any) -> Any:
     """The derivatives of (momentum balance, entropy balances) by the end of a step (Bonich, Def
-    3.25).
+    3.25), of a contact system of (momentum balance, z1 - z0 - Ld).
     """
     space = system.step_space
     form, zero = discretise(system, method), jnp.zeros_like(x)
@@ -208,17 +210,18 @@ def _(system: System, run: Trajectory) -> np.ndarray:
 
 
 @along_steps.register(ThermalSystem)
+@along_steps.register(ContactSystem)
 @along_steps.register(DiscreteThermalSystem)
 def _(system: Any, run: Trajectory) -> np.ndarray:
     check_every_step(run, "regularity")
-    space, form = system.step_space, partial(thermal_matrix, system, run.method)
+    space, form = system.step_space, partial(extended_matrix, system, run.method)
 
     def one(h: Scalar, step: Any) -> Any:
         t, z0, z1 = step
         return form(t, h, z0, space.local(z0, z1))
 
     first, second = (
-        jax.tree.map(lambda a, part=part: a[part], run.z)
+        jax.tree.map(lambda a, part=part: a[part], run.points)
         for part in (slice(None, -1), slice(1, None))
     )
     return np.asarray(small_map(one)(run.h, (run.t[:-1], first, second)))

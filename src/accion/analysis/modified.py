@@ -11,7 +11,7 @@ points: the error is O(h^2m).
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial, singledispatch
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +21,6 @@ from accion.analysis.inputs import check_every_step, check_free, step_sizes, ste
 from accion.analysis.neighbours import Neighbours, flow_back, weights
 from accion.arguments import door, positive, shown, wrong
 from accion.checks import a_method, check_kind, check_method, refuse
-from accion.engines.xla import kept_jit
 from accion.memory import check_room
 from accion.methods import Method
 from accion.numerics.batches import at_times
@@ -38,10 +37,15 @@ def check(system: AbstractSystem, method: Any, order: int) -> None:
     what = "modified_hamiltonian"
     if system.entropic:
         refuse(what, system.kind, "friction and heat make no Hamiltonian flow")
+    if system.contact:
+        refuse(what, system.kind, "their flow is that of a contact Hamiltonian on (q, p, z)")
     if not system.discrete_time:
         a_method(method, "method")
     flow_back(system, method)
     check_free(system, what, "their discrete flow is not that of a Hamiltonian on (q, p)")
+    if system.enters_action and method is not None and method.inner_points:
+        whom = f"vakonomic systems by {method}"
+        refuse(what, whom, "the multipliers of its inner points are not known to Ld")
     check_method(system, method)
     if isinstance(order, bool) or not isinstance(order, int) or order < 2 or order % 2:
         raise ValueError(f"order must be an even number, 2 or more; got {shown(order)}.")
@@ -85,7 +89,8 @@ class ModifiedHamiltonian:
         """The largest change along a trajectory of what a motion keeps: of its values or, where L
         depends on time, `extended_drift`.
         """
-        if not is_autonomous(self.system):
+        trajectory.check_system()
+        if not is_autonomous(trajectory.system):
             return self.extended_drift(trajectory)
         H = self.along(trajectory)
         if len(H) < 2:
@@ -93,46 +98,44 @@ class ModifiedHamiltonian:
         return float(np.max(np.abs(H - H[0])))
 
     def extended_drift(self, trajectory: Trajectory) -> float:
-        """The largest change of the extended Hamiltonian, H - (integral of dH/dt at fixed q, p),
-        along a trajectory of a time-dependent system.
+        """The largest change along a trajectory of the extended Hamiltonian H + mu, mu the momentum
+        of time, which each step of a time-dependent system changes by dLd/dt.
 
         This is what Thm 5.2 of Colombo-Gamonal says is kept; without dependence on time it is
         `drift`.
         """
         m, H = self.order // 2, self.along(trajectory)
-        if len(H) < self.order:
-            raise too_short(self.order, 2 * self.order - 1, trajectory)
-        t, q, p = jax.tree.map(
-            lambda a: np.asarray(a)[m : len(trajectory) - m],
-            (trajectory.t, trajectory.q, trajectory.p),
-        )
-        slope, h = TimeSlope(self.method, self.order), np.full(len(t), trajectory.h)
-        rate = at_times(slope, False, self.system, t, h, q, p)
-        return extended_change(t, H, np.asarray(rate), self.order)
+        if len(H) < 2:
+            raise too_short(self.order, self.order + 1, trajectory)
+        extended = H + momentum_of_time(trajectory)[m : m + len(H)]
+        return float(np.max(np.abs(extended - extended[0])))
+
+
+def momentum_of_time(trajectory: Trajectory) -> np.ndarray:
+    """mu_k = sum of dLd/dt over the steps before, at each time of a trajectory of which every step
+    is kept: the momentum of time, exactly, as dmu/dt = dL/dt = -dH/dt.
+    """
+    steps, p = steps_of(trajectory), np.asarray(trajectory.p)[:-1]
+    lam = np.zeros((len(p), 0)) if trajectory.lam is None else np.asarray(trajectory.lam)[:-1]
+    slope = TimeSlope(trajectory.method)
+    slopes = at_times(slope, False, trajectory.system, *steps, p, lam)
+    return np.concatenate([[0.0], np.cumsum(np.asarray(slopes))])
 
 
 @dataclass(frozen=True)
 class TimeSlope:
-    """dH/dt of a modified Hamiltonian at fixed (q, p); equal ones share what is compiled."""
+    """dLd/dt of a step; equal ones share what is compiled."""
 
     method: Any
-    order: int
 
-    def __call__(self, system: Any, t: Scalar, h: Scalar, q: Configuration, p: Covector) -> Any:
-        modified = ModifiedHamiltonian(system, self.method, self.order)
-        return jax.jvp(lambda t: modified(t, h, q, p), (t,), (jnp.ones_like(t),))[1]
-
-
-def extended_change(t: np.ndarray, H: np.ndarray, rate: np.ndarray, order: int) -> float:
-    """The largest change of H - (integral of its `rate` at fixed q, p): H and the momentum of time
-    together.
-    """
-    # A spline of odd degree k is integrated to order k + 1, which must not be less than that of H.
-    degree = min(max(7, order - 1), (len(t) - 2) // 2 * 2 + 1)
-    from scipy.interpolate import make_interp_spline  # takes long to import
-
-    brought = make_interp_spline(t, rate, k=degree).antiderivative()(t)
-    return float(np.max(np.abs((H - H[0]) - (brought - brought[0]))))
+    def __call__(
+        self, system: Any, t: Scalar, h: Scalar, q0: Any, q1: Any, p: Covector, lam: Array
+    ) -> Scalar:
+        d = discrete(system, self.method)
+        own = None
+        if system.enters_action:
+            own = d.solved(t, h, q0, p, system.space.local(q0, q1), lam)[1]
+        return jax.jvp(lambda t: d.Ld(t, h, q0, q1, own), (t,), (jnp.ones_like(t),))[1]
 
 
 def too_short(order: int, needed: int, trajectory: Trajectory) -> ValueError:
@@ -179,22 +182,30 @@ def _(system: DiscreteSystem, t: Scalar, z: Configuration, v: Array) -> list[Any
     return [jax.jacfwd(partial(f, h=1.0, q=ends))(t) for f in (system.Ld, system.c)]
 
 
-@partial(kept_jit, static_argnums=(1,))
-def steps(system: Any, method: Any, h: Scalar, t: Array, q: Any) -> tuple[Array, Array]:
-    """Ld and the increment of each step."""
-    d = discrete(system, method)
+@dataclass(frozen=True)
+class Step:
+    """Ld and the increment of a step; equal ones share what is compiled."""
+
+    method: Any
+
+    def __call__(self, system: Any, t: Scalar, h: Scalar, q0: Any, q1: Any) -> Any:
+        return discrete(system, self.method).Ld(t, h, q0, q1), system.space.local(q0, q1)
+
+
+def steps_of(trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray, Any, Any]:
+    """(t, h, q0, q1) of each step of a trajectory of which every step is kept."""
     first, second = (
-        jax.tree.map(lambda a, part=part: a[part], q) for part in (slice(None, -1), slice(1, None))
+        jax.tree.map(lambda a, part=part: np.asarray(a)[part], trajectory.q)
+        for part in (slice(None, -1), slice(1, None))
     )
-    return jax.vmap(lambda t, a, b: (d.Ld(t, h, a, b), system.space.local(a, b)))(
-        t[:-1], first, second
-    )
+    t = np.asarray(trajectory.t)[:-1]
+    return t, np.full(len(t), trajectory.h), first, second
 
 
 def along(m: int, trajectory: Trajectory) -> np.ndarray:
     """p.q' - s' at the inner points, from the points themselves."""
     system, h = trajectory.system, trajectory.h
-    Ld, x = steps(system, trajectory.method, h, trajectory.t, trajectory.q)
+    Ld, x = at_times(Step(trajectory.method), False, system, *steps_of(trajectory))
     Ld, x, p = (np.asarray(each) for each in (Ld, x, trajectory.p))
     c, count = weights(m), len(p) - 2 * m
     middle, out = p[m : m + count], np.zeros(count)
@@ -244,6 +255,21 @@ def modified_hamiltonian(
     return ModifiedHamiltonian(system, method, order)
 
 
+ROUNDOFF = 100 * np.finfo(float).eps  # of the terms of an energy
+LEVEL = 1 / 3  # of a drift: what is left of it with the next order where it has levelled off
+
+
+class Exponential(NamedTuple):
+    """The law drift = C h e^(-gamma/h), the steps `h` that it was fitted to, and how far the
+    logarithm of the drift is off it, `off`.
+    """
+
+    C: float
+    gamma: float
+    h: np.ndarray
+    off: float
+
+
 @dataclass(frozen=True)
 class Ladder:
     """Drifts of H (order 0) and of the modified Hamiltonians over one time for several steps, and
@@ -255,6 +281,7 @@ class Ladder:
     h: np.ndarray
     orders: tuple[int, ...]
     drifts: np.ndarray  # shape (orders, steps)
+    floor: np.ndarray  # what counts as roundoff with each step
     extended: bool = False
 
     @property
@@ -262,13 +289,40 @@ class Ladder:
         """The slope of log(drift) over log(h), for each order; of the points above roundoff."""
         found = []
         for row in self.drifts:
-            used = row > 100 * np.finfo(float).eps * np.max(self.drifts)
+            used = row > self.floor
             found.append(
                 float(np.polyfit(np.log(self.h[used]), np.log(row[used]), 1)[0])
                 if np.sum(used) > 1
                 else float("nan")
             )
         return tuple(found)
+
+    @property
+    def best(self) -> np.ndarray:
+        """The least drift with each step, over all orders: that of the best truncation."""
+        return np.min(self.drifts, axis=0)
+
+    def exponential(self) -> "Exponential":
+        """The constants of an exponential law of the best truncation, drift = C h e^(-gamma/h)
+        (Colombo-Gamonal, Lemma 5.1 and Thm 5.2), fitted to the steps with which the drift is above
+        roundoff and no longer falls to a third with the last order.
+
+        Raises:
+            ValueError: where there are fewer than three such steps, or no such law.
+        """
+        used = (self.best > self.floor) & (self.drifts[-1] > LEVEL * self.drifts[-2])
+        if np.sum(used) < 3:
+            raise ValueError(
+                "the drift is above roundoff and no longer falls with the last order with"
+                f" {int(np.sum(used))} of {len(self.h)} steps; three or more are needed: take"
+                " higher orders, or larger steps."
+            )
+        h, logs = self.h[used], np.log(self.best[used] / self.h[used])
+        slope, start = np.polyfit(1 / h, logs, 1)
+        if slope >= 0:
+            raise ValueError("the best drifts do not fall with the step: there is no such law.")
+        off = float(np.max(np.abs(start + slope / h - logs)))
+        return Exponential(float(np.exp(start)), -float(slope), h, off)
 
     def __str__(self) -> str:
         head = "order  slope  " + "  ".join(f"h = {h:<8.4g}" for h in self.h)
@@ -297,8 +351,8 @@ def ladder(
     """The drift of the energy and of the modified Hamiltonians of each order over `duration`, for
     each step in `h`.
 
-    Where L depends on time none of them is kept: the drifts are then of H - (integral of dH/dt at
-    fixed q, p), of each order.
+    Where L depends on time none of them is kept: the drifts are then of H + mu, mu the momentum of
+    time, of each order.
 
     Arguments:
         system, method: as those of `modified_hamiltonian`, in continuous time.
@@ -316,25 +370,23 @@ def ladder(
     modified = [modified_hamiltonian(system, method, order) for order in orders]
     sizes, autonomous = step_sizes(h, 1), is_autonomous(system)
     most = max(orders)
-    counts = steps_in(duration, sizes, most + 1 if autonomous else 2 * most - 1)
-    drifts = []
+    counts = steps_in(duration, sizes, most + 1)
+    drifts, floor = [], []
     for step, steps in zip(sizes, counts.tolist(), strict=True):
         traj = simulate(system, method, q0=q0, v0=v0, h=float(step), steps=steps)
         drifts.append([energy_drift(traj, autonomous), *(each.drift(traj) for each in modified)])
-    return Ladder(sizes, (0, *orders), np.array(drifts).T, not autonomous)
+        floor.append(ROUNDOFF * size_of_terms(traj))
+    return Ladder(sizes, (0, *orders), np.array(drifts).T, np.array(floor), not autonomous)
+
+
+def size_of_terms(trajectory: Trajectory) -> float:
+    """The largest |p.v| + |L|, whose difference the energy is."""
+    pairs = np.sum(np.asarray(trajectory.p) * np.asarray(trajectory.v), axis=-1)
+    return float(np.max(np.abs(pairs) + np.abs(pairs - np.asarray(trajectory.energy()))))
 
 
 def energy_drift(trajectory: Trajectory, autonomous: bool) -> float:
-    """The largest change of the energy, extended by the momentum of time where L depends on it:
-    dH/dt = -dL/dt.
-    """
+    """The largest change of the energy, with the momentum of time where L depends on it."""
     E = np.asarray(trajectory.energy())
-    if autonomous:
-        return float(np.max(np.abs(E - E[0])))
-    rate = trajectory.each(energy_slope, trajectory.q, trajectory.v)
-    return extended_change(np.asarray(trajectory.t), E, np.asarray(rate), 2)
-
-
-def energy_slope(system: Any, t: Scalar, q: Configuration, v: Vector) -> Scalar:
-    """dE/dt at fixed (q, v)."""
-    return -jax.grad(system.L)(t, q, v)
+    kept = E if autonomous else E + momentum_of_time(trajectory)
+    return float(np.max(np.abs(kept - kept[0])))

@@ -19,7 +19,13 @@ from accion.engines.auto import small_map
 from accion.numerics.newton import EPS
 from accion.numerics.terms import terms
 from accion.spaces import Euclidean, Product, Space
-from accion.systems import AbstractSystem, HigherOrderSystem, System, ThermalSystem
+from accion.systems import (
+    AbstractSystem,
+    ContactSystem,
+    HigherOrderSystem,
+    System,
+    ThermalSystem,
+)
 
 GRID = 2.0 ** np.arange(-160, 161)  # sizes that are looked at
 APART = 4  # how many of them are between three that are compared
@@ -259,8 +265,9 @@ def _(system: System) -> Any:
     return at
 
 
-@at_rest.register
-def _(system: ThermalSystem) -> Any:
+@at_rest.register(ThermalSystem)
+@at_rest.register(ContactSystem)
+def _(system: Any) -> Any:
     return at_rest(system.whole)
 
 

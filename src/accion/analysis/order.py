@@ -55,6 +55,7 @@ def order(
     p0: ArrayLike | None = None,
     S0: ArrayLike | None = None,
     lam0: ArrayLike | None = None,
+    z0: ArrayLike | None = None,
     t0: float = 0.0,
     duration: float,
     h: Sequence[float] | np.ndarray,
@@ -64,17 +65,17 @@ def order(
 ) -> Order:
     """The order of `method` on `system`, from errors at t0 + duration for each step in `h`.
 
-    The error is the largest of those of q and v, of a thermal system of q, v and S, of one of order
-    r of q, q', ..., q^(r), of a vakonomic one also of lam; of a system that is given in discrete
-    time of q and p, or q, p and S. Each is a part of the size of what it is an error of, with
-    coordinates compared by their inertias, so that it does not depend on units. It is measured
-    against `exact` or else against the continuous trajectory, integrated with tolerances of 1e-13
-    for each of its steps. Errors within a factor 30 of the smallest one that roundoff, or the
-    estimated error of that trajectory, lets be seen are not used.
+    The error is the largest of those of q and v, of a thermal system of q, v and S, of a contact
+    system of q, v and z, of one of order r of q, q', ..., q^(r), of a vakonomic one also of lam; of
+    a system that is given in discrete time of q and p, or q, p and S. Each is a part of the size of
+    what it is an error of, with coordinates compared by their inertias, so that it does not depend
+    on units. It is measured against `exact` or else against the continuous trajectory, integrated
+    with tolerances of 1e-13 for each of its steps. Errors within a factor 30 of the smallest one
+    that roundoff, or the estimated error of that trajectory, lets be seen are not used.
 
     Arguments:
         system, method: what is stepped; `method` is None for a system given in discrete time.
-        q0, v0, p0, S0, lam0, t0: the start, as for `simulate`.
+        q0, v0, p0, S0, lam0, z0, t0: the start, as for `simulate`.
         duration: the time over which errors are measured, a multiple of each step.
         h: three steps or more.
         exact: what the errors are of, at the end. A system that is given in discrete time has no
@@ -87,7 +88,7 @@ def order(
     steps = steps_in(duration, sizes, 1)
     if np.any(np.abs(steps * sizes - duration) > 1e-9 * duration):
         raise ValueError(f"each step must divide the duration {duration:g}; got {sizes}.")
-    start: dict[str, Any] = {"q0": q0, "v0": v0, "S0": S0, "lam0": lam0}
+    start: dict[str, Any] = {"q0": q0, "v0": v0, "S0": S0, "lam0": lam0, "z0": z0}
     if exact is not None:
         exact = check_exact(system, exact)
     other: Any = exact
@@ -156,7 +157,7 @@ def end_of(run: Trajectory) -> list[Any]:
     """What a run ends with, as `reference` gives it: q, velocities (or momenta) and the rest."""
     system, q, jets = run.system, row(run.q, -1), run.jets
     rates = run.p if system.discrete_time else run.v if jets is None else jets
-    rest = run.S if run.S is not None else run.lam
+    rest = next((a for a in (run.S, run.z, run.lam) if a is not None), None)
     return [q, rates[-1], *([] if rest is None else [rest[-1]])]
 
 
@@ -176,7 +177,7 @@ class Norm:
         if not system.discrete_time:
             ways.append(0.01 * duration * rates[0])
         q = np.stack([*map(self.space.magnitude, places), *ways])
-        self.count = system.frame.m if system.entropic else system.multipliers
+        self.count = system.frame.m if system.beside else system.multipliers
         rest = [float(np.max(np.abs(part))) for part in self.beside(exact)]
         self.sizes = [self.size(q), *map(self.size, rates), *rest]
 
@@ -184,7 +185,7 @@ class Norm:
         """Roots of inertias; of a system given in discrete time nothing is known."""
         if system.discrete_time:
             return np.ones(system.space.dim)
-        z = system.point(exact[0], exact[2] if system.entropic else None)
+        z = system.point(exact[0], exact[2] if system.beside else None)
         return np.asarray(roots_of_inertia(system, np.float64(t), z, exact[1]))
 
     def rates(self, end: list[Any]) -> np.ndarray:

@@ -24,6 +24,7 @@ from accion.stepping import scheme_of
 from accion.stepping.views import discrete
 from accion.systems import AbstractSystem, DiscreteSystem, HigherOrderSystem, Start, System
 from accion.systems.rank import SWEEPS, scale_of
+from accion.systems.weights import check_in_range
 from accion.types import Array, Configuration, Covector, Scalar, Vector
 
 
@@ -70,11 +71,21 @@ def canonical(space: Space, p: Any) -> np.ndarray:
 @lru_cache(maxsize=64)
 def structure_constants(space: Space) -> np.ndarray:
     """[e_i, e_j]_k, shape (n, n, n)."""
-    one = jnp.eye(space.dim)
-    return np.asarray(jax.vmap(lambda a: jax.vmap(lambda b: space.ad(a, b))(one))(one))
+    with jax.ensure_compile_time_eval():  # also where JAX is tracing
+        one = jnp.eye(space.dim)
+        return np.asarray(jax.vmap(lambda a: jax.vmap(lambda b: space.ad(a, b))(one))(one))
 
 
 # ---------------------------------------------------------------- states (q, p)
+
+
+def check_no_state_beside(system: AbstractSystem, what: str) -> None:
+    """Raise ValueError where states are more than (q, p), so that steps keep no form dq ^ dp."""
+    if system.entropic:
+        refuse(what, system.kind, "friction and heat keep no symplectic form")
+    if system.contact:
+        why = "they keep the contact form dz - p.dq up to `discrete(system, method).factor`"
+        refuse(what, system.kind, why)
 
 
 @singledispatch
@@ -84,13 +95,13 @@ def phase_point(
     """(q, p) of a start, for the operation `what`; each kind that has such states registers its
     own.
     """
-    if system.entropic:
-        refuse(what, system.kind, "friction and heat keep no symplectic form")
+    check_no_state_beside(system, what)
     refuse(what, system.kind, "their states are not (q, p)")
 
 
 @phase_point.register
 def _(system: System, method: Any, t: Any, h: Any, start: Start, what: str) -> Any:
+    check_in_range(system, t, what)
     q, v = start.q0, start.v0
     p = start.p0 if v is None else system.legendre(t, q, v, start.lam0)
     return q, leading_to(system, method, t, h, start, None) if p is None else p
@@ -112,22 +123,32 @@ def leading_to(system: Any, method: Any, t: Any, h: Any, start: Start, lam: Any)
     return -jnp.reshape(form.variation(t, h, *form.between([start.q0, start.q1]), lam).start, -1)
 
 
-def tangent_map(system: AbstractSystem, method: Any) -> Any:
-    """A compiled function (t, h, q, p, guess) -> (p1, T): the momentum after one step and its
-    tangent map in local coordinates, shape (2 dim, 2 dim); `guess` is one of the increment.
+def step_and_tangent(
+    system: AbstractSystem, method: Any, t: Scalar, h: Scalar, q: Configuration, p: Any, guess: Any
+) -> tuple[Configuration, Covector, Array]:
+    """(q1, p1, T): where one step from (q, p) leads, and its tangent map in local coordinates at
+    both ends, shape (2 dim, 2 dim); `guess` is one of the increment.
     """
     space, n = system.space, system.space.dim
     step = discrete(system, method).hamiltonian_flow
 
+    def local_step(z: Configuration) -> Any:
+        end, momentum = step(t, h, space.retract(q, z[:n]), p + z[n:], guess)
+        shift = space.displacement(jax.tree.map(jax.lax.stop_gradient, end), end)
+        return jnp.concatenate([shift, momentum]), (end, momentum)
+
+    T, (end, momentum) = jax.jacfwd(local_step, has_aux=True)(jnp.zeros(2 * n))
+    return end, momentum, T
+
+
+def tangent_map(system: AbstractSystem, method: Any) -> Any:
+    """A compiled function (t, h, q, p, guess) -> (p1, T): the momentum after one step and its
+    tangent map, see `step_and_tangent`.
+    """
+
     @small_jit
     def tangent(t: Scalar, h: Scalar, q: Configuration, p: Covector, guess: Any) -> Any:
-        q1, p1 = step(t, h, q, p, guess)
-
-        def local_step(z: Configuration) -> Any:
-            end, momentum = step(t, h, space.retract(q, z[:n]), p + z[n:], guess)
-            return jnp.concatenate([space.displacement(q1, end), momentum])
-
-        return p1, jax.jacfwd(local_step)(jnp.zeros(2 * n))
+        return step_and_tangent(system, method, t, h, q, p, guess)[1:]
 
     return tangent
 
@@ -315,6 +336,5 @@ def _(system: DiscreteSystem, method: Any, t: Any, h: Any, start: Start) -> Form
 
 def checked_start(system: AbstractSystem, what: str, **given: Any) -> Start:
     """A start, as float64 arrays."""
-    if system.entropic:
-        refuse(what, system.kind, "friction and heat keep no symplectic form")
+    check_no_state_beside(system, what)
     return check_start(system, Start(**given))

@@ -4,6 +4,7 @@ What has to be regular is, by the kind of the system:
 
     System               d2L/dv2, bordered by the constraints [[d2L/dv2, A^T], [A, 0]]
     ThermalSystem        d2L/dv2
+    ContactSystem        d2L/dv2
     HigherOrderSystem    d2L/dq^(r)2, bordered by a vakonomic constraint
     given in discrete time, and every step: the derivatives of its equations by its unknowns
 """  # fmt: skip
@@ -88,7 +89,7 @@ class Regularity:
             lines.append(words[self.hyperregular])
         if self.discrete_condition is not None:
             what = "The matrix of a step is"
-            if self.system.order == 1 and not self.system.entropic:
+            if self.system.order == 1 and not self.system.beside:
                 bordered = "The matrix of a step, D12 Ld bordered by the constraints, is"
                 what = "D12 Ld is" if self.system.constraint is None else bordered
             lines.append(
@@ -112,6 +113,7 @@ def regularity(
     q1: Any = None,
     S0: ArrayLike | None = None,
     lam0: ArrayLike | None = None,
+    z0: ArrayLike | None = None,
     t0: float = 0.0,
     h: float | None = None,
     steps: int = 100,
@@ -130,8 +132,8 @@ def regularity(
         system: of any kind.
         method: with it the steps along a trajectory are looked at, too, from the start that is
             given, with the step h.
-        q0, v0, p0, q1, S0, lam0, t0, h, steps: as those of `simulate`. A system that is given in
-            discrete time needs h; with a start its steps are looked at.
+        q0, v0, p0, q1, S0, lam0, z0, t0, h, steps: as those of `simulate`. A system that is given
+            in discrete time needs h; with a start its steps are looked at.
         samples, seed: how many random points, and which.
 
     Reference: Colombo-Gamonal, section 3; Vakonomic thesis, eq 4.11, sections 5.1 and 8.4; Bonich,
@@ -141,7 +143,7 @@ def regularity(
     system = system.with_entropies(S0)
     system.check()
     n = system.space.dim
-    start = {"q0": q0, "v0": v0, "p0": p0, "q1": q1, "S0": S0, "lam0": lam0}
+    start = {"q0": q0, "v0": v0, "p0": p0, "q1": q1, "S0": S0, "lam0": lam0, "z0": z0}
     along = None
     if method is not None or (system.discrete_time and q0 is not None):
         if q0 is None or h is None or (v0 is None and p0 is None and q1 is None):

@@ -61,6 +61,7 @@ def suggest_step(
     p0: ArrayLike | None = None,
     S0: ArrayLike | None = None,
     lam0: ArrayLike | None = None,
+    z0: ArrayLike | None = None,
     t0: float = 0.0,
     params: Params = None,
     engine: str = "auto",
@@ -76,7 +77,7 @@ def suggest_step(
 
     Arguments:
         system, method: what is stepped.
-        q0, v0, p0, S0, lam0, t0, params, engine: as for `simulate`.
+        q0, v0, p0, S0, lam0, z0, t0, params, engine: as for `simulate`.
         duration: the time after which the error is meant.
         tolerance: the error, as a part of the size of the motion.
 
@@ -103,7 +104,8 @@ def suggest_step(
             f"duration must be between {SHORTEST * MOST:.2g} and {LONGEST:g}, so that the squares"
             f" of its steps are numbers; got {duration:.6g}. Choose another unit of time."
         )
-    start: dict[str, Any] = {"q0": q0, "v0": v0, "p0": p0, "S0": S0, "lam0": lam0, "t0": t0}
+    start: dict[str, Any] = {"q0": q0, "v0": v0, "p0": p0, "S0": S0, "lam0": lam0, "z0": z0}
+    start["t0"] = t0
     steps, runs = FIRST, list[Any]([None, None])
     differences = [np.inf, np.inf]
     while steps <= MOST:
@@ -158,7 +160,7 @@ def apart(coarse: Trajectory | None, fine: Trajectory | None) -> float:
     if coarse is None or fine is None:
         return float("inf")
     space, system = fine.system.space, fine.system
-    z, first, last = fine.z, row(fine.q, 0), row(fine.q, -1)
+    z, first, last = fine.points, row(fine.q, 0), row(fine.q, -1)
     rates = fine.v if fine.jets is None else fine.jets
     mass = roots_of_inertia(system, np.float64(fine.t[0]), row(z, 0), rates[0])
 

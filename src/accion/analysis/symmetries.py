@@ -9,9 +9,9 @@ from accion.analysis import invariance, up_to_rates
 from accion.analysis.affine import AffineSymmetry
 from accion.analysis.invariance import FieldSymmetry
 from accion.arguments import door, seed
-from accion.checks import check_kind, check_method, is_vector_space
+from accion.checks import check_kind, check_method, is_vector_space, refuse
 from accion.methods import Method
-from accion.systems import AbstractSystem, System
+from accion.systems import AbstractSystem, ContactSystem, System
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,13 @@ def search_of(system: AbstractSystem) -> Any:
 def _(system: System) -> Any:
     vectors = is_vector_space(system.space) and not system.enters_action
     return up_to_rates if vectors else invariance
+
+
+@search_of.register
+def _(system: ContactSystem) -> Any:
+    refuse(
+        "symmetries", system.kind, "of a symmetry X, p.X is not kept but grows at the rate dL/dz"
+    )
 
 
 def has_total_derivatives(system: AbstractSystem) -> bool:

@@ -18,6 +18,7 @@ from accion.analysis.phase import (
     canonical,
     checked_start,
     defect,
+    first_increment,
     form_of_step,
     phase_point,
     tangent_map,
@@ -58,7 +59,7 @@ def symplecticity(
     to the changes of the state that are tangent to it.
 
     Arguments:
-        system: of any kind without entropies.
+        system: of any kind whose state has no entropies and no action.
         method: None for a system that is given in discrete time.
         q0, v0, p0, q1, lam0: a start, as those of `simulate`.
         t0, h: the time and the length of the step.
@@ -98,7 +99,7 @@ def symplecticity_along(trajectory: Trajectory) -> Along:
     """
     check_every_step(trajectory, "symplecticity_along")
     system, t, q, p = trajectory.system, trajectory.t, trajectory.q, trajectory.p
-    if p.ndim > 2 or system.entropic:
+    if p.ndim > 2 or system.beside:
         refuse("symplecticity_along", system.kind, "their states are not (q, p)")
     tangent = tangent_map(system, trajectory.method)
     starts = jax.tree.map(lambda a: a[:-1], (t, q, p))
@@ -171,10 +172,11 @@ def cosymplecticity(
     q, p = phase_point(system, method, t, h, start, "cosymplecticity")
     space, n = system.space, system.space.dim
     step = discrete(system, method).hamiltonian_flow
-    end, p1 = small_jit(step)(t, h, q, p)
+    guess = first_increment(system, t, h, start)
+    end, p1 = small_jit(step)(t, h, q, p, guess)
 
     def extended(z: Configuration) -> Any:
-        place, momentum = step(t + z[0], h, space.retract(q, z[1 : n + 1]), p + z[n + 1 :])
+        place, momentum = step(t + z[0], h, space.retract(q, z[1 : n + 1]), p + z[n + 1 :], guess)
         return jnp.concatenate([z[:1] + t + h, space.displacement(end, place), momentum])
 
     T = np.asarray(small_jit(jax.jacfwd(extended))(jnp.zeros(2 * n + 1)))

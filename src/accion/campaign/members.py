@@ -70,8 +70,8 @@ def blank(system: Any, part: str, shapes: Shapes) -> Any:
 def blank_of_first_order(system: Any, part: str, shapes: Shapes) -> Any:
     if part in ("q0", "q1"):
         return system.space.identity()
-    if part == "S0":
-        return np.zeros(shapes.get("S0", ()))
+    if part in ("S0", "z0"):
+        return np.zeros(shapes.get(part, ()))
     return np.zeros(system.multipliers if part == "lam0" else system.space.dim)
 
 

@@ -11,7 +11,7 @@ from accion.types import Array, Configuration, Multipliers, Params, Scalar, Vect
 
 class Moment:
     """A run at one time: `t`, `params`, and the channels of its system: `q`, `p`, `v`, `energy`,
-    `lam`, `S`, `T`, `supplied`, `jets`, `iterations`; None where there is none.
+    `lam`, `S`, `T`, `z`, `supplied`, `jets`, `iterations`; None where there is none.
 
     They are those of a `Trajectory` at that time, by the same scheme. What costs something is
     computed only where it is asked for.
@@ -20,9 +20,10 @@ class Moment:
     def __init__(self, scheme: Scheme, t: Scalar, h: Scalar, state: State, iterations: Array):
         self.system, self.t, self.iterations = scheme.system, t, iterations
         self.params: Params = scheme.system.params
-        self.labels, self.z = labels(scheme.system), state.q
-        q, S = scheme.system.parts(state.q)
-        row = {"t": t, "q": q, "S": S, "p": state.p, "x": state.x, "iterations": iterations}
+        self.labels, self.point = labels(scheme.system), state.q
+        q, beside = scheme.system.parts(state.q)
+        row = {"t": t, "q": q, "beside": beside, "p": state.p, "x": state.x}
+        row["iterations"] = iterations
         saved = scheme.saved(state)
         self.readout = scheme.readout(row, saved, h)
         self.fields = row | scheme.fields(row, saved, state, h)
@@ -62,6 +63,23 @@ class Moment:
         return self.field("lam")
 
     @property
+    def reduced_p(self) -> Array:
+        """Momenta over the weight of the system, where it has one."""
+        own = self.field("reduced")
+        return self.p if own is None else own.p
+
+    @property
+    def reduced_lam(self) -> Multipliers | None:
+        """Multipliers over that weight."""
+        own = self.field("reduced")
+        return self.lam if own is None else own.lam
+
+    @property
+    def log_weight(self) -> Scalar:
+        """Its logarithm, 0 where there is none."""
+        return readings.log_weight(self.system, self.t)
+
+    @property
     def jets(self) -> Array | None:
         """q', ..., q^(r) of a system of order r."""
         return self.field("jets")
@@ -70,6 +88,11 @@ class Moment:
     def S(self) -> Array | None:
         """Entropies."""
         return self.field("S")
+
+    @property
+    def z(self) -> Array | None:
+        """The action of a contact system."""
+        return self.field("z")
 
     @property
     def supplied(self) -> Array | None:
@@ -95,21 +118,23 @@ class Moment:
             return self.jets[0]
         if "guess" in self.from_readout:  # of a constrained motion, the velocity itself
             return self.from_readout["guess"]
-        return readings.velocity(self.system, self.t, self.z, self.p, self.field("guess"))
+        return readings.velocity(
+            self.system, self.t, self.point, self.reduced_p, self.field("guess")
+        )
 
     @cached_property
     def energy(self) -> Scalar:
         """E = p.v - L; of a system of order r, sum_s p_s.q^(s+1) - L."""
         if self.jets is not None:
             return readings.energy_of(self.system, self.t, self.q, self.jets, self.p)
-        return readings.energy(self.system, self.t, self.z, self.v, self.lam)
+        return readings.energy(self.system, self.t, self.point, self.v, self.reduced_lam)
 
     @cached_property
     def T(self) -> Array | None:
         """Temperatures -dL/dS, None of a system without them."""
         if "T" not in self.labels:
             return None
-        T = readings.temperature(self.system, self.t, self.z, self.v)
+        T = readings.temperature(self.system, self.t, self.point, self.v)
         return self.system.frame.as_given(T)
 
     @property
@@ -117,4 +142,5 @@ class Moment:
         """The arguments of the Lagrangian after (t, q, v)."""
         if self.jets is not None:
             return (*self.jets[1:], self.params)
-        return (self.params,) if self.S is None else (self.S, self.params)
+        beside = self.S if self.z is None else self.z
+        return (self.params,) if beside is None else (beside, self.params)

@@ -17,7 +17,7 @@ from accion.memory import check_room
 
 Named = TypeVar("Named", bound=Mapping[str, Any])
 
-ROOTS = ("q0", "v0", "p0", "q1", "S0", "lam0", "params")
+ROOTS = ("q0", "v0", "p0", "q1", "S0", "lam0", "z0", "params")
 LARGEST_SEED = 2**128
 LONG = 32  # numbers, beyond which a definition keeps a digest of them
 
@@ -28,7 +28,7 @@ class Plan(ABC):
 
     A column is named by what it sets: "q0" (a whole configuration), "q0[1]" (one component), "S0",
     "params.k", "params.masses[2]". `rest` is the start of every member where no column sets it: q0,
-    v0, p0, q1, S0, lam0. Other params are the system's own.
+    v0, p0, q1, S0, lam0, z0. Other params are the system's own.
     """
 
     size: int

@@ -10,11 +10,14 @@ Euler-Lagrange equations their constraints.
 with u constant on each step (Ober-Bloebaum, Junge and Marsden, Discrete mechanics and optimal
 control, 2011), or, where a method has inner points, one u_i at each of its samples: then inner
 points are unknown too, and D_inner Ld + F_inner = 0 are equations. At s Gauss points this has order
-2s in states and costates (Hager 2000; Bonnans and Laurent-Varin 2006). Everything that a step adds
-is one function of its two ends.
+2s in states and costates (Hager 2000; Bonnans and Laurent-Varin 2006). Under constraints inner
+points have multipliers of their own, and the constraint holds there too (holonomic) or at each
+sample (nonholonomic), as in a step of `simulate`: order 2s again, as measured; the forces lam_k at
+the nodes have order s. Everything that a step adds is one function of its two ends.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -28,9 +31,9 @@ from accion.control.layout import Layout, base_of, layout_of, split
 from accion.control.path_constraints import components
 from accion.control.problem import ControlProblem
 from accion.control.transcription import Transcription, bounded_velocities, program_of, time_words
-from accion.discretise.step import action, gradient, samples_of, work_of
-from accion.methods import Method, Sample
-from accion.types import Array, Configuration, Function, Vector
+from accion.discretise.step import Step as Discrete, gradient, samples_of, with_work
+from accion.methods import Method
+from accion.types import Array, Configuration, Function
 
 
 @dataclass(frozen=True)
@@ -50,9 +53,9 @@ class Step:
     def __call__(self, args: Any, data: Any, x: Array) -> tuple[Array, Array]:
         system, t0, duration, steps = args
         (base0, base1), k = data
-        space, n, constraint = system.space, system.space.dim, system.constraint
-        e0, lam, rest, e1, T = split(x, n, system.multipliers, self.own(n), n)
-        controls, inner = self.parts(rest, n)
+        space, n, m = system.space, system.space.dim, system.multipliers
+        e0, lam, rest, e1, T = split(x, n, m, self.own(n, m), n)
+        controls, inner, inner_lam = self.parts(rest, n)
         h = (T[0] if self.free_time else duration) / steps
         t = t0 + k * h
         q0, q1 = space.retract(base0, e0), space.retract(base1, e1)
@@ -63,14 +66,16 @@ class Step:
             s.w * self.cost(s.t, s.q, s.v, own, system.params)
             for s, own in zip(samples, u, strict=True)
         )
-        minus, plus, *at_inner = self.variation(system, u, t, h, q0, d, inner)
-        rows = [minus, plus, *map(jnp.ravel, at_inner)]
-        if constraint is not None:
-            rows = [
-                minus + h * constraint.reaction(system, t, q0, d / h, lam),
-                plus,
-                constraint.closure(system, samples, t + h, q1),
-            ]
+        pushed = [driven(system, self.B, own) for own in u]
+        forces = [one.F(s.t, s.q, s.v) for one, s in zip(pushed, samples, strict=True)]
+        f = partial(with_work, forces, samples)
+        minus, plus, *at_inner = gradient(f, system, self.method, t, h, q0, d, None, inner)
+        form = Discrete(system, self.method)
+        rows = [minus + form.reaction(t, h, q0, d / h, lam), plus]
+        if at_inner:
+            held = form.inner_reaction(t, h, q0, d, inner, inner_lam)
+            rows.append(jnp.ravel(at_inner[0] + held))
+        rows.append(form.closure(t, h, q0, d, inner))
         if self.bounded_velocity:
             rows += [s.v for s in samples]
         rows += [
@@ -80,32 +85,19 @@ class Step:
         ]
         return cost, jnp.concatenate(rows)
 
-    def own(self, n: int) -> int:
+    def own(self, n: int, m: int) -> int:
         """How many unknowns a step has besides its ends."""
-        return len(self.method.control_places) * self.controls + self.method.inner_points * n
+        controls = len(self.method.control_places) * self.controls
+        return controls + self.method.inner_points * (n + m)
 
-    def parts(self, rest: Array, n: int) -> tuple[Array, Any]:
-        """(controls, inner points), one row for each; None where there are no inner points."""
-        places, points = len(self.method.control_places), self.method.inner_points
-        controls, inner = jnp.split(rest, [places * self.controls])
-        own = inner.reshape(points, n) if points else None
-        return controls.reshape(places, self.controls), own
-
-    def variation(
-        self, system: Any, u: list[Array], t: Any, h: Any, q0: Configuration, x: Vector, inner: Any
-    ) -> Any:
-        """What a step with the controls `u` of its samples contributes to the momentum balances at
-        its start and its end, and at inner points.
+    def parts(self, rest: Array, n: int) -> tuple[Array, Any, Array]:
+        """(controls, inner points, multipliers there), one row of the first two for each; None
+        where there are no inner points.
         """
-
-        def forces(samples: list[Sample]) -> list[Array]:
-            pushed = [driven(system, self.B, own) for own in u]
-            return [one.F(s.t, s.q, s.v) for one, s in zip(pushed, samples, strict=True)]
-
-        def both(*step: Any) -> Any:
-            return action(*step) + work_of(forces, *step)
-
-        return gradient(both, system, self.method, t, h, q0, x, None, inner)
+        places, points = len(self.method.control_places), self.method.inner_points
+        controls, inner, lam = split(rest, places * self.controls, points * n)
+        own = inner.reshape(points, n) if points else None
+        return controls.reshape(places, self.controls), own, lam
 
 
 @dataclass(frozen=True)
@@ -199,10 +191,11 @@ def steps_of(
             )
         )
     if system.multipliers:
+        m, held_at = system.multipliers, method.places[1:]
         block = rows.block(
-            asked_closures(problem, steps),
+            asked_closures(problem, steps, method.inner_points),
             nodes[:-1] + 0.6,
-            lambda k, j: f"constraint {j} of {system.name} {when(k + 1)}",
+            lambda k, j: f"constraint {j % m} of {system.name} {when(k + held_at[j // m])}",
         )
         numbers.append(block)
     numbers += inequalities(problem, f, rows, steps)
@@ -259,20 +252,20 @@ def path_sizes(layout: Layout, program: Program) -> np.ndarray:
     return np.concatenate(found)
 
 
-def asked_closures(problem: ControlProblem, steps: int) -> np.ndarray:
-    """Which of the discrete constraints are asked for: not those between configurations that are
-    fixed.
+def asked_closures(problem: ControlProblem, steps: int, inner_points: int) -> np.ndarray:
+    """Which of the discrete constraints are asked for: all at inner points, and at the end of a
+    step not those between configurations that are fixed.
     """
     system = problem.system
-    asked = np.full((steps, system.multipliers), True)
+    asked = np.full((steps, inner_points + 1, system.multipliers), True)
     # Those that hold positions come first.
     held = sum(system.count(c) for c in system.kinds_of_constraint if c.holds_positions)
     if problem.boundary == "configurations":
-        asked[[0, -1]] = False
-        asked[-2, :held] = False
+        asked[[0, -1], -1] = False
+        asked[-2, -1, :held] = False
     elif np.all(problem.ends[1].q_fixed):
-        asked[-1, :held] = False
-    return asked
+        asked[-1, -1, :held] = False
+    return asked.reshape(steps, -1)
 
 
 def inequalities(

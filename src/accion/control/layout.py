@@ -20,8 +20,8 @@ from accion.types import Array, Configuration
 class Layout:
     """Numbers of the unknowns in x: displacements e (N + 1, dim) of the nodes, multipliers lam (N +
     1, m) there, controls u (N, places, controls) of the steps (or none, where they are eliminated),
-    increments (N, inner points, dim) of their inner points, velocities v (2, dim) at the ends, and
-    the duration T (one, where it is free).
+    increments (N, inner points, dim) of their inner points and multipliers inner_lam (N, inner
+    points, m) there, velocities v (2, dim) at the ends, and the duration T (one, where it is free).
     """
 
     problem: ControlProblem
@@ -30,13 +30,17 @@ class Layout:
     lam: np.ndarray
     u: np.ndarray
     inner: np.ndarray
+    inner_lam: np.ndarray
     v: np.ndarray
     T: np.ndarray
     size: int
 
     def of_steps(self, k: np.ndarray) -> np.ndarray:
-        """The numbers of what is unknown in the steps k, one row for each: u, then inner points."""
-        return np.concatenate([block[k].reshape(len(k), -1) for block in (self.u, self.inner)], 1)
+        """The numbers of what is unknown in the steps k, one row for each: u, inner points, and
+        multipliers there.
+        """
+        blocks = (self.u, self.inner, self.inner_lam)
+        return np.concatenate([block[k].reshape(len(k), -1) for block in blocks], 1)
 
     def bounds(self) -> Bounds:
         """(lower, upper) of x; a fixed unknown has both the same.
@@ -83,7 +87,7 @@ class Layout:
         place = np.zeros(self.size)
         place[self.e] = np.arange(self.steps + 1)[:, None]
         place[self.lam] = np.arange(self.steps + 1)[:, None] + 0.2
-        for block in (self.u, self.inner):
+        for block in (self.u, self.inner, self.inner_lam):
             place[block] = np.arange(self.steps)[:, None, None] + 0.5
         if self.v.size:
             place[self.v[1]] = self.steps + 0.25
@@ -103,6 +107,7 @@ def layout_of(problem: ControlProblem, steps: int, method: Method | None = None)
         "lam": (steps + 1, m),
         "u": (steps, places, controls),
         "inner": (steps, inner, n),
+        "inner_lam": (steps, inner, m),
         "v": (2 if problem.boundary == "velocities" else 0, n),
         "T": (1 if problem.free_time else 0,),
     }

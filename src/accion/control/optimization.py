@@ -149,10 +149,11 @@ def check(problem: Any, method: Any, guess: Any, formulation: Any, solver: Any) 
     checks.check_method(problem.system, method)
     if not method.variational:
         raise ValueError(f"the method {type(method).__name__} is not variational; try Midpoint().")
-    if method.inner_points and (problem.system.constraint or formulation != "direct"):
+    if method.inner_points and formulation == "vakonomic":
         raise ValueError(
-            f"optimize takes methods with inner points, such as {type(method).__name__}, in the"
-            " direct formulation of systems without constraints alone; try Midpoint()."
+            f"the vakonomic formulation does not support {type(method).__name__}: the balance at a"
+            " node has the controls of both steps, each several, so that none of them can be"
+            ' eliminated there; try formulation="direct", or Midpoint().'
         )
     for name, value, known in (
         ("formulation", formulation, FORMULATIONS),

@@ -81,7 +81,8 @@ class PathPoint:
         (base0, base1), (k, s) = data
         space, n, method = system.space, system.space.dim, self.on_step.method
         places, points = len(method.control_places), method.inner_points
-        e0, u, inner, e1, T = split(x, n, places * self.controls, points * n, n)
+        sizes = (n, places * self.controls, points * n, points * system.multipliers, n)
+        e0, u, inner, _, e1, T = split(x, *sizes)
         h = (T[0] if self.free_time else duration) / steps
         q0, q1 = space.retract(base0, e0), space.retract(base1, e1)
         own = u.reshape(places, self.controls), inner.reshape(points, n)

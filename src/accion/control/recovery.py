@@ -197,7 +197,8 @@ def trajectory_of(s: Solution, details: Details, p: np.ndarray) -> Trajectory:
     if system.constraint is not None:
         guess, p, _ = at_times(constrained.node, False, system, s.t, s.q, p, guess)
         lam = np.array(details.found.x[details.layout.lam])
-        # At the start the force acts for half a step; at the end the unknown is the impulse itself.
+        # At the start the force acts in one step only; at the end the unknown is the impulse.
+        lam /= 2 * s.method.end_weight
         lam[0] *= 2
         lam[-1] *= 2 / h
     return Trajectory(

@@ -76,6 +76,7 @@ def natural_motions(layout: Layout, sizes: Sizes, inner_places: np.ndarray) -> n
     for numbers, size in (
         (np.concatenate(layout.u), sizes.u),
         (layout.lam[:-1], sizes.lam),
+        (np.concatenate(layout.inner_lam), sizes.lam),
         (layout.lam[-1:], sizes.lam * sizes.T),
         (layout.v, sizes.v),
         (layout.T[:, None], np.array([sizes.T])),

@@ -23,7 +23,7 @@ class Blocks(NamedTuple):
     """The unknowns of a step, block after block: how many numbers each of them has."""
 
     x: int  # the increment of the configuration
-    S: int = 0  # the increments of the entropies
+    S: int = 0  # the increments of the entropies, of a contact system that of its action
     inner: int = 0  # inner points of the step
     lam: int = 0  # multipliers
 

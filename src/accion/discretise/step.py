@@ -7,6 +7,7 @@ finite-difference map.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -57,13 +58,9 @@ def action(
     return h * sum(s.w * system.L(s.t, s.q, s.v, lam) for s in samples)
 
 
-def work(system: Any, *step: Any) -> Any:
-    """The virtual work of the system's own force, see `work_of`."""
-    return work_of(lambda samples: [system.F(s.t, s.q, s.v) for s in samples], system, *step)
-
-
-def work_of(
+def with_work(
     forces: Any,
+    here: Sequence[Sample],
     system: Any,
     method: Any,
     t: Scalar,
@@ -76,15 +73,14 @@ def work_of(
     inner: Any = None,
     e: Any = 0.0,
 ) -> Any:
-    """The virtual work of `forces(samples)`, one for each sample, when the ends are displaced by
-    `e0` and `e1`, and inner points by `e`.
+    """The action, and the virtual work of the `forces` at the samples `here`, those of the step as
+    it is, when the ends are displaced by `e0` and `e1` and inner points by `e`.
     """
-    here = samples_of(system, method, t, h, q0, x, inner=inner)
     inner = None if inner is None else inner + e
     moved = samples_of(system, method, t, h, q0, x, e0, e1, inner)
     return h * sum(
-        s.w * (F @ system.space.displacement(s.q, m.q))
-        for s, m, F in zip(here, moved, forces(here), strict=True)
+        m.w * (system.L(m.t, m.q, m.v, lam) + F @ system.space.displacement(s.q, m.q))
+        for s, m, F in zip(here, moved, forces, strict=True)
     )
 
 
@@ -99,7 +95,7 @@ def gradient(
     lam: Any = None,
     inner: Any = None,
 ) -> Any:
-    """The derivatives of `f` (`action` or `work`) with respect to the two ends of the step, two
+    """The derivatives of `f` (such as `action`) with respect to the two ends of the step, two
     covectors of shape (dim,), and to its inner points, where there are some.
     """
     zero = jnp.zeros_like(x)
@@ -127,13 +123,12 @@ def variation(
     and at its end (Marsden and West 2001, part 3; Bonich, eq 2.4); and what it says of inner
     points, where there are some.
     """
-
-    def both(*step: Configuration) -> Any:
-        return action(*step) + work(*step)
-
-    # Both in one gradient: half the operations to compile of two.
-    f = action if system.force is None else both
-    return gradient(f, system, method, t, h, q0, x, lam, inner)
+    if system.force is None:
+        return gradient(action, system, method, t, h, q0, x, lam, inner)
+    here = samples_of(system, method, t, h, q0, x, inner=inner)
+    forces = [system.F(s.t, s.q, s.v) for s in here]
+    # Both in one gradient of the same samples: a third of the operations to compile of two.
+    return gradient(partial(with_work, forces, here), system, method, t, h, q0, x, lam, inner)
 
 
 # Traced once for a system and a method: the program of a step asks for it three times.

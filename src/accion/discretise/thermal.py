@@ -3,16 +3,14 @@
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from accion.discretise.base import Blocks, Discretisation, Variation, discretise
-from accion.discretise.step import action, sampled, variation
-from accion.methods import Sample
-from accion.numerics import newton
+from accion.discretise.base import Variation, discretise
+from accion.discretise.extended import ExtendedDiscretisation, SampledOnWhole
+from accion.discretise.step import sampled
 from accion.systems import ThermalSystem
 from accion.types import Array, Configuration, Scalar, Vector
 
@@ -28,19 +26,8 @@ class Exchange(NamedTuple):
     T: Any  # h times the temperatures, shape (m,)
 
 
-class ThermalDiscretisation(Discretisation):
+class ThermalDiscretisation(ExtendedDiscretisation):
     """What thermal systems in continuous and in discrete time share."""
-
-    @property
-    def blocks(self) -> Blocks:
-        system = self.system
-        return Blocks(x=system.space.dim, S=system.frame.m, lam=system.multipliers)
-
-    @abstractmethod
-    def whole_variation(
-        self, t: Scalar, h: Scalar, z: Configuration, x: Vector
-    ) -> tuple[Array, Array]:
-        """((D1 Ld + Fd^-, D3 Ld), (D2 Ld + Fd^+, D4 Ld)), each of shape (dim + m,)."""
 
     @abstractmethod
     def exchange(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Exchange:
@@ -65,58 +52,17 @@ class ThermalDiscretisation(Discretisation):
         minus, plus = self.whole_variation(t, h, z, x)
         return Variation(minus[:n], jnp.zeros(0), plus[:n])
 
-    def reaction(self, t: Scalar, h: Scalar, z: Configuration, v: Vector, lam: Any) -> Any:
-        return 0.0
-
-    def inner_reaction(
-        self, t: Scalar, h: Scalar, z: Configuration, x: Any, inner: Any, lam: Any
-    ) -> Any:
-        return 0.0
-
-    def sizes(
-        self, t: Scalar, h: Scalar, z: Configuration, x: Vector, J: Any, inner: Any = None
-    ) -> Any:
-        """Of q as for any system; of S the energy over the temperature, which is what dr/dS
-        holds.
-        """
-        n = self.system.space.dim
-        Ld = jnp.abs(self.action(t, h, z, x))
-        diagonal = jnp.abs(jnp.diagonal(J)[: len(x)]) + newton.TINY
-        own = jnp.concatenate([jnp.sqrt(Ld / diagonal[:n]), Ld / (h**2 * diagonal[n:])])
-        return jnp.where(jnp.isfinite(own), own, 0.0), self.system.step_space.magnitude(z)
-
-    def between(self, nodes: Sequence[Configuration]) -> Any:
-        z0, z1 = nodes
-        return z0, self.system.step_space.local(z0, z1)
-
-    def from_increments(self, x: Vector) -> Any:
-        return x[0]
+    def size_beside(self, h: Scalar, Ld: Scalar, slopes: Array) -> Array:
+        """The energy over the temperature, which is what dr/dS holds."""
+        return Ld / (h**2 * slopes)
 
 
 @dataclass(frozen=True)
-class ThermalStep(ThermalDiscretisation):
+class ThermalStep(SampledOnWhole, ThermalDiscretisation):
     """What a method makes of a continuous thermal system (Bonich, eq 3.16-3.19)."""
 
     system: ThermalSystem
     method: Any
-
-    def action(
-        self, t: Scalar, h: Scalar, z: Configuration, x: Vector, lam: Any = None, inner: Any = None
-    ) -> Any:
-        zero = jnp.zeros_like(x)
-        return action(self.system.whole, self.method, t, h, z, x, zero, zero)
-
-    def displaced_action(
-        self, t: Scalar, h: Scalar, z: Configuration, x: Vector, e: Any, lam: Any = None
-    ) -> Any:
-        return action(self.system.whole, self.method, t, h, z, x, e[0], e[1])
-
-    def whole_variation(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
-        return variation(self.system.whole, self.method, t, h, z, x)
-
-    def samples(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> list[Sample]:
-        """Where the step looks at the system."""
-        return self.method.samples(self.system.step_space, t, h, z, x)
 
     def closure(self, t: Scalar, h: Scalar, z: Configuration, x: Vector, inner: Any = None) -> Any:
         """The sampled entropy balance."""

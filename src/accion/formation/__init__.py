@@ -11,6 +11,7 @@ from accion.formation.laman import Laman as Laman, laman as laman
 from accion.formation.picture import plot_attraction as plot_attraction
 from accion.formation.potentials import quartic as quartic, spring as spring
 from accion.formation.refine import refine as refine
+from accion.formation.rigid import RigidFormation as RigidFormation
 from accion.formation.rigidity import (
     Congruence as Congruence,
     complete as complete,

@@ -1,4 +1,4 @@
-"""Regions of attraction: where one agent may start so that the formation closes (Colombo-Gamonal,
+"""Regions of attraction: where agents may start so that the formation closes (Colombo-Gamonal,
 section 6.4).
 """
 
@@ -14,11 +14,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import numpy as np
 
-from accion.arguments import count, door, instance, number, reals, shown, switch, wrong
+from accion.arguments import count, door, instance, number, switch, wrong
 from accion.checks import check_counts, check_times
 from accion.engines.auto import check_engine
 from accion.formation.endings import number_shapes
 from accion.formation.formation import Formation
+from accion.formation.places import (
+    axis_names,
+    check_agents,
+    check_grid,
+    check_shape,
+    check_velocities,
+)
 from accion.formation.potentials import quartic
 from accion.formation.settling import (
     ANOTHER,
@@ -59,13 +66,13 @@ class Outcomes(NamedTuple):
 
 @dataclass(frozen=True)
 class Survey:
-    """What is run: one agent of a formation is placed on the points of a grid, all others at the
-    desired `shape`.
+    """What is run: some agents of a formation are placed on the points of a grid, all others at the
+    desired `shape`; all start with the velocities `v0`, shape (n, d), at rest where there are none.
     """
 
     formation: Formation
     shape: np.ndarray
-    agent: int
+    agents: tuple[int, ...]
     grid: list[np.ndarray]
     h: float
     steps: int
@@ -74,6 +81,12 @@ class Survey:
     workers: int | None = None
     progress: bool = False
     engine: str = "auto"
+    v0: np.ndarray | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those of the axes of the grid: x, y of one agent, x1, y1, x2, y2 of several."""
+        return axis_names(self.agents, self.formation.dimension)
 
 
 def run_all(survey: Survey, starts: np.ndarray, space: Space | None = None) -> Outcomes:
@@ -81,7 +94,8 @@ def run_all(survey: Survey, starts: np.ndarray, space: Space | None = None) -> O
     team = survey.formation
     system = team.rounded if space is None else replace(team.system(), space=space)
     how = How(survey.method, team.graph, survey.h, survey.steps, survey.rule)
-    runs = runs_by(survey.engine, system, how, survey.shape)
+    v0 = np.zeros(survey.shape.size) if survey.v0 is None else survey.v0.ravel()
+    runs = runs_by(survey.engine, system, how, survey.shape, v0)
     total, workers = len(starts), survey.workers or os.cpu_count() or 1
     # Powers of two, so that grids of other sizes need no compilation.
     size = min(CHUNK, 2 ** math.ceil(math.log2(max(1, total / workers))))
@@ -145,35 +159,41 @@ def join(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np
 )
 def attraction(
     formation: Formation,
-    agent: int,
+    agent: int | Sequence[int],
     grid: Sequence[ArrayLike],
     *,
     h: float,
     steps: int,
     shape: ArrayLike | None = None,
+    v0: ArrayLike | None = None,
     method: Method | None = None,
     rule: Rule | None = None,
     workers: int | None = None,
     progress: bool = False,
     engine: str = "auto",
 ) -> "Dataset":
-    """Place one agent on every point of a grid, all others at the desired shape, at rest, and see
-    where the formation goes: an xarray.Dataset.
+    """Place one agent, or several, on every point of a grid, all others at the desired shape, and
+    see where the formation goes: an xarray.Dataset.
 
-    Arguments: `agent`, its number; `grid`, d increasing vectors, the coordinates of the grid;
-    `shape`, positions (n, d), by default those of `Formation.from_shape`; `method`, by default
-    `Trapezoid`; `rule`, a `Rule`. Runs go in chunks on `workers` threads (by default one for each
-    core); `progress` shows how far they are and the time that remains; `engine` as for `simulate`.
+    Arguments: `agent`, its number, or a tuple of numbers; `grid`, d increasing vectors for each of
+    them, in order, the coordinates of the grid; `shape`, positions (n, d), by default those of
+    `Formation.from_shape`; `v0`, velocities at the start, of all agents, shape (n, d), or of those
+    that are placed, by default rest; `method`, by default `Trapezoid`; `rule`, a `Rule`. Runs go in
+    chunks on `workers` threads (by default one for each core); `progress` shows how far they are
+    and the time that remains; `engine` as for `simulate`.
 
-    Returns: on the grid `outcome` (its attribute `outcomes` has the words), `time` from which the
-    rule held, `mirrored`, and `shape`, the number of the shape where it ended: 0 the desired one,
-    1, 2, ... others, the most frequent first, -1 none. `other` has the positions of those shapes,
-    `stable` whether they are minima of V, `potential` their V.
+    Returns: on the grid, whose axes are x, y, z of one agent and x1, y1, ..., x2, ... of several,
+    counted from one as in `system()`, `outcome` (its attribute `outcomes` has the words), `time`
+    from which the rule held, `mirrored`, and `shape`, the number of the shape where it ended: 0 the
+    desired one, 1, 2, ... others, the most frequent first, -1 none. `other` has the positions of
+    those shapes, `stable` whether they are minima of V, `potential` their V.
 
     Raises: ValueError where the shape, the agent or the grid does not belong to the formation.
     """
     positions = check_shape(formation, shape)
-    axes = check_grid(formation, agent, grid)
+    agents = check_agents(formation, agent)
+    axes = check_grid(formation, agents, grid)
+    velocities = check_velocities(formation, agents, v0)
     check_times(0.0, h, steps, 1)
     steps, _ = check_counts(steps, 1)
     if steps > MOST_STEPS:
@@ -181,7 +201,7 @@ def attraction(
     survey = Survey(
         formation,
         positions,
-        int(agent),
+        agents,
         axes,
         float(h),
         steps,
@@ -190,21 +210,24 @@ def attraction(
         workers,
         progress,
         engine,
+        velocities,
     )
     points = math.prod(map(len, axes))
     check_room(
-        points * 8 * (8 + formation.n * formation.dimension), "the grid", "Take fewer points."
+        points * 8 * (8 + len(axes) + formation.n * formation.dimension),
+        "the grid",
+        "Take fewer points.",
     )
     return compute(survey, np.arange(points))
 
 
 def starts_of(survey: Survey, which: np.ndarray) -> np.ndarray:
     """Where the runs `which` start, points of the grid by number: shape (runs, n d)."""
-    starts = np.repeat(survey.shape.reshape(1, -1), len(which), axis=0)
-    first, d = survey.agent * survey.formation.dimension, survey.formation.dimension
-    axes = np.meshgrid(*survey.grid, indexing="ij")
-    starts[:, first : first + d] = np.stack([a.ravel()[which] for a in axes], axis=1)
-    return starts
+    starts = np.repeat(survey.shape[None], len(which), axis=0)
+    index = np.unravel_index(which, tuple(map(len, survey.grid)))
+    places = np.stack([axis[i] for axis, i in zip(survey.grid, index, strict=True)], axis=1)
+    starts[:, list(survey.agents)] = places.reshape(len(which), len(survey.agents), -1)
+    return starts.reshape(len(which), -1)
 
 
 def compute(survey: Survey, which: np.ndarray, known: Outcomes | None = None) -> "Dataset":
@@ -229,7 +252,7 @@ def dataset(survey: Survey, found: Outcomes, computed: np.ndarray) -> "Dataset":
     outcome, number, shapes = number_shapes(
         formation, shape, found.outcome, found.elsewhere, CONGRUENT, NOT_CONVERGED
     )
-    names = ("x", "y", "z")[: formation.dimension]
+    names = survey.names
     flat = {
         "outcome": outcome,
         "time": found.time,
@@ -265,57 +288,15 @@ def attributes(survey: Survey) -> dict[str, Any]:
         json.dumps(a.tolist())
         for a in (formation.graph.edges, formation.distances, formation.gains)
     )
-    return {
+    moving = {} if survey.v0 is None else {"v0": json.dumps(survey.v0.tolist())}
+    return moving | {
         "edges": edges,
         "distances": distances,
         "gains": gains,
         "potential": "quartic" if formation.potential is quartic else "own",
-        "agent": survey.agent,
+        "agent": survey.agents[0] if len(survey.agents) == 1 else json.dumps(survey.agents),
         "h": survey.h,
         "steps": survey.steps,
         "rule": json.dumps(survey.rule._asdict()),
         "method": str(survey.method),
     }
-
-
-def check_shape(formation: Formation, shape: ArrayLike | None) -> np.ndarray:
-    """The desired shape, (n, d).
-
-    Raises: ValueError where there is none, or it has not the distances of the formation.
-    """
-    desired = formation.shape if shape is None else formation.points(shape, "shape")
-    if desired is None:
-        raise ValueError(
-            "attraction needs the desired shape: make the formation with Formation.from_shape, or"
-            " pass shape=positions."
-        )
-    if np.any(np.abs(formation.errors(desired.ravel())) > 1e-6 * formation.distances):
-        raise ValueError("the desired shape does not have the distances of the formation.")
-    return desired
-
-
-def check_grid(formation: Formation, agent: int, grid: Sequence[ArrayLike]) -> list[np.ndarray]:
-    """The axes of a grid for this agent.
-
-    Raises: ValueError where there is no such agent, or an axis does not increase.
-    """
-    if (
-        isinstance(agent, bool)
-        or not isinstance(agent, int | np.integer)
-        or not 0 <= agent < formation.n
-    ):
-        raise ValueError(f"agent must be a number from 0 to {formation.n - 1}; got {shown(agent)}.")
-    if not isinstance(grid, list | tuple) and (
-        not isinstance(grid, np.ndarray) or np.ndim(grid) == 0
-    ):
-        wrong("grid", f"{formation.dimension} vectors that increase", grid)
-    axes = [np.atleast_1d(reals(axis, "grid")) for axis in grid]
-    if len(axes) != formation.dimension or any(
-        axis.ndim != 1 or np.any(np.diff(axis) <= 0) or not np.all(np.isfinite(axis))
-        for axis in axes
-    ):
-        raise ValueError(
-            f"grid must be {formation.dimension} vectors of increasing coordinates, such as"
-            f" [np.linspace(-2, 2, 50)] * {formation.dimension}."
-        )
-    return axes

@@ -7,7 +7,8 @@ import jax
 import numpy as np
 
 from accion.engines.xla import kept_jit
-from accion.formation.formation import Bonds, Formation
+from accion.formation.bonds import Bonds
+from accion.formation.formation import Formation
 from accion.formation.rigidity import pair_distances
 from accion.types import Array, Vector
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from accion.arguments import count, door, instance, positive
 from accion.engines.xla import kept_jit
-from accion.formation.formation import Bonds, Formation
+from accion.formation.formation import Formation
 from accion.memory import check_room
+from accion.systems import System
 from accion.types import Array, ArrayLike
 
 
@@ -31,7 +32,8 @@ def euler(
     h: float,
     steps: int,
 ) -> EulerRun:
-    """q_{k+1} = q_k + h v_k, v_{k+1} = v_k - h (k v_k + grad V(q_k)), of Colombo-Gamonal eq (38).
+    """q_{k+1} = q_k + h v_k, v_{k+1} = v_k - h (k v_k + grad V(q_k) - u_k), of Colombo-Gamonal eq
+    (38), u the force of one's own where there is one.
 
     Arguments: `q0` and `v0`, positions and velocities at the start, flat or of shape (n, d), at
     rest where `v0` is None. Where it diverges the numbers become inf and NaN.
@@ -41,23 +43,20 @@ def euler(
     )
     q = jnp.asarray(formation.points(q0, "q0").ravel())
     v = jnp.zeros_like(q) if v0 is None else jnp.asarray(formation.points(v0, "v0").ravel())
-    gains = jnp.repeat(jnp.asarray(formation.gains), formation.dimension)
-    qs, vs = run(formation.bonds, jnp.asarray(formation.distances), gains, q, v, float(h), steps)
+    qs, vs = run(formation.system(forced=True), q, v, float(h), steps)
     return EulerRun(
         h * np.arange(steps + 1), np.concatenate([q[None], qs]), np.concatenate([v[None], vs])
     )
 
 
-@partial(kept_jit, static_argnums=(0, 6))
-def run(
-    bonds: Bonds, d: Array, gains: Array, q: Array, v: Array, h: float, steps: int
-) -> tuple[Array, Array]:
-    """Positions and velocities after each step."""
-    slope = jax.grad(lambda q: bonds(0.0, q, {"d": d}))
+@partial(kept_jit, static_argnums=(4,))
+def run(system: System, q: Array, v: Array, h: float, steps: int) -> tuple[Array, Array]:
+    """Positions and velocities after each step, of a system whose mass is one."""
 
-    def step(state: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Any]:
+    def step(state: tuple[Array, Array], k: Array) -> tuple[tuple[Array, Array], Any]:
         q, v = state
-        after = (q + h * v, v - h * (gains * v + slope(q)))
+        slope = jax.grad(system.L, 1)(k * h, q, v)
+        after = (q + h * v, v + h * (slope + system.F(k * h, q, v)))
         return after, after
 
-    return jax.lax.scan(step, (q, v), length=steps)[1]
+    return jax.lax.scan(step, (q, v), jnp.arange(steps))[1]

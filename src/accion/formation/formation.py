@@ -3,7 +3,7 @@ section 6 as an ordinary `System`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, final
 
@@ -11,85 +11,52 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.analysis import decay
-from accion.arguments import as_array, door, finite, positive, reals, shown, switch, text, whole
-from accion.engines.xla import kept_jit
+from accion.analysis import Law, law
+from accion.arguments import (
+    door,
+    finite,
+    positive,
+    reals,
+    shown,
+    switch,
+    text,
+    whole,
+)
 from accion.formation import rigidity
-from accion.formation.graph import Graph, check_numbers
-from accion.formation.potentials import quartic
+from accion.formation.bonds import (
+    Bonds,
+    Damping,
+    check_lengths,
+    check_own_params,
+    edge_energies,
+    rotation,
+    translation,
+    weight,
+)
+from accion.formation.bounds import largest_speed
+from accion.formation.graph import Graph, check_numbers, graph_of
+from accion.formation.potentials import check_potential, quartic
+from accion.formation.steering import steering
 from accion.results.trajectory import Trajectory, a_trajectory
 from accion.spaces import Euclidean
 from accion.systems import System, mechanical
 from accion.systems.arity import check_function
-from accion.systems.functions import check_returns, evaluate
-from accion.types import Array, ArrayLike, Covector, Params, Scalar, Vector
-
-WRITTEN_OUT = 64  # edges; below it a potential is written edge by edge, without gather and scatter
-
-
-@final
-@dataclass(frozen=True)
-class Bonds:
-    """V(q) = sum of `potential`(q_i - q_j, d_ij) over the edges; compared by value, so that equal
-    formations share compiled code.
-    """
-
-    graph: Graph
-    dimension: int
-    potential: Callable[[Array, Scalar], Array]
-
-    def __call__(self, t: Scalar, q: Vector, params: Params) -> Array:
-        """V(q), with the distances params["d"]."""
-        return jnp.sum(self.each(q, params["d"]))
-
-    def each(self, q: Vector, d: Array) -> Array:
-        """V of each edge, shape (m,). Cost and memory are linear in the number of edges."""
-        g = self.graph
-        if g.m <= WRITTEN_OUT:
-            # its transpose is one concatenation, that of an index a padding for each edge
-            x = jnp.split(q, g.n)
-            z = [x[i] - x[j] for i, j in g.edges.tolist()]
-            if self.potential is quartic:
-                return 0.25 * (jnp.stack([jnp.sum(each * each) for each in z]) - d**2) ** 2
-            return jnp.stack(
-                [
-                    self.potential(each, length)
-                    for each, length in zip(z, jnp.unstack(d), strict=True)
-                ]
-            )
-        x = q.reshape(g.n, self.dimension)
-        return jax.vmap(self.potential)(x[g.tails] - x[g.heads], d)
-
-
-def weight(t: Scalar, params: Params) -> Array:
-    """e^{kappa t}, with which the Lagrangian gives the damping -kappa v (Colombo-Gamonal, eq
-    39).
-    """
-    return jnp.exp(params["kappa"] * t)
-
-
-@final
-@dataclass(frozen=True)
-class Damping:
-    """The force -k_i v_i on each agent (Colombo-Gamonal, eq 38), where the gains differ."""
-
-    dimension: int
-
-    def __call__(self, t: Scalar, q: Vector, v: Vector, params: Params) -> Covector:
-        """The force, with the gains params["k"]."""
-        return -jnp.repeat(params["k"], self.dimension) * v
+from accion.systems.weights import Weighed
+from accion.types import Array, ArrayLike, Scalar, Vector
 
 
 @final
 class Formation:
-    """`n` agents q_i in R^d, q_i'' = -k_i q_i' - grad_i V, V = sum over edges of (|q_i - q_j|^2 -
-    d_ij^2)^2/4 (Colombo-Gamonal, eq 35 to 38).
+    """`n` agents q_i in R^d, q_i'' = -k_i q_i' - grad_i V + u_i, V = sum over edges of (|q_i -
+    q_j|^2 - d_ij^2)^2/4 (Colombo-Gamonal, eq 35 to 38).
 
-    `edges`: pairs of agents, or a `Graph`; `distances`: one for each edge, or one for all;
-    `dimension`: 2 or 3; `damping`: kappa > 0, or k_i, one for each agent. `potential(z, d) ->
-    scalar` of one edge takes the place of (36). `agents` is their number, where some have no edge.
-    `shape` are positions, shape (n, d), which have these distances: what `classify` compares with;
-    see `from_shape`.
+    `edges`: pairs of agents, or a `Graph`; `distances`: one for each edge, or one for all, or a
+    function of (t) or (t, params) that returns them; `dimension`: 2 or 3; `damping`: kappa >= 0, or
+    k_i, one for each agent. `potential(z, d) -> scalar` of one edge takes the place of (36).
+    `agents` is their number, where some have no edge. `shape` are positions, shape (n, d), which
+    have these distances: what `classify` compares with; see `from_shape`. `force(t, q, v, params)
+    -> (n d,)` is u, a force besides damping; see `steered`. `params` is a dictionary of what force
+    and distances take.
 
     A configuration is a flat vector, all coordinates of an agent together: q.reshape(n, d).
     """
@@ -97,35 +64,30 @@ class Formation:
     def __init__(
         self,
         edges: Any,
-        distances: ArrayLike,
+        distances: ArrayLike | Callable[..., Any],
         dimension: int,
         damping: ArrayLike,
         *,
         potential: Callable[[Array, Scalar], Array] | None = None,
         agents: int | None = None,
         shape: ArrayLike | None = None,
+        force: Callable[..., Any] | None = None,
+        params: dict[str, Any] | None = None,
         name: str = "formation",
     ) -> None:
-        if isinstance(edges, Graph):
-            self.graph = edges
-        else:
-            given: Any = as_array(edges)
-            if agents is None:
-                agents = 2
-                if given is not None and given.size and np.issubdtype(given.dtype, np.integer):
-                    agents = max(2, int(np.max(given)) + 1)
-            self.graph = Graph(agents, edges)
+        self.graph = graph_of(edges, agents)
         if whole(dimension, "dimension", 2) > 3:
             raise ValueError(f"dimension must be 2 or 3; got {shown(dimension)}.")
-        check_function("potential", potential, "z, d", optional=True)
-        self.dimension = int(dimension)
-        self.distances = check_numbers("distances", distances, self.graph.m, "edge", least=0.0)
-        self.gains = check_numbers("damping", damping, self.graph.n, "agent", least=0.0)
-        self.potential = potential or quartic
-        if potential is not None:
-            z, d = jnp.zeros(self.dimension), jnp.ones(())
-            found = evaluate("potential", potential, z, d, takes="(z, d) of one edge")
-            check_returns("potential", found, (), "a scalar")
+        check_function("force", force, "t, q, v, params", optional=True)
+        self.dimension, self.force = int(dimension), force
+        self.own = check_own_params(params)
+        self.gains = check_numbers("damping", damping, self.graph.n, "agent", zero=True)
+        self.lengths, self.fixed = None, None
+        if callable(distances):
+            self.lengths = check_lengths(distances, self.own, self.graph.m, shape)
+        else:
+            self.fixed = check_numbers("distances", distances, self.graph.m, "edge")
+        self.potential = check_potential(potential, self.dimension)
         self.name = text(name, "name")
         self.shape = None if shape is None else self.points(shape, "shape")
 
@@ -158,6 +120,25 @@ class Formation:
         return self.graph.n
 
     @property
+    def distances(self) -> np.ndarray:
+        """d_ij of each edge, shape (m,), where they do not change."""
+        if self.fixed is None:
+            raise ValueError(
+                "the distances of this formation are a function of time, so that it has no one"
+                " shape and no bound of its own; distances_at(t) has them at a time, errors(q, t)"
+                " compares with them."
+            )
+        return self.fixed
+
+    def distances_at(self, t: ArrayLike) -> np.ndarray:
+        """d_ij of each edge at times of any shape: shape (..., m)."""
+        times = np.asarray(finite(t, "t", "a time, or several"))
+        if self.fixed is not None:
+            return np.broadcast_to(self.fixed, (*times.shape, self.graph.m))
+        wanted = jax.vmap(lambda t: self.bonds.wanted(t, self.own))
+        return np.asarray(wanted(jnp.asarray(times.ravel()))).reshape(*times.shape, self.graph.m)
+
+    @property
     def uniform(self) -> bool:
         """Whether all agents have the same damping."""
         return bool(np.all(self.gains == self.gains[0]))
@@ -188,16 +169,17 @@ class Formation:
     @cached_property
     def bonds(self) -> Bonds:
         """V as a function of the configuration."""
-        return Bonds(self.graph, self.dimension, self.potential)
+        return Bonds(self.graph, self.dimension, self.potential, self.lengths)
 
     @door(forced=switch)
     def system(self, *, forced: bool = False) -> System:
         """An ordinary `System`: L = e^{kappa t} (|v|^2/2 - V) (Colombo-Gamonal, eq 39), of which
         `Trapezoid` is the explicit scheme (41) and (42).
 
-        With gains that differ, or `forced`, it is L = |v|^2/2 - V under the force -k_i v_i: no
-        method is explicit then, but momenta do not grow like e^{kappa t}, which overflows at kappa
-        t = 709.
+        A force u acts as e^{kappa t} u on it; where u does not depend on v the scheme stays
+        explicit. Momenta dL/dv grow like e^{kappa t}; steps carry them over that weight, so that a
+        run may be as long as one likes (`Trajectory.reduced_p`). With gains that differ, or
+        `forced`, it is L = |v|^2/2 - V under the force -k_i v_i + u: no method is explicit then.
         """
         n = self.n * self.dimension
         letters = "xyz"[: self.dimension]
@@ -205,12 +187,44 @@ class Formation:
             "coordinates": tuple(f"{c}{i + 1} [m]" for i in range(self.n) for c in letters),
             "name": self.name,
         }
+        params = self.own if self.fixed is None else self.own | {"d": jnp.asarray(self.fixed)}
         if self.uniform and not forced:
-            params = {"kappa": float(self.gains[0]), "d": jnp.asarray(self.distances)}
-            return mechanical(1.0, self.bonds, n, weight=weight, params=params, **options)
-        params = {"k": jnp.asarray(self.gains), "d": jnp.asarray(self.distances)}
-        return mechanical(
-            1.0, self.bonds, n, force=Damping(self.dimension), params=params, **options
+            params = params | {"kappa": float(self.gains[0])}
+            force = None if self.force is None else Weighed(self.force, weight)
+            return mechanical(
+                1.0, self.bonds, n, weight=weight, force=force, params=params, **options
+            )
+        params = params | {"k": jnp.asarray(self.gains)}
+        damping = Damping(self.dimension, self.force)
+        return mechanical(1.0, self.bonds, n, force=damping, params=params, **options)
+
+    def steered(
+        self,
+        velocity: ArrayLike | Callable[[Scalar], Any],
+        spin: ArrayLike | Callable[[Scalar], Any] | None = None,
+    ) -> "Formation":
+        """The same agents under the force u_i = k_i (c + omega x (q_i - centroid)), which damps
+        them towards a motion of the whole instead of towards rest (Colombo-Gamonal, Remark 2).
+
+        With one damping kappa the sums P of v_i and L of (q_i - centroid) x v_i obey
+        P' = -kappa (P - n c) and L' = -kappa (L - I omega), I the moment of inertia about the
+        centroid: the centroid takes the velocity c, and the shape turns with omega.
+
+        Arguments: `velocity` c, shape (d,); `spin` omega, a number in the plane, shape (3,) in
+        space, none where it is None; each of them may be a function of t.
+        """
+        if self.force is not None:
+            raise ValueError("a force acts on these agents already; add the steering to that.")
+        return Formation(
+            self.graph,
+            self.distances if self.lengths is None else self.lengths.f,
+            self.dimension,
+            self.gains,
+            potential=self.potential,
+            shape=self.shape,
+            force=steering(self.dimension, velocity, spin),
+            params=self.own,
+            name=self.name,
         )
 
     @cached_property
@@ -220,22 +234,38 @@ class Formation:
         """
         return replace(self.system(), space=Euclidean(self.n * self.dimension, compensated=False))
 
-    def errors(self, q: ArrayLike) -> np.ndarray:
-        """|q_i - q_j| - d_ij for each edge, shape (..., m), of configurations of shape (..., n
-        d).
+    def errors(self, q: ArrayLike, t: ArrayLike | None = None) -> np.ndarray:
+        """|q_i - q_j| - d_ij for each edge, shape (..., m), of configurations of shape (..., n d);
+        at times `t` where distances change with time.
         """
         flat = self.flat_points(q)
         x = flat.reshape(*flat.shape[:-1], self.n, self.dimension)
         z = x[..., self.graph.tails, :] - x[..., self.graph.heads, :]
-        return np.linalg.norm(z, axis=-1) - self.distances
+        return np.linalg.norm(z, axis=-1) - self.wanted(t, flat.shape[:-1])
 
-    def shares(self, q: ArrayLike) -> np.ndarray:
+    def wanted(self, t: ArrayLike | None, shape: tuple[int, ...]) -> np.ndarray:
+        """The distances, at times `t` where they are given, of configurations of this shape."""
+        d = self.distances if t is None else self.distances_at(t)
+        try:
+            return np.broadcast_to(d, (*shape, self.graph.m))
+        except ValueError:
+            raise ValueError(
+                f"t must be a number, or have the shape of the configurations, {shape}; got shape"
+                f" {d.shape[:-1]}."
+            ) from None
+
+    def shares(self, q: ArrayLike, t: ArrayLike | None = None) -> np.ndarray:
         """Half of V_ij for each of its agents, summed: the potential energy of each agent, shape
-        (..., n).
+        (..., n); at times `t` where distances change with time.
         """
         points = self.flat_points(q)
+        return self.halves(points, self.wanted(t, points.shape[:-1]))
+
+    def halves(self, points: np.ndarray, d: np.ndarray) -> np.ndarray:
+        """`shares` with these distances, shape (..., m)."""
         flat = jnp.asarray(points.reshape(-1, points.shape[-1]))
-        V = np.asarray(edge_energies(self.bonds, flat, jnp.asarray(self.distances)))
+        d = d.reshape(len(flat), self.graph.m)
+        V = np.asarray(edge_energies(self.bonds, flat, jnp.asarray(d)))
         half = np.zeros((len(V), self.n))
         rows = np.arange(len(V))[:, None]
         np.add.at(half, (rows, self.graph.tails), V / 2)
@@ -250,16 +280,28 @@ class Formation:
         43, with V itself where V^d stands). Every step must have been saved.
         """
         self.check_own(trajectory)
-        q, h = np.asarray(trajectory.q), float(trajectory.h)
         t = np.asarray(trajectory.t)
+        if np.ndim(trajectory.h):
+            raise ValueError(
+                "the energies of Colombo-Gamonal eq (43) are those of steps of one length."
+            )
+        q, h = np.asarray(trajectory.q), float(trajectory.h)
         if len(t) < 2 or abs((t[1] - t[0]) / h - 1) > 1e-6:
             raise ValueError(
                 "the energies of Colombo-Gamonal eq (43) belong to steps; simulate with"
                 " save_every=1."
             )
         dq = np.diff(q, axis=-2).reshape(*q.shape[:-2], len(t) - 1, self.n, self.dimension)
-        V = self.shares(q)
+        V = self.halves(self.flat_points(q), self.along(trajectory))
         return np.sum(dq**2, axis=-1) / (2 * h**2) + (V[..., :-1, :] + V[..., 1:, :]) / 2
+
+    def along(self, trajectory: Trajectory) -> np.ndarray:
+        """The distances at each saved time, by the params of the run where they are known."""
+        shape = (*np.shape(trajectory.q)[:-1], self.graph.m)
+        if trajectory.system is None:
+            return np.broadcast_to(self.distances_at(np.asarray(trajectory.t)), shape)
+        wanted = trajectory.each(lambda system, t: self.bonds.wanted(t, system.params))
+        return np.broadcast_to(np.asarray(wanted), shape)
 
     def check_own(self, trajectory: Trajectory) -> None:
         """Raise ValueError where a trajectory is not one of these agents."""
@@ -278,9 +320,10 @@ class Formation:
         }
 
     @door(trajectory=a_trajectory)
-    def laws(self, trajectory: Trajectory) -> dict[str, Any]:
-        """How the linear and angular momenta sum v_i and sum q_i x v_i decay, by name: the rate
-        measured, and -kappa (Colombo-Gamonal, Remark 2, eq 9 corrected).
+    def laws(self, trajectory: Trajectory) -> dict[str, Law]:
+        """What the linear and angular momenta sum v_i and sum q_i x v_i keep, by name: times
+        e^{kappa t} they are constant, and `decay()` of each says the rate measured, and -kappa
+        (Colombo-Gamonal, Remark 2, eq 9 corrected).
 
         Momenta that are zero, to roundoff of their largest, have no rate and are left out.
         """
@@ -290,11 +333,19 @@ class Formation:
                 " gains differ."
             )
         self.check_own(trajectory)
+        trajectory.check_system()
+        if trajectory.is_ensemble:
+            raise ValueError("the laws are those of one run; law(trajectory, X) has an ensemble's.")
+        if trajectory.system.forced:
+            raise ValueError(
+                "a force acts in this trajectory, so that momenta follow d(p.X)/dt = F.X and no law"
+                " of their own; trajectory.momentum(X) has them, for the X of fields()."
+            )
         v, q = np.asarray(trajectory.v[0]), np.asarray(trajectory.q[0])
         fields = {name: (X, np.asarray(X(jnp.asarray(q)))) for name, X in self.fields().items()}
         size = 1e-9 * np.linalg.norm(v)
         return {
-            name: decay(trajectory, X)
+            name: law(trajectory, X)
             for name, (X, here) in fields.items()
             if abs(float(v @ here)) > size * np.linalg.norm(here)
         }
@@ -310,25 +361,12 @@ class Formation:
         Colombo-Gamonal section 6.4 does not hold (errata); this one does, and is attained on
         K_{3,3} with d = 0.
         """
-        if self.potential is not quartic:
+        if self.potential is not quartic or self.force is not None:
             raise ValueError(
-                "this bound is for the potential (36); for another see accion.analysis.step_bound."
+                "this bound is for the potential (36) without a force of one's own; for others see"
+                " accion.analysis.step_bound."
             )
-        d = self.distances
-
-        def pull(r: float | np.ndarray) -> np.ndarray:
-            return r * np.abs(r**2 - d**2)
-
-        # r |r^2 - d^2| is largest at the end of the interval or at its one maximum in between,
-        # d/sqrt(3).
-        with np.errstate(over="ignore"):
-            far = np.float64(2.0 * R)
-            most = np.maximum(pull(far), pull(np.minimum(d / np.sqrt(3), far)))
-            gradient = np.sqrt(self.graph.laplacian_bound() * np.sum(most**2))
-            found = float(np.hypot(c, np.max(self.gains) * c + gradient))
-        if not np.isfinite(found):
-            raise ValueError(f"R = {R:g} and c = {c:g} are so large that the speed has no bound.")
-        return found
+        return largest_speed(self.graph, self.distances, float(np.max(self.gains)), R, c)
 
     @door(R=positive, c=positive)
     def alpha(self, R: float = 1.0, c: float = 1.0) -> float:
@@ -351,35 +389,5 @@ class Formation:
         return (
             "formed"
             if self.shape is None
-            else congruence_by_distances(self.shape, points, tolerance)
+            else rigidity.congruence_by_distances(self.shape, points, tolerance)
         )
-
-
-def congruence_by_distances(shape: np.ndarray, points: np.ndarray, tolerance: float) -> str:
-    """As `congruent`, by the rule of Colombo-Gamonal: all distances within `tolerance` of their
-    own.
-
-    The best motion reflects where the determinant is < 0.
-    """
-    wanted = rigidity.pair_distances(shape)
-    if np.any(np.abs(rigidity.pair_distances(points) - wanted) > tolerance * wanted):
-        return "different"
-    turn = np.linalg.det((points - points.mean(axis=0)).T @ (shape - shape.mean(axis=0)))
-    return "mirrored" if turn < 0 else "same"
-
-
-def translation(d: int, a: int, q: Vector) -> Vector:
-    """Every agent in direction a."""
-    return jnp.tile(jnp.eye(d)[a], q.shape[-1] // d)
-
-
-def rotation(d: int, a: int, b: int, q: Vector) -> Vector:
-    """Every agent about the origin, from axis a to axis b."""
-    x = q.reshape(-1, d)
-    return jnp.zeros_like(x).at[:, a].set(-x[:, b]).at[:, b].set(x[:, a]).ravel()
-
-
-@partial(kept_jit, static_argnums=(0,))
-def edge_energies(bonds: Bonds, q: Array, d: Array) -> Array:
-    """V of each edge in each configuration, shape (configurations, m)."""
-    return jax.lax.map(lambda q: bonds.each(q, d), q)

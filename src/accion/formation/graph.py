@@ -142,9 +142,9 @@ def check_edges(n: int, edges: Any) -> np.ndarray:
     return found
 
 
-def check_numbers(what: str, values: Any, count: int, of: str, least: float) -> np.ndarray:
-    """One number for each of `count` things, from as many or from one for all; all above
-    `least`.
+def check_numbers(what: str, values: Any, count: int, of: str, *, zero: bool = False) -> np.ndarray:
+    """One number for each of `count` things, from as many or from one for all; all above zero, or
+    `zero` too.
 
     Raises: ValueError that says which is wrong.
     """
@@ -155,10 +155,25 @@ def check_numbers(what: str, values: Any, count: int, of: str, least: float) -> 
             f" {given.shape}."
         )
     found = np.broadcast_to(given, (count,)).copy()
-    wrong = np.flatnonzero(~(np.isfinite(found) & (found > least)))
+    wrong = np.flatnonzero(~(np.isfinite(found) & ((found > 0) | (zero & (found == 0)))))
     if len(wrong):
+        words = "zero or above" if zero else "above 0"
         raise ValueError(
-            f"{what} must be finite and above {least:g}; got {found[wrong[0]]} for {of} {wrong[0]}."
+            f"{what} must be finite and {words}; got {found[wrong[0]]} for {of} {wrong[0]}."
         )
     found.flags.writeable = False
     return found
+
+
+def graph_of(edges: Any, agents: int | None) -> Graph:
+    """A graph as it is given, or of pairs of agents; their number is the largest that is named,
+    where it is not given.
+    """
+    if isinstance(edges, Graph):
+        return edges
+    given: Any = as_array(edges)
+    if agents is None:
+        agents = 2
+        if given is not None and given.size and np.issubdtype(given.dtype, np.integer):
+            agents = max(2, int(np.max(given)) + 1)
+    return Graph(agents, edges)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from accion.arguments import door
+from accion.formation.places import axis_names, placed
 from accion.formation.settling import ANOTHER, CONGRUENT, DIVERGED, NOT_CONVERGED
 from accion.formation.storage import a_map
 from accion.plot import new_figure
@@ -33,19 +34,22 @@ class Class(NamedTuple):
 @door(ds=a_map)
 def plot_attraction(ds: "Dataset", axes: Any = None) -> "Figure":
     """Where the agent may start, by where the formation goes, and how long it takes. For two
-    dimensions, or a slice of three.
+    dimensions, or a slice of more.
 
     A slice is one value of an axis: ds.sel(z=0.0, method="nearest"). The crosses are the other
-    agents, the ring is the agent's own place.
+    agents, the ring is the agent's own place; where the two axes are those of different agents the
+    map is not one of a plane, and none is drawn.
 
     Arguments: `ds`, what `attraction` or `refine` returned; `axes`, two of matplotlib to draw in.
     Returns: the figure. Raises: ValueError where it has not two dimensions.
     """
-    names = [name for name in ("x", "y", "z") if name in ds["outcome"].dims]
+    agents = placed(ds)
+    own = axis_names(agents, ds.sizes["axis"])
+    names = [name for name in own if name in ds["outcome"].dims]
     if len(names) != 2:
         raise ValueError(
             f"a map has two axes; this region has {len(names)}. Choose a slice, such as"
-            " ds.sel(z=0.0, method='nearest')."
+            f" ds.sel({own[-1]}=0.0, method='nearest')."
         )
     left, right = new_figure(1, 2, (12.5, 5.6))[1][0] if axes is None else check_axes(axes, 2)
     x, y = (ds[name].values for name in names)
@@ -56,7 +60,7 @@ def plot_attraction(ds: "Dataset", axes: Any = None) -> "Figure":
     right.figure.colorbar(times, ax=right, label="time to converge [s]", shrink=0.85)
     right.set_title("time until the desired shape is kept", loc="left", fontsize=10)
     for ax in (left, right):
-        draw_formation(ax, ds, names)
+        draw_formation(ax, ds, agents, names)
         ax.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
         ax.grid(visible=False)
     return left.figure
@@ -82,7 +86,8 @@ def draw_outcomes(ax: "Axes", ds: "Dataset", x: np.ndarray, y: np.ndarray) -> No
         rasterized=True,
     )
     ax.set_title(
-        f"where the formation goes, from rest; {image.size} points, {ds.attrs['steps']} steps",
+        f"where the formation goes, {'moving' if 'v0' in ds.attrs else 'from rest'}; {image.size}"
+        f" points, {ds.attrs['steps']} steps",
         loc="left",
         fontsize=10,
     )
@@ -97,19 +102,29 @@ def draw_outcomes(ax: "Axes", ds: "Dataset", x: np.ndarray, y: np.ndarray) -> No
     )
 
 
-def draw_formation(ax: "Axes", ds: "Dataset", names: Sequence[str]) -> None:
-    """The desired shape: edges, other agents, and the agent's own place."""
-    place, agent = ds["desired"].values, int(ds.attrs["agent"])
-    columns = ["xyz".index(name) for name in names]
+def draw_formation(
+    ax: "Axes", ds: "Dataset", agents: tuple[int, ...], names: Sequence[str]
+) -> None:
+    """The desired shape: edges, other agents, and the agent's own place; agents that are placed
+    too, in this slice at one point, are where it is.
+    """
+    place, d = ds["desired"].values.copy(), ds.sizes["axis"]
+    where = [axis_names(agents, d).index(name) for name in names]
+    (agent, *others), columns = {agents[i // d] for i in where}, [i % d for i in where]
+    ax.set(
+        xlabel=f"{names[0][0]} of agent {agents[where[0] // d] + 1} [m]",
+        ylabel=f"{names[1][0]} of agent {agents[where[1] // d] + 1} [m]",
+    )
+    if others:
+        return
+    for i, name in enumerate(axis_names(agents, d)):
+        if agents[i // d] != agent and name in ds.coords:
+            place[agents[i // d], i % d] = float(ds[name])
     for i, j in json.loads(ds.attrs["edges"]):
         ax.plot(*place[[i, j]][:, columns].T, color="k", lw=0.7, alpha=0.6)
     ax.plot(*np.delete(place, agent, axis=0)[:, columns].T, "kx", ms=6, mew=1.6)
     ax.plot(*place[agent, columns], "o", ms=8, mfc="none", mec="k", mew=1.6)
-    ax.set(
-        xlabel=f"{names[0]} of agent {agent + 1} [m]",
-        ylabel=f"{names[1]} of agent {agent + 1} [m]",
-        aspect="equal",
-    )
+    ax.set(aspect="equal")
 
 
 def classes(ds: "Dataset") -> list[Class]:

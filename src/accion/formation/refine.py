@@ -11,6 +11,7 @@ from accion.checks import whole
 from accion.engines.auto import check_engine
 from accion.formation.attraction import Outcomes, Survey, compute
 from accion.formation.formation import Formation
+from accion.formation.places import axis_names, check_shape, placed
 from accion.formation.settling import ANOTHER, Rule
 from accion.formation.storage import a_map
 from accion.memory import check_room
@@ -56,9 +57,18 @@ def refine(
         )
     shape = ds["desired"].values
     formation = formation or rebuild(ds)
-    points = math.prod(len(ds[name]) * factor for name in ("x", "y", "z")[: formation.dimension])
+    check_shape(formation, shape)
+    agents = placed(ds)
+    names = axis_names(agents, formation.dimension)
+    if tuple(ds["outcome"].dims) != names:
+        raise ValueError(
+            f"a map has the axes {', '.join(names)}; this one has"
+            f" {', '.join(map(str, ds['outcome'].dims))}. Refine the whole map, then choose a"
+            " slice."
+        )
+    points = math.prod(len(ds[name]) * factor for name in names)
     check_room(64 * points, f"factor = {shown(factor)}", "Refine less.")
-    grid = [finer(ds[name].values, factor) for name in ("x", "y", "z")[: formation.dimension]]
+    grid = [finer(ds[name].values, factor) for name in names]
     label = (
         10 * ds["outcome"].values
         + np.where(ds["outcome"].values == ANOTHER, ds["shape"].values, 0)
@@ -79,7 +89,7 @@ def refine(
     survey = Survey(
         formation,
         shape,
-        int(ds.attrs["agent"]),
+        agents,
         grid,
         float(ds.attrs["h"]),
         int(ds.attrs["steps"]),
@@ -88,6 +98,7 @@ def refine(
         workers,
         progress,
         engine,
+        np.array(json.loads(ds.attrs["v0"])) if "v0" in ds.attrs else None,
     )
     return compute(survey, which, Outcomes(outcome, time, mirrored, ended))
 

@@ -181,3 +181,16 @@ def complete(n: int) -> Graph:
     """The graph with all edges."""
     check_room(whole(n, "n", 2) ** 2 * 64, f"n = {n}", "Take fewer agents.")
     return Graph(n, list(combinations(range(n), 2)))
+
+
+def congruence_by_distances(shape: np.ndarray, points: np.ndarray, tolerance: float) -> str:
+    """As `congruent`, by the rule of Colombo-Gamonal: all distances within `tolerance` of their
+    own.
+
+    The best motion reflects where the determinant is < 0.
+    """
+    wanted = pair_distances(shape)
+    if np.any(np.abs(pair_distances(points) - wanted) > tolerance * wanted):
+        return "different"
+    turn = np.linalg.det((points - points.mean(axis=0)).T @ (shape - shape.mean(axis=0)))
+    return "mirrored" if turn < 0 else "same"

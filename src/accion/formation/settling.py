@@ -87,10 +87,9 @@ def scheme_at(system: System, method: Method) -> MechanicalScheme:
     return cast(MechanicalScheme, scheme_of(system, method))
 
 
-def begin(system: System, method: Method, q: Any, h: float) -> Under:
-    """At rest at `q`, shape (n d,)."""
-    zero = jnp.zeros_like(q)
-    state = scheme_at(system, method).start(0.0, h, q, zero, zero, jnp.zeros(0))
+def begin(system: System, method: Method, q: Any, v: Any, h: float) -> Under:
+    """At `q` with the velocities `v`, shape (n d,), which are the momenta at t = 0."""
+    state = scheme_at(system, method).start(0.0, h, q, v, h * v, jnp.zeros(0))
     return Under(state, jnp.zeros(()))
 
 
@@ -162,8 +161,8 @@ class Runs(NamedTuple):
 
 
 @partial(kept_jit, static_argnums=(1,))
-def begin_all(system: System, method: Method, q: Any, h: float) -> Under:
-    return jax.vmap(lambda q: begin(system, method, q, h))(q)
+def begin_all(system: System, method: Method, q: Any, v: Any, h: float) -> Under:
+    return jax.vmap(lambda q: begin(system, method, q, v, h))(q)
 
 
 @partial(kept_jit, static_argnums=(1, 2))
@@ -178,7 +177,7 @@ def end_all(system: System, graph: Graph, shape: Array, under: Under, *rest: Any
     return jax.vmap(lambda under: end(system, graph, shape, under, *rest))(under)
 
 
-def by_xla(system: System, how: How, shape: np.ndarray) -> Runs:
+def by_xla(system: System, how: How, shape: np.ndarray, v: np.ndarray) -> Runs:
     """All runs side by side."""
     method, graph, *times = how
     h = how.h
@@ -189,13 +188,15 @@ def by_xla(system: System, how: How, shape: np.ndarray) -> Runs:
 
     return Runs(
         "xla",
-        lambda q: begin_all(system, method, q, h),
+        lambda q: begin_all(system, method, q, v, h),
         advanced,
         lambda under: end_all(system, graph, shape, under, *times),
     )
 
 
-def by_native(system: System, how: How, shape: np.ndarray, engine: str) -> Runs | None:
+def by_native(
+    system: System, how: How, shape: np.ndarray, v: np.ndarray, engine: str
+) -> Runs | None:
     """Some runs side by side in the lanes of a vector, in machine code; None where XLA must serve.
 
     It is compiled sooner and runs sooner than XLA's program (benchmarks/attraction.py): so "auto"
@@ -204,8 +205,9 @@ def by_native(system: System, how: How, shape: np.ndarray, engine: str) -> Runs 
     method, graph, *times = how
     given = (system, shape, *times)
 
-    def begin_row(given: Any, q: Any) -> Any:
-        return begin(given[0], method, q, given[2])
+    def begin_row(constants: Any, q: Any) -> Any:
+        given, v = constants
+        return begin(given[0], method, q, v, given[2])
 
     def advance_row(constants: Any, under: Any) -> Any:
         (system, shape, h, steps, rule), looks = constants
@@ -218,30 +220,30 @@ def by_native(system: System, how: How, shape: np.ndarray, engine: str) -> Runs 
     def program(name: str, f: Any, constants: Any, row: Any) -> Any:
         return native("mapped", (name, method, graph), f, constants, row, engine=engine)
 
-    begins = program("begin", begin_row, given, shape.ravel())
+    begins = program("begin", begin_row, (given, v), shape.ravel())
     if begins is None:
         return None
-    row = jax.tree.map(lambda a: a[0], begins(given, shape.reshape(1, -1), 1))
+    row = jax.tree.map(lambda a: a[0], begins((given, v), shape.reshape(1, -1), 1))
     advances = program("advance", advance_row, (given, (0, 1)), row)
     ends = None if advances is None else program("end", end_row, given, row)
     if advances is None or ends is None:
         return None
     return Runs(
         "native",
-        lambda q: begins(given, q, len(q)),
+        lambda q: begins((given, v), q, len(q)),
         lambda under, looks: advances((given, looks), under, len(under.since)),
         lambda under: ends(given, under, len(under.since)),
     )
 
 
-def runs_by(engine: str, system: System, how: How, shape: np.ndarray) -> Runs:
-    """Runs by the engine that serves, compiled."""
-    found = by_native(system, how, shape, engine)
-    return by_xla(system, how, shape) if found is None else found
+def runs_by(engine: str, system: System, how: How, shape: np.ndarray, v: np.ndarray) -> Runs:
+    """Runs by the engine that serves, compiled, that start with the velocities `v`."""
+    found = by_native(system, how, shape, v, engine)
+    return by_xla(system, how, shape, v) if found is None else found
 
 
 def settle(runs: Runs, how: How, q: np.ndarray, go_on: Callable[[], None]) -> Ends:
-    """Step every row of `q`, shape (members, n d), from rest.
+    """Step every row of `q`, shape (members, n d).
 
     `go_on` is called several times a second; what it raises ends the runs.
     """

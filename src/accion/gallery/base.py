@@ -13,7 +13,7 @@ from accion.control import ControlProblem, optimize
 from accion.instant.continuous import accelerations
 from accion.methods import Method
 from accion.solve.simulation import simulate
-from accion.systems import HigherOrderSystem, System, ThermalSystem
+from accion.systems import ContactSystem, HigherOrderSystem, System, ThermalSystem
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,9 @@ class Entry:
     title: str
     source: str
     text: str
-    system: System | ThermalSystem | HigherOrderSystem
+    system: System | ThermalSystem | ContactSystem | HigherOrderSystem
     method: Method
-    start: dict[str, Any]  # q0, v0 and, for a thermal system, S0
+    start: dict[str, Any]  # q0, v0 and, for a thermal system, S0, for a contact system z0
     h: float
     steps: int
     checks: Callable[[], list[Check]]

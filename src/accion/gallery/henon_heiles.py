@@ -10,13 +10,13 @@ import jax
 import numpy as np
 from scipy.special import ellipj
 
-from accion.analysis import order, rk4, symmetries
+from accion.analysis import order, poincare_section, rk4, symmetries
 from accion.gallery.base import Entry, compare
 from accion.instant.continuous import reference
 from accion.methods import Midpoint, Trapezoid
 from accion.plot import new_figure
 from accion.plot.figures import COLORS
-from accion.solve.simulation import ensemble, simulate
+from accion.solve.simulation import simulate
 from accion.spaces import Euclidean
 from accion.systems import mechanical
 
@@ -143,15 +143,15 @@ def section(energy, begin, h=0.1, steps=60_000):
     dy/dt) that they begin with.
     """
     q0, v0 = (np.array(x) for x in zip(*(start(energy, *z) for z in begin), strict=True))
-    traj = ensemble(system, Trapezoid(), q0=q0, v0=v0, h=h, steps=steps)
-    found = []
-    for q, v in zip(np.asarray(traj.q), np.asarray(traj.v), strict=True):
-        x = q[:, 0]
-        k = np.nonzero((x[:-1] < 0) & (x[1:] >= 0))[0]
-        part = (x[k] / (x[k] - x[k + 1]))[:, None]
-        z = np.stack([q[:, 1], v[:, 1]], axis=1)
-        found.append(z[k] + part * (z[k + 1] - z[k]))
-    return found
+    found = poincare_section(
+        system, Trapezoid(), section=to_the_right, q0=q0, v0=v0, h=h, steps=steps
+    )
+    z = np.stack([found.q[:, 1], found.v[:, 1]], axis=1)
+    return [z[found.run == i] for i in range(found.runs)]
+
+
+def to_the_right(t, q, v, params):
+    return q[0]
 
 
 SEA = "#9a9a9a"  # the colour of chaotic motions, which share one region

@@ -14,15 +14,14 @@ from accion.checks import check_mechanical
 from accion.discretise import discretise
 from accion.engines.xla import kept_jit
 from accion.numerics import newton
+from accion.numerics.arrays import module_of
 from accion.numerics.terms import terms
 from accion.spaces import check_vector
 from accion.systems.legendre import InverseLegendre
 from accion.systems.start import is_traced
+from accion.systems.weights import FAR, local
 from accion.types import Configuration, Covector, Function, Scalar, Vector
 
-# Numbers of 64 bits end at e^709.8 and e^-708.4 (what is smaller is taken for zero), products of a
-# weight with others a little before.
-FAR = 600.0
 # Parts of what cancels in an equation of a constraint, below which what is left of it counts as
 # nothing: of the terms by which the given numbers enter; of what coordinates beside would bring in
 # that are as large, in the metric of the masses, as the largest (a q1 must be as near, so that the
@@ -52,9 +51,10 @@ def inertias(K: Any, n: int) -> Any:
     """The root of each coordinate's inertia, of one without that of the largest: with it
     coordinates of different units can be compared.
     """
-    mass = jnp.abs(jnp.diagonal(K)[:n])
-    mass = jnp.where(mass > 0, mass, jnp.max(mass))
-    return jnp.sqrt(jnp.where(mass > 0, mass, 1.0))
+    own = module_of(K)
+    mass = own.abs(own.diagonal(K)[:n])
+    mass = own.where(mass > 0, mass, own.max(mass))
+    return own.sqrt(own.where(mass > 0, mass, 1.0))
 
 
 def first_step(
@@ -249,6 +249,7 @@ def project_at(system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
     """`project` within what is traced: nothing is checked, and NaN is where there is nothing
     near.
     """
+    system, t = local(system, t)
     constraint, space = system.constraint, system.space
     if constraint is None:
         return q, v
@@ -266,6 +267,8 @@ def project_at(system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
 
 
 projected = kept_jit(project_at)
+# the same at many times, all with one velocity
+all_projected = kept_jit(jax.vmap(project_at, (None, 0, 0, None)))
 
 
 def nearest(f: Function, x: Vector, M: Any, size: Any = 0.0) -> Any:
@@ -311,10 +314,8 @@ def beyond_numbers(system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
     """Where L has grown or decayed so far that floating point ends, as exponential weights do: a
     sentence that says so, "" elsewhere.
     """
-    if system.mechanical is not None:
-        what, size = "weight", abs(float(system.mechanical.w(t, system.params)))
-    else:
-        what, size = "inertia d2L/dv2", float(np.max(np.abs(jax.hessian(system.L, 2)(t, q, v))))
+    system, t = local(system, t)
+    size = float(np.max(np.abs(jax.hessian(system.L, 2)(t, q, v))))
     with np.errstate(divide="ignore"):
         power = float(np.log(size))
     if not abs(power) > FAR:  # nor where it is NaN, for another reason
@@ -327,8 +328,8 @@ def beyond_numbers(system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
         else "below e^-708"
     )
     return (
-        f"the Lagrangian leaves the range of floating point, e^-708 to e^709.8: its {what} is"
-        f" {found} at t = {float(t):.6g}. No step is small enough for that. A constant factor of L"
-        " changes no motion: divide the weight by its value at t0, and start again from there"
-        " before it has grown or decayed by more than e^600"
+        "the Lagrangian leaves the range of floating point, e^-708 to e^709.8: its inertia d2L/dv2"
+        f" is {found} at t = {float(t):.6g}. No step is small enough for that. Where L is a"
+        " function of time, such as e^(kappa t), times another one, give that function to System"
+        " as weight=: steps then have its ratios alone, at any time"
     )

@@ -89,9 +89,10 @@ def accelerations(system: Any) -> Callable[..., Any]:
     ad* is zero. With holonomic or nonholonomic constraints it returns (a, lam), from the constraint
     differentiated in time (index 1). For a vakonomic system, whose multipliers are part of the
     state, it is (t, q, v, lam) -> (a, dlam/dt); for a thermal system (t, q, v, S) -> (a, dS/dt),
-    with dL/dS dS/dt = F_fr.v - P_H (Bonich, Thm 3.9). For a system of order r it is (t, q, jets) ->
-    q^(2r), `jets` being (q', ..., q^(2r-1)), shape (2r - 1, dim); with a constraint (t, q, jets,
-    lams) -> (q^(2r), lam^(r)), `lams` being (lam, ..., lam^(r-1)).
+    with dL/dS dS/dt = F_fr.v - P_H (Bonich, Thm 3.9); for a contact system (t, q, v, z) -> (a, L),
+    with dL/dz dL/dv on the right-hand side besides (Herglotz). For a system of order r it is (t, q,
+    jets) -> q^(2r), `jets` being (q', ..., q^(2r-1)), shape (2r - 1, dim); with a constraint (t, q,
+    jets, lams) -> (q^(2r), lam^(r)), `lams` being (lam, ..., lam^(r-1)).
     """
     check_continuous(system, "accelerations")
     return door(t=number)(continuous(system).accelerations(check_numbers(system)))
@@ -107,6 +108,7 @@ def reference(
     ts: Any,
     S0: Any = None,
     lam0: Any = None,
+    z0: Any = None,
     rtol: float = 1e-12,
     atol: float = 1e-12,
     max_steps: int = 1_000_000,
@@ -132,38 +134,39 @@ def reference(
     a shorter time than a step may be missed: let `ts` have the times when it begins and ends.
     `engine`, as for `simulate`, is that of the right-hand side. A constrained motion is projected
     onto its constraint many times on the way. For a vakonomic system `lam0` is needed, and
-    (q, v, lam) is returned; for a thermal system `S0`, and (q, v, S). For a system of order r, v
-    and v0 are (q', ..., q^(2r-1)), lam and lam0 (lam, ..., lam^(r-1)).
+    (q, v, lam) is returned; for a thermal system `S0`, and (q, v, S); of a contact system, which
+    starts from `z0` or from 0, (q, v, z). For a system of order r, v and v0 are (q', ...,
+    q^(2r-1)), lam and lam0 (lam, ..., lam^(r-1)).
     """
     check_continuous(system, "reference")
     system = check_numbers(system, S0=S0)
     equations = continuous(system)
     system.check()
-    start = check_start(system, Start(q0, v0, lam0=lam0, S0=S0))
-    z0 = system.point(start.q0, start.S0)
+    start = check_start(system, Start(q0, v0, lam0=lam0, S0=S0, z0=z0))
+    whole0 = system.point(start.q0, start.beside)
     ts = jnp.asarray(ts)
     if ts.ndim != 1 or len(ts) < 2 or not bool(jnp.all(jnp.diff(ts) > 0)):
         raise ValueError(
             "ts must be at least two increasing times, the first one that of q0; got"
             f" {np.asarray(ts)}."
         )
-    equations.check_start(system, ts[0], z0, start)
+    equations.check_start(system, ts[0], whole0, start)
     lam0 = jnp.zeros(0) if lam0 is None else start.lam0
 
     def motion(coarser: float, more: int) -> Any:
         tolerances = coarser * rtol, coarser * atol
-        return integrate(system, z0, start.v0, lam0, ts, *tolerances, max_steps, more)
+        return integrate(system, whole0, start.v0, lam0, ts, *tolerances, max_steps, more)
 
     states = motion(1.0, 0)
     if states is None:
-        why = equations.obstacle(system, ts[-1], z0, start.v0)
+        why = equations.obstacle(system, ts[-1], whole0, start.v0)
         raise RuntimeError(
             f"the continuous equations could not be integrated to t = {float(ts[-1]):g} with rtol ="
             f" {rtol:g}: "
             + (why or "the solution may not exist that far, or max_steps is too small")
             + "."
         )
-    z, v, lam = jax.tree.map(jnp.asarray, unflat(states, z0, start.v0.size))
+    z, v, lam = jax.tree.map(jnp.asarray, unflat(states, whole0, start.v0.size))
     q, S = system.parts(z if system.space.flat else on_the_space(system, z))
     found = equations.result(system, q, v, lam, S)
     return (*found, estimated_error(motion, rtol, states)) if with_error else found

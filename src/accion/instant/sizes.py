@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.engines.auto import small_jit
 from accion.instant.constrained import matrix
 from accion.numerics.batches import at_times
 from accion.systems import System
@@ -122,16 +123,23 @@ def held_off(system: System, t: Scalar, q: Configuration, v: Vector, size: np.nd
     """What is left of the constraints that hold positions, at a point of a motion whose coordinates
     have the sizes `size`.
     """
-    space, zero = system.space, jnp.zeros(system.space.dim)
-    far = np.asarray(space.local(space.identity(), q))  # what a coordinate is added to
+    far, left, slopes = map(np.asarray, held_terms(system, t, q, v))
     far = size + np.where(np.isfinite(far), np.abs(far), 0.0)
-    found = Off(np.zeros(0), np.zeros(0))
-    for part in system.kinds_of_constraint:
-        if part.holds_positions:
+    return Off(left, np.abs(slopes) @ far)
 
-            def value(e: Vector, part: Any = part) -> Array:
-                return part.value(system, t, space.displace(q, e), v)
 
-            slope = np.abs(np.asarray(jax.jacfwd(value)(zero)))
-            found = found.joined(np.asarray(value(zero)), slope @ far)
-    return found
+@small_jit
+def held_terms(
+    system: System, t: Scalar, q: Configuration, v: Vector
+) -> tuple[Vector, Array, Array]:
+    """What coordinates are added to, shape (dim,), what is left of the constraints that hold
+    positions, shape (m,), and its derivatives by displacements, shape (m, dim).
+    """
+    space, zero = system.space, jnp.zeros(system.space.dim)
+
+    def left(e: Vector) -> Array:
+        held = [part for part in system.kinds_of_constraint if part.holds_positions]
+        found = [part.value(system, t, space.displace(q, e), v) for part in held]
+        return jnp.concatenate([jnp.zeros(0), *found])
+
+    return space.local(space.identity(), q), left(zero), jax.jacfwd(left)(zero)

@@ -11,6 +11,7 @@ import numpy as np
 from accion.instant import constrained
 from accion.instant.constrained import BESIDE, GIVEN, ROUNDED, inertias
 from accion.numerics.terms import Terms, terms
+from accion.once import OncePerObject
 from accion.systems import Start
 from accion.systems.mechanical import check_mass
 from accion.types import Configuration, Scalar, Vector
@@ -45,6 +46,7 @@ class Known(NamedTuple):
     thermal: Any = None  # temperatures and derivatives by the entropies: `thermal.Hypotheses`
     # how many times a step is too long for what decays in it, where it goes back in time in parts
     stiff: Any = None
+    weight: Any = None  # (its sign, log |w|), of a system that has one
 
 
 def known_at(
@@ -106,7 +108,8 @@ def check_momentum(system: Any, excess: Any, allowed: Any, start: Start) -> Any:
     """Raise ValueError where p0, under constraints, is not the momentum of a velocity that they
     allow: `excess` is what it has besides, `allowed` how much that may be.
     """
-    p0 = np.asarray(start.p0)
+    # as arrays of NumPy, which compile nothing
+    p0, excess, allowed = map(np.asarray, (start.p0, excess, allowed))
     if np.all(np.abs(excess) <= allowed):  # NaN where no velocity was found
         return
     kinds = " and ".join(part.name for part in system.kinds_of_constraint)
@@ -179,7 +182,7 @@ def check_rank(system: Any, K: Any, where: Any = "at the initial data") -> Any:
     """Raise ValueError where the constraints depend on each other, naming the equations; K is
     `constrained.bordered`.
     """
-    n = system.space.dim
+    n, K = system.space.dim, np.asarray(K)
     if not np.all(np.isfinite(K)):
         kinds = " and ".join(part.name for part in system.kinds_of_constraint)
         raise ValueError(
@@ -187,7 +190,7 @@ def check_rank(system: Any, K: Any, where: Any = "at the initial data") -> Any:
             f" {where}. Choose another start, or mend the function."
         )
     # Coordinates measured by their inertias, and each equation by itself: units do not matter.
-    A = K[:n, n:].T / np.asarray(inertias(K, n))
+    A = K[:n, n:].T / inertias(K, n)
     size = np.max(np.abs(A), axis=1, keepdims=True)
     U, s, _ = np.linalg.svd(A / np.where(size > 0, size, 1.0))
     rank = int(np.sum(s > 1e-12 * s[0]))
@@ -204,6 +207,13 @@ def check_inertia(system: Any, K: Any) -> Any:
     without them, the mass), is singular.
     """
     if K is None:
-        check_mass(system.mechanical.inertia(system.params).mass, system.space.dim)
+        MASS(system)
     else:
         system.check_regular(K)
+
+
+def checked_mass(system: Any) -> Any:
+    return check_mass(system.mechanical.inertia(system.params).mass, system.space.dim)
+
+
+MASS = OncePerObject(checked_mass)  # of a system that is not traced

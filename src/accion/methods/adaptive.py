@@ -69,7 +69,7 @@ def no_samples(kind: str) -> NoReturn:
 
 def check_kind(system: Any) -> None:
     """Raise ValueError unless it is a `System` in continuous time."""
-    if system.discrete_time or system.entropic or system.order > 1:
+    if system.discrete_time or system.beside or system.order > 1:
         raise ValueError(
             f"Adaptive does not support {system.kind}: its steps are those of a motion q(t) of"
             " first order."

@@ -60,9 +60,18 @@ class Method(ABC):
     # Where in a step controls are given, as fractions of it: they go along the polynomial through
     # these places.
     control_places: Any = (0.5,)
+    # Part of a step for which the constraint force at one of its ends acts.
+    end_weight: float = 0.5
     # (method, parts) where a step consists of steps of another method, with parts of its length
     composed: Any = None
     own_lengths: bool = False  # whether h is not how long its steps are in time
+
+    @property
+    def of_two_ends(self) -> bool:
+        """Whether what a step of length h does is said by its two ends, as by a discrete
+        Lagrangian.
+        """
+        return self.composed is None and not self.own_lengths
 
     @abstractmethod
     def check(self, system: Any) -> None:

@@ -25,8 +25,8 @@ class FiniteDifference(Method):
 
     Each sample has a weight `w` (they add up to 1), a fraction `c` of the step at which time is
     taken, a configuration `q` and a velocity `v`. On a curved space `q` and `v` are a group element
-    and a body velocity; of a thermal system they are (q, S) and the vector of v and S'. `Midpoint`
-    would be
+    and a body velocity; of a thermal system they are (q, S) and the vector of v and S', of a
+    contact system (q, z) and that of v and z'. `Midpoint` would be
 
         FiniteDifference(lambda h, q0, q1: [(1.0, 0.5, (q0 + q1) / 2, (q1 - q0) / h)])
 

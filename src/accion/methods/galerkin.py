@@ -50,6 +50,7 @@ class Galerkin(Method):
     inner_points: int = field(init=False, repr=False)
     inner_places: Any = field(init=False, repr=False)
     control_places: Any = field(init=False, repr=False)
+    end_weight: float = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.quadrature not in ("gauss", "lobatto"):
@@ -73,6 +74,7 @@ class Galerkin(Method):
             "inner_points": len(inner),
             "inner_places": tuple(inner),
             "control_places": tuple(self.polynomial.c.tolist()),
+            "end_weight": float(self.polynomial.node_weights[0]),
         }
         for name, value in known.items():
             object.__setattr__(self, name, value)
@@ -95,6 +97,11 @@ class Galerkin(Method):
         if self.s > 1 and system.entropic and self.quadrature == "lobatto":
             raise ValueError(
                 f"{self!r} does not support thermal systems; try Galerkin({self.s - 1})."
+            )
+        if system.contact and self.inner_points:
+            raise ValueError(
+                f"{self!r} does not support contact systems: inner points would need actions of"
+                f" their own; try Composition(Midpoint(), {min(10, max(4, self.order))})."
             )
         if system.order > 1:
             raise ValueError(

@@ -62,11 +62,9 @@ class GeneralizedAlpha(Method):
 
     def check(self, system: Any) -> None:
         check_windows(self, system)
-        if system.entropic or system.enters_action:
-            raise ValueError(
-                f"GeneralizedAlpha does not support {'thermal' if system.entropic else 'vakonomic'}"
-                " systems; try Midpoint()."
-            )
+        if system.beside or system.enters_action:
+            whom = system.kind if system.beside else "vakonomic systems"
+            raise ValueError(f"GeneralizedAlpha does not support {whom}; try Midpoint().")
 
     def samples(
         self,

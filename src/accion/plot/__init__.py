@@ -3,6 +3,7 @@
 Everything here takes a trajectory, or arrays, and returns matplotlib objects.
 """
 
+from accion.plot.chaos import exponents as exponents, section as section
 from accion.plot.figures import (
     new_figure as new_figure,
     save_figure as save_figure,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # matplotlib is imported where it is wanted
     from matplotlib.figure import Figure
 
 COLORS = ("#1b6ca8", "#d1495b", "#2e933c", "#edae49", "#6a4c93", "#3d405b", "#00798c", "#8d6a9f")
-WORDS = {"S": "entropies", "T": "temperatures"}
+WORDS = {"S": "entropies", "T": "temperatures", "z": "action"}
 STYLE = {
     "figure.dpi": 110,
     "savefig.dpi": 110,
@@ -70,13 +70,14 @@ def save_figure(figure: "Figure", path: str | Path) -> None:
 
 def trajectory(traj: Motion, axes: Any = None) -> Any:
     """Each coordinate over time and, below, how the energy departs from its first value; of a
-    thermal system also entropies and temperatures.
+    thermal system also entropies and temperatures, of a contact system its action.
 
-    Arguments: `axes` of matplotlib to draw in, one for each of them: two, of a thermal system four.
+    Arguments: `axes` of matplotlib to draw in, one for each of them: two, of a thermal system four,
+    of a contact system three.
     Returns: the figure. Raises: ValueError where `axes` are others.
     """
     labels = traj.labels
-    below = [name for name in ("S", "T", "energy") if name in labels]
+    below = [name for name in ("S", "T", "z", "energy") if name in labels]
     if axes is not None:
         axes = check_axes(axes, 1 + len(below))
     else:
@@ -106,7 +107,9 @@ def draw_coordinates(ax: "Axes", traj: Motion) -> None:
 
 
 def draw_bodies(ax: "Axes", traj: Motion, name: str) -> None:
-    """The entropies ("S") or the temperatures ("T") of all bodies over time."""
+    """The entropies ("S") or the temperatures ("T") of all bodies, or the action ("z"), over
+    time.
+    """
     values, names = by_run(traj, traj.value(name)), traj.labels[name].components
     for i, component in enumerate(names):
         color = COLORS[(i + 1) % len(COLORS)]

@@ -47,7 +47,7 @@ def animation(
         )
     if path is not None and Path(path).exists():
         raise FileExistsError(f"the path {path} exists; choose another path, or remove it.")
-    solved = np.isfinite(np.asarray(traj.p).reshape(len(traj), -1)).all(axis=-1)
+    solved = np.isfinite(np.asarray(traj.reduced_p).reshape(len(traj), -1)).all(axis=-1)
     t = np.asarray(traj.t)[solved]
     length = seconds if seconds is not None else float(t[-1] - t[0])
     if not length > 0:

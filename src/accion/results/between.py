@@ -31,6 +31,7 @@ from accion.results.inner_steps import advanced, joined, mapped, rows_of, spread
 from accion.results.moments import Moments
 from accion.stepping import scheme_of
 from accion.stepping.rows import Row, Shorter, Shown, shorter_scheme
+from accion.stepping.weighted import Reduced, shown
 from accion.systems.start import is_traced
 from accion.types import Scalar, Vector
 
@@ -58,9 +59,14 @@ def at(trajectory: "Trajectory", t: Any) -> Moments:
         row = by_a_shorter_step(trajectory, times)
     else:
         row = by_a_polynomial(trajectory, times)
-    q, S = trajectory.system.parts(row.z)
-    fields = {"q": q, "S": S, "p": row.p, "lam": row.lam, "jets": row.jets, "guess": row.v}
+    q, beside = trajectory.system.parts(row.z)
+    fields = {"q": q, "p": row.p, "lam": row.lam, "jets": row.jets, "guess": row.v}
+    if trajectory.system.beside:
+        fields[trajectory.system.beside] = beside
     fields["supplied"] = row.supplied
+    if trajectory.weighted:
+        own = mapped(trajectory, shown, times.t, row.p, row.lam)
+        fields |= dict(zip(("p", "lam", "reduced"), own, strict=True))
     fields = with_saved(trajectory, times, fields)
     none = np.zeros((*jnp.shape(trajectory.success), len(times.t)), dtype=int)
     gone = dict.fromkeys(("laws", "nodal", "stored", "carried"))
@@ -149,6 +155,10 @@ def with_saved(trajectory: "Trajectory", times: Times, fields: dict[str, Any]) -
         return fields
     saved: dict[str, Any] = {name: getattr(trajectory, name) for name in fields}
     saved["guess"] = trajectory.v
+    if trajectory.weighted:
+        saved["reduced"] = Reduced(
+            trajectory.reduced_p, trajectory.log_weight, trajectory.reduced_lam
+        )
     runs = (slice(None),) * trajectory.is_ensemble
 
     def put(a: Any, b: Any) -> Any:
@@ -182,9 +192,18 @@ def by_a_shorter_step(trajectory: "Trajectory", times: Times) -> Row:
         h = spread(trajectory, np.full(len(begun), float(trajectory.h)))
         rows = mapped(trajectory, Shown(method), begun, h, states)
         begun, rows = begun[which], taken(trajectory, rows, which)
-    # A time that is that of a saved row needs no step, and none of no length is made.
-    whole = np.where(times.after > 0, times.after, np.min(np.diff(np.asarray(trajectory.t))))
-    return mapped(trajectory, Shorter(method), begun, spread(trajectory, whole), rows)
+    # At a node itself no step is needed, and none of no length is made.
+    moved = times.after > 0
+    whole = np.where(moved, times.after, np.min(np.diff(np.asarray(trajectory.t))))
+    there = mapped(trajectory, Shorter(method), begun, spread(trajectory, whole), rows)
+    if np.all(moved):
+        return there
+
+    def chosen(a: Any, b: Any) -> Any:
+        own, axis = module_of((a, b)), int(trajectory.is_ensemble)
+        return own.where(moved.reshape(-1, *(1,) * (np.ndim(a) - axis - 1)), a, b)
+
+    return jax.tree.map(chosen, there, rows)
 
 
 # ---------------------------------------------------------------- by a polynomial

@@ -13,6 +13,7 @@ import numpy as np
 
 from accion.systems import (
     AbstractSystem,
+    ContactSystem,
     DiscreteSystem,
     DiscreteThermalSystem,
     HigherOrderSystem,
@@ -28,11 +29,15 @@ LONG_NAMES = {
     "v": "velocity",
     "energy": "energy",
     "lam": "multiplier, the constraint force",
+    "reduced_p": "momentum over the weight",
+    "reduced_lam": "multiplier over the weight",
+    "log_weight": "logarithm of the weight",
     "jets": "q', q'', ..., of the order of the system",
     "node_P": "momenta of the nodes that begin here, components of Theta^+",
     "node_d": "differences of the increments between them",
     "node_ahead": "steps from the first of them to here",
     "S": "entropy",
+    "z": "action, whose rate is the Lagrangian",
     "T": "temperature",
     "supplied": "energy from outside since the start",
     "laws_energy": "energy at the start",
@@ -126,7 +131,8 @@ def labels(system: AbstractSystem) -> dict[str, Label]:
     A run has a channel of that name where it has such a value: `lam` without a constraint has none.
     Nothing of the system is computed, so that of an ensemble serves as well.
     """
-    return of_positions(system) | of_momenta(system) | of_velocities(system) | OF_STEPS
+    momenta = of_momenta(system) | of_weight(system)
+    return of_positions(system) | momenta | of_velocities(system) | OF_STEPS
 
 
 @labels.register
@@ -138,6 +144,12 @@ def _(system: HigherOrderSystem) -> dict[str, Label]:
 def _(system: ThermalSystem) -> dict[str, Label]:
     mechanical = of_positions(system) | of_momenta(system) | of_velocities(system)
     return mechanical | of_entropies(system) | of_temperatures(system) | OF_STEPS
+
+
+@labels.register
+def _(system: ContactSystem) -> dict[str, Label]:
+    mechanical = of_positions(system) | of_momenta(system) | of_velocities(system)
+    return mechanical | of_action(system) | OF_STEPS
 
 
 @labels.register
@@ -203,6 +215,17 @@ def of_momenta(system: Any) -> dict[str, Label]:
     return one("p", rates(system, "J s/{}"), ("coordinate",)) | MULTIPLIERS
 
 
+def of_weight(system: Any) -> dict[str, Label]:
+    """What is carried over the weight of a system, where it has one."""
+    if system.conformal is None:
+        return {}
+    return (
+        one("reduced_p", rates(system, "J s/{}"), ("coordinate",))
+        | one("reduced_lam", "", ("multiplier",))
+        | one("log_weight", "1")
+    )
+
+
 def of_velocities(system: Any) -> dict[str, Label]:
     """v, and the energy that needs it."""
     names = tuple(map(rate_name, system.coordinates))
@@ -233,6 +256,12 @@ def of_entropies(system: Any) -> dict[str, Label]:
     for name in LAWS:
         found |= one(f"laws_{name}", per_run=True)
     return found | one("supplied", "J")
+
+
+def of_action(system: ContactSystem) -> dict[str, Label]:
+    """z."""
+    names = system.frame.names
+    return one("z", joined(map(unit_of, names)), (), names)
 
 
 def of_temperatures(system: ThermalSystem) -> dict[str, Label]:

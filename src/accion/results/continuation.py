@@ -18,7 +18,20 @@ if TYPE_CHECKING:
     from accion.results.trajectory import Trajectory
 
 # What a trajectory has at each saved time.
-AT_TIMES = ("t", "q", "p", "iterations", "lam", "S", "supplied", "jets", "nodal", "guess")
+AT_TIMES = (
+    "t",
+    "q",
+    "p",
+    "iterations",
+    "lam",
+    "S",
+    "z",
+    "supplied",
+    "jets",
+    "nodal",
+    "reduced",
+    "guess",
+)
 START, STATE = "start_", "state_"  # how variables of a file begin that hold it
 
 

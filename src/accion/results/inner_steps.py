@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def rows_of(trajectory: "Trajectory") -> Row:
-    """What a trajectory has at its saved times."""
+    """What a trajectory has at its saved times; of a system with a weight, over the weight."""
     nodal = trajectory.nodal
     P, d = (None, None) if nodal is None else (nodal.P, nodal.d)
-    own = (trajectory.v, trajectory.p, trajectory.lam, trajectory.jets)
-    return Row(trajectory.z, *own, P, d, trajectory.supplied)
+    own = (trajectory.v, trajectory.reduced_p, trajectory.reduced_lam, trajectory.jets)
+    return Row(trajectory.points, *own, P, d, trajectory.supplied)
 
 
 def taken(trajectory: "Trajectory", rows: Any, which: np.ndarray) -> Any:

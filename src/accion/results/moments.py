@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class Moments:
     """A trajectory at some times, or at one: what `Trajectory.at` returns.
 
-    `t`, `q`, `v`, `p`, and where there are such `S`, `lam` and `jets`, as a `Trajectory` has them;
-    of a single time they have no axis of times. `rows` is the same as a `Trajectory`.
+    `t`, `q`, `v`, `p`, and where there are such `S`, `z`, `lam` and `jets`, as a `Trajectory` has
+    them; of a single time they have no axis of times. `rows` is the same as a `Trajectory`.
     """
 
     rows: "Trajectory"
@@ -46,8 +46,22 @@ class Moments:
         return self.own(self.rows.p)
 
     @property
+    def reduced_p(self) -> Covector:
+        """p over the weight of the system, where it has one."""
+        return self.own(self.rows.reduced_p)
+
+    @property
+    def log_weight(self) -> Array:
+        """The logarithm of that weight, else 0."""
+        return self.own(self.rows.log_weight)
+
+    @property
     def S(self) -> Array | None:
         return self.own(self.rows.S)
+
+    @property
+    def z(self) -> Array | None:
+        return self.own(self.rows.z)
 
     @property
     def lam(self) -> Multipliers | None:

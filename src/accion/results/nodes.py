@@ -8,6 +8,7 @@ import numpy as np
 from jax.core import Tracer
 
 from accion.stepping.nodal import MomentumMap, ThetaPlus
+from accion.systems.arity import chosen
 from accion.types import Array, Configuration, Function
 
 if TYPE_CHECKING:
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
 def momentum_map(trajectory: "Trajectory", X: Function) -> Array:
     """Theta^+(X) of the nodes that begin at each saved time; see `Trajectory.momentum`."""
+    q = jax.tree.map(lambda a: a[0, 0] if trajectory.is_ensemble else a[0], trajectory.q)
+    if chosen("X", X, "q", "t, q") != "q" or len(jax.eval_shape(X, q).shape) != 1:
+        kind = trajectory.system.kind
+        raise ValueError(f"of {kind} X must be one field X(q) -> (dim,), without the time.")
     first, rest = first_nodes(trajectory), data_of_nodes(trajectory)
     if trajectory.jets is None:
         _, P, d, _, _ = rest

@@ -3,19 +3,29 @@
 from typing import Any
 
 from accion.instant import constrained
+from accion.systems.weights import in_full, local, logs_at
 from accion.types import Array, Configuration, Covector, Multipliers, Scalar, Vector
 
 
 def velocity(system: Any, t: Scalar, z: Configuration, p: Covector, guess: Vector) -> Vector:
-    """v with p = dL/dv, under the constraints where there are some."""
-    return constrained.legendre(system, t, z, p, guess)[0]
+    """v with p = dL/dv, under the constraints where there are some; of a system with a weight w, p
+    is over w.
+    """
+    here = local(system, t)
+    return constrained.legendre(here.system, here.t, z, p, guess)[0]
 
 
 def energy(
     system: Any, t: Scalar, z: Configuration, v: Vector, lam: Multipliers | None = None
 ) -> Scalar:
-    """E = dL/dv.v - L."""
-    return system.energy(t, z, v, lam)
+    """E = dL/dv.v - L; of a system with a weight w, lam is over w."""
+    here = local(system, t)
+    return in_full(system, t, here.system.energy(here.t, z, v, lam))
+
+
+def log_weight(system: Any, t: Scalar) -> Scalar:
+    """log |w| of the weight w, 0 where there is none."""
+    return logs_at(system, t).log
 
 
 def energy_of(system: Any, t: Scalar, q: Configuration, jets: Array, p: Array) -> Scalar:

@@ -86,11 +86,16 @@ def check_same(dataset: "xr.Dataset", system: Any, path: str | Path) -> None:
                 f"{path} was made with another system: the {words} are {there}, those of the given"
                 f" one are {list(now)}. Give it the same: System(..., coordinates=...)."
             )
-    if ("S" in dataset) != system.entropic:
+    if "reduced_p" in dataset and system.conformal is None:
         raise ValueError(
-            f"{path} was made with another system:"
-            f" {'a thermal one' if 'S' in dataset else 'one without entropies'}."
+            f"{path} was made with another system: one with a weight. Give it the same:"
+            " System(..., weight=...)."
         )
+    there = "S" if "S" in dataset else "z" if "z" in dataset else ""
+    if there != system.beside:
+        neither = "one without entropies" if system.entropic else "one without an action z"
+        words = {"S": "a thermal one", "z": "a contact one"}.get(there, neither)
+        raise ValueError(f"{path} was made with another system: {words}.")
     if (
         "S" in dataset
         and system.entropies is not None

@@ -17,7 +17,8 @@ from accion.results.channels import LAWS, Label
 from accion.results.same_system import NUMBER, own_system, params_text
 from accion.stepping.laws import Laws
 from accion.stepping.nodal import Nodal
-from accion.systems.entropic import Frame
+from accion.stepping.weighted import Reduced
+from accion.systems.whole import Frame
 from accion.types import Array
 
 if TYPE_CHECKING:
@@ -163,10 +164,13 @@ def fields_of(
     }
     for name in ("p", "iterations", "success", "steps_completed"):
         fields[name] = arrays[name]
-    for name in ("lam", "jets", "S", "supplied"):
+    for name in ("lam", "jets", "S", "z", "supplied"):
         fields[name] = arrays.get(name)
     if "node_P" in arrays:
         fields["nodal"] = Nodal(*(arrays[f"node_{name}"] for name in Nodal._fields))
+    if "reduced_p" in arrays:
+        own = (arrays["reduced_p"], arrays["log_weight"], arrays.get("reduced_lam"))
+        fields["reduced"] = Reduced(*own)
     if "supplied" in arrays:
         extremes = {name: arrays[f"laws_{name}"] for name in LAWS}
         fields["laws"] = Laws(supplied=arrays["supplied"][..., -1], **extremes)
@@ -199,6 +203,9 @@ def stored_labels(dataset: "xr.Dataset") -> tuple[tuple[str, Label], ...]:
     if "S" in dataset:
         entropies = tuple(json.loads(dataset.attrs["entropies"]))
         components |= {"S": entropies, "T": Frame(None, entropies).temperatures}
+    if "z" in dataset:
+        unit = dataset["z"].attrs.get("units", "")
+        components |= {"z": (f"z [{unit}]" if unit else "z",)}
     found = []
     for name, variable in dataset.data_vars.items():
         if str(name).startswith((NUMBER, continuation.START, continuation.STATE)):

@@ -24,7 +24,7 @@ def check_thermal(trajectory: "Trajectory") -> None:
 def of_each_body(trajectory: "Trajectory", f: Function) -> Array:
     """`f(system, t, z, v)` at each saved time: a number for each body, as the user has them."""
     check_thermal(trajectory)
-    return trajectory.system.frame.as_given(trajectory.each(f, trajectory.z, trajectory.v))
+    return trajectory.system.frame.as_given(trajectory.each(f, trajectory.points, trajectory.v))
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def entropy_production(trajectory: "Trajectory", outside: Function | None) -> Ar
     check_thermal(trajectory)
     if outside is not None:
         check_outside(trajectory.system, outside)
-    made, exchanged = trajectory.each(Production(outside), trajectory.z, trajectory.v)
+    made, exchanged = trajectory.each(Production(outside), trajectory.points, trajectory.v)
     if not isinstance(exchanged, Tracer):
         check_exchanged(np.asarray(exchanged))
     return trajectory.system.frame.as_given(made)

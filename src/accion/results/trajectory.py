@@ -22,7 +22,9 @@ from accion.results.moments import Moments
 from accion.results.storage import Stored
 from accion.stepping.laws import Laws
 from accion.stepping.nodal import Nodal
+from accion.stepping.weighted import Reduced
 from accion.systems import AbstractSystem
+from accion.systems.weights import in_full, reduced
 from accion.types import Array, ArrayLike, Configuration, Function, Vector
 
 if TYPE_CHECKING:
@@ -40,11 +42,14 @@ class Trajectory:
     `t`, `q`, `p`: times, configurations and momenta; `lam`: multipliers, the constraint forces at
     those times (None where there is no constraint); `S`: entropies, `supplied`: the energy that
     came from outside since the start, `laws`: the extremes of every step (of a thermal system, None
-    for others); `jets`: the derivatives (q', ..., q^(r)) of a system of order r, shape (times, r,
-    dim), whose `p` are the r momenta of Jacobi and Ostrogradsky, of the same shape (None for
-    others); `iterations`: of Newton's method, the most in any step since the last saved one;
-    `success`; `steps_completed`: how many steps were solved (after them every entry is NaN); `h`,
-    `system`, `method`: what was run. `channels()` gives all of it with names, units and words.
+    for others); `z`: the action of a contact system (None for others); `jets`: the derivatives (q',
+    ..., q^(r)) of a system of order r, shape (times, r, dim), whose `p` are the r momenta of Jacobi
+    and Ostrogradsky, of the same shape (None for others). Of a system with a weight, L = w(t) L0, p
+    and lam have the weight in them, and are infinite, or 0, where that leaves floating point;
+    `reduced_p`, p/w, and `log_weight`, log |w|, never do. `iterations`: of Newton's method, the
+    most in any step since the last saved one; `success`; `steps_completed`: how many steps were
+    solved (after them every entry is NaN); `h`, `system`, `method`: what was run. `channels()`
+    gives all of it with names, units and words.
     """
 
     t: Array
@@ -57,11 +62,13 @@ class Trajectory:
     system: Any  # an `AbstractSystem` of any kind; None where it was loaded without
     lam: Array | None = None
     S: Array | None = None
+    z: Array | None = None
     supplied: Array | None = None
     laws: Laws | None = None
     jets: Array | None = None
     # of a system of higher order, what the discrete motion itself has
     nodal: Nodal | None = None
+    reduced: Reduced | None = None  # of a system with a weight, what its steps carry
     method: Method | None = field(default=None, metadata={"static": True})
     engine: str | None = field(default=None, metadata={"static": True})  # that made it
     # whether controls acted besides the system's own forces: in a solution of a control problem
@@ -110,9 +117,12 @@ class Trajectory:
         return at_times(f, self.is_ensemble, self.system, self.t, *arrays, engine=engine)
 
     @property
-    def z(self) -> Configuration:
-        """The configurations, with the entropies where there are any."""
-        return self.q if self.S is None else self.system.point(self.q, self.S)
+    def points(self) -> Configuration:
+        """What steps move: the configurations, with the entropies or the action where there are
+        such.
+        """
+        beside = self.S if self.z is None else self.z
+        return self.q if beside is None else self.system.point(self.q, beside)
 
     @property
     def v(self) -> Array:
@@ -126,10 +136,40 @@ class Trajectory:
         if "_v" in self.__dict__:
             return self.__dict__["_v"]
         self.check_velocities()
-        v = self.each(readings.velocity, self.z, self.p, self.guess)
+        v = self.each(readings.velocity, self.points, self.reduced_p, self.guess)
         if not isinstance(v, Tracer):  # one would outlive the transformation that it belongs to
             self.__dict__["_v"] = v
         return v
+
+    @property
+    def weighted(self) -> bool:
+        """Whether its system has a weight."""
+        return self.system is not None and self.system.conformal is not None
+
+    @property
+    def reduced_p(self) -> Array:
+        """p/w of a system with a weight, L = w(t) L0, finite at any time; else p."""
+        if self.reduced is not None:
+            return self.reduced.p
+        return self.each(reduced, self.p) if self.weighted else self.p
+
+    @property
+    def reduced_lam(self) -> Array | None:
+        """lam/w of a system with a weight, else lam."""
+        if self.reduced is not None or self.lam is None:
+            return None if self.reduced is None else self.reduced.lam
+        return self.each(reduced, self.lam) if self.weighted else self.lam
+
+    @property
+    def log_weight(self) -> Array:
+        """log |w(t)| at each saved time, of a system with a weight; else 0."""
+        if self.reduced is not None:
+            return self.reduced.log_weight
+        return (
+            self.each(readings.log_weight)
+            if self.weighted
+            else jnp.zeros(np.shape(self.iterations))
+        )
 
     def energy(self) -> Array:
         """E = p.v - L(t, q, v) at each saved time; of a system of order r, sum_s p_s.q^(s+1) -
@@ -139,8 +179,8 @@ class Trajectory:
             return self.stored.energy
         if self.jets is not None:
             return self.each(readings.energy_of, self.q, self.jets, self.p)
-        more = () if self.lam is None else (self.lam,)
-        return self.each(readings.energy, self.z, self.v, *more)
+        more = () if self.lam is None else (self.reduced_lam,)
+        return self.each(readings.energy, self.points, self.v, *more)
 
     def temperature(self) -> Array:
         """T = -dL/dS at each saved time; with several entropies one for each, shape (times, m)."""
@@ -184,22 +224,25 @@ class Trajectory:
         return thermal.first_law(self)
 
     @door()
-    def momentum(self, X: Callable[[Configuration], Vector]) -> Array:
-        """The momentum map p.X(q) of a vector field `X(q) -> (dim,)` on the configuration space, at
-        each saved time.
+    def momentum(self, X: Callable[..., Vector]) -> Array:
+        """The momentum map p.X of a vector field on the configuration space, at each saved time.
 
         Of a system of order r it is Theta^+ of the r nodes that begin there, applied to X: kept to
         roundoff where X is a symmetry, and for every X to second order sum_s p_s.X_s, with X_s the
         change of q^(s) along X.
 
-        The field of a one-parameter action is `Symmetry.from_action(action, space).X`.
+        Arguments:
+            X: `X(q)` or `X(t, q)`, of shape (dim,); of several fields at once, such as those of a
+                group, (dim, k), and then there are k momenta. That of an action is
+                `Symmetry.from_action(action, space).X`. Of a system of higher order one field X(q).
         """
-        first = jax.tree.map(lambda a: a[0, 0] if self.is_ensemble else a[0], self.q)
-        check_field(X, first, self.p.shape[-1])
+        t, q = jax.tree.map(lambda a: a[0], (self.t, self.q))
+        q = jax.tree.map(lambda a: a[0], q) if self.is_ensemble else q
+        field = check_field(X, t, q, self.p.shape[-1])
         if self.p.ndim - self.is_ensemble > 2:
             return nodes.momentum_map(self, X)
-        pairing = jax.vmap(lambda q, p: p @ X(q))
-        return (jax.vmap(pairing) if self.is_ensemble else pairing)(self.q, self.p)
+        found = self.each(lambda system, t, q, p: p @ field(t, q), self.q, self.reduced_p)
+        return self.each(in_full, found) if self.weighted else found
 
     # ------------------------------------------------------------ between the steps
 
@@ -219,8 +262,8 @@ class Trajectory:
             t: a number, or a list of them, within the run.
 
         Returns:
-            `Moments`: t, q, v, p, energy(), and S, lam and jets where there are such. Of a number
-            they have no axis of times.
+            `Moments`: t, q, v, p, energy(), and S, z, lam and jets where there are such. Of a
+            number they have no axis of times.
 
         Raises:
             ValueError: where a time is outside of the run, or the system is given in discrete time.

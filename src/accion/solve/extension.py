@@ -32,12 +32,14 @@ def _(
     carried: Loaded, trajectory: Trajectory, steps: int, throw: bool, progress: bool
 ) -> Trajectory:
     asked, made = what_was_asked(trajectory, start_of(carried.start), steps)
+    # Before weights were taken out of momenta the same names meant other numbers.
+    other = trajectory.weighted and trajectory.reduced is None
     begun, _ = begin(asked, trajectory.engine)
     like = asked.member.prepare(begun, asked.save_every)
     paths, tree = jax.tree_util.tree_flatten_with_path(like)
     names = tuple(f"last state{jax.tree_util.keystr(path)}" for path, _ in paths)
     shapes = [np.shape(leaf) for _, leaf in paths]
-    if names != carried.names or shapes != [np.shape(a) for a in carried.numbers]:
+    if other or names != carried.names or shapes != [np.shape(a) for a in carried.numbers]:
         raise ValueError(
             "this trajectory was saved by another version of accion, whose steps carry other"
             " numbers: run it again from its start."

@@ -57,6 +57,7 @@ def simulate(
     q1: Any = None,
     S0: ArrayLike | None = None,
     lam0: ArrayLike | None = None,
+    z0: ArrayLike | None = None,
     t0: Any = 0.0,
     h: Any,
     steps: int | None = None,
@@ -80,7 +81,8 @@ def simulate(
     second-order method becomes first order). A vakonomic system whose start is v0 also needs
     `lam0`, the multipliers at the start: p0 = dL/dv + lam0.dPhi/dv. A thermal system needs `S0`,
     its entropy or entropies; each step then also satisfies the sampled entropy balance (Bonich, Thm
-    3.17), and a step that breaks the second law is warned of.
+    3.17), and a step that breaks the second law is warned of. A contact system starts from the
+    action `z0`, 0 where it is not given.
 
     In place of `steps` a run may have `until`, the time at which it ends: its last step is as long
     as is left then. Every `save_every`-th step is kept, so memory does not grow with `steps`.
@@ -90,7 +92,7 @@ def simulate(
     `throw=False` (and under jax.jit, grad and vmap, where nothing can be raised) leaves NaN after
     the last good step.
     """
-    start = Start(q0, v0, p0, q1, lam0, S0)
+    start = Start(q0, v0, p0, q1, lam0, S0, z0)
     if until is not None and steps is None:
         of_steps = partial(simulate, system, method, **start._asdict(), t0=t0, h=h, params=params)
         settings = {"throw": throw, "progress": progress, "engine": engine}
@@ -122,6 +124,7 @@ def ensemble(
     q1: Any = None,
     S0: ArrayLike | None = None,
     lam0: ArrayLike | None = None,
+    z0: ArrayLike | None = None,
     t0: Any = 0.0,
     h: Any,
     steps: int,
@@ -132,7 +135,7 @@ def ensemble(
     engine: str = "auto",
 ) -> Trajectory:
     """Many runs at once: the arguments of `simulate`, with a leading axis of one length on any of
-    q0, v0, p0, q1, S0 or `params`.
+    q0, v0, p0, q1, S0, z0 or `params`.
 
     A number of `params` varies over the ensemble where it has one axis more than in
     `system.params`. Returns one `Trajectory` whose arrays have the leading axis. A member that
@@ -142,7 +145,7 @@ def ensemble(
     system = checks.check_system(system, method)
     t0, h = checks.check_steps(system, t0, h, steps, save_every)
     steps, save_every = checks.check_counts(steps, save_every)
-    given = Start(q0, v0, p0, q1, lam0, S0)
+    given = Start(q0, v0, p0, q1, lam0, S0, z0)
     wide, start, member = checks.check_ensemble(system, params, given)
     wide = checks.check_numbers(wide)
     member.check()
@@ -205,18 +208,19 @@ def collect(
     head = loops.Saved(first.q, first.p, first.x, none, scheme.saved(first))
     joined = partial(with_head, axis=axis, own=own)
     z, p, x, iterations, more = jax.tree.map(joined, head, saved)
-    q, S = member.system.parts(z)
+    q, beside = member.system.parts(z)
     if np.ndim(h):
         times, h = uneven.at_rows(t0, h, save_every)
     else:
         times = t0 + h * save_every * (before + own.arange(iterations.shape[axis]))
-    at_rows = {"t": times, "q": q, "S": S, "p": p, "x": x, "iterations": iterations}
+    at_rows = {"t": times, "q": q, "beside": beside, "p": p, "x": x, "iterations": iterations}
     numbers = {name: at_rows[name] for name in ("t", "q", "p", "iterations")}
     numbers |= member.fields(at_rows, more, last, h)
     shown = member.readout(at_rows, more, h)
     if shown is not None:
         by = "xla" if engine == "xla" else "auto"
-        found = at_times(shown.f, loop.is_ensemble, scheme.system, times, *shown.arrays, engine=by)
+        at, system = numbers["t"], scheme.system
+        found = at_times(shown.f, loop.is_ensemble, system, at, *shown.arrays, engine=by)
         numbers |= {name: value for name, value in zip(shown.names, found, strict=True) if name}
     numbers |= {"success": last.completed == steps, "steps_completed": last.completed}
     numbers = jax.tree.map(for_good if own is np else jnp.asarray, numbers)

@@ -15,6 +15,7 @@ from accion.spaces import Space
 from accion.stepping import Scheme, State
 from accion.systems import Start
 from accion.systems.rank import equilibrated
+from accion.systems.weights import FAR
 
 
 def start_data(scheme: Scheme, start: Start, state: State, known: Known) -> dict[str, Any]:
@@ -73,6 +74,8 @@ def suspects(space: Space, data: dict[str, Any]) -> np.ndarray:
         if part is not None:
             near = (np.abs(part) < 0.1 * allowed) | (part == 0)
             bad = bad | ~np.all(near.reshape(len(part), -1), axis=1)
+    if known.weight is not None:
+        bad = bad | ~(np.abs(known.weight[1]) < FAR)
     if known.stiff is not None:
         bad = bad | ~(known.stiff <= 1)
     if thermal is not None:

@@ -90,6 +90,9 @@ def connect(
     if system.entropic:
         why = "heat has a direction of time, and entropy no second end"
         checks.refuse("connect", system.kind, why)
+    if system.contact:
+        why = "the momenta of a step depend on its action, which its two ends do not give"
+        checks.refuse("connect", system.kind, why)
     if system.holds_velocities:
         why = "their velocities have fewer degrees of freedom than qb, so two ends are too many"
         checks.refuse("connect", "nonholonomic systems", why)
@@ -247,9 +250,7 @@ def first_path(problem: TwoPoint, guess: Configuration | None) -> Path:
         q = jax.vmap(lambda s: space.retract(first(ends.qa), s * x))(jnp.linspace(0, 1, steps + 1))
         if system.holds_positions:
             zero = jnp.zeros(space.dim)
-            q, _ = jax.vmap(lambda t, q: constrained.project_at(system, t, q, zero))(
-                jnp.asarray(problem.times), q
-            )
+            q, _ = constrained.all_projected(system, problem.times, q, zero)
     else:
         q = guess
     q = jax.tree.map(lambda a: np.array(a, dtype=float), q)

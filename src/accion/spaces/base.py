@@ -137,5 +137,13 @@ class Space(ABC):
         """The size of `q` against which the roundoff of an increment is measured, shape (dim,)."""
 
     @abstractmethod
+    def in_letters(self) -> "Space":
+        """The same space for expressions in letters: its retraction is one formula, without series
+        for small increments.
+
+        Raises: ValueError where there is none.
+        """
+
+    @abstractmethod
     def coordinates(self) -> tuple[str, ...]:
         """Names for the components of a velocity, used where the user gives none."""

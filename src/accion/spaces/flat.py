@@ -135,6 +135,9 @@ class Flat(Space):
     def magnitude(self, q: Array) -> Vector:
         return jnp.abs(q)
 
+    def in_letters(self) -> "Flat":
+        return self
+
 
 @final
 @dataclass(frozen=True)

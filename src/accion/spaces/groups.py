@@ -88,9 +88,10 @@ class Group(Space):
         """
         known = isinstance(self.retraction, str) and self.retraction in self.retractions
         if not known and not isinstance(self.retraction, Retraction):
+            names = (name for name in self.retractions if " " not in name)
             raise ValueError(
                 f"there is no retraction {shown(self.retraction)}. Try one of:"
-                f" {', '.join(self.retractions)}, or a Retraction(tau, inverse)."
+                f" {', '.join(names)}, or a Retraction(tau, inverse)."
             )
         self.tau_map.check()
 
@@ -181,17 +182,17 @@ class Group(Space):
 
     def check(self, q: ArrayLike, name: str = "q") -> Array:
         words = f"a matrix of {type(self).__name__}, shape ({self.size}, {self.size})"
-        q = jnp.asarray(reals(q, name, words))
-        if q.shape != (self.size, self.size):
-            raise ValueError(f"{name} must be {words}; got shape {q.shape}.")
-        if isinstance(q, Tracer):
-            return q
-        if not np.all(np.isfinite(q)):
-            raise ValueError(f"{name} must be finite; got {np.asarray(q)}.")
-        far, law = self.distance(np.asarray(q))
+        found: Any = reals(q, name, words)
+        if found.shape != (self.size, self.size):
+            raise ValueError(f"{name} must be {words}; got shape {found.shape}.")
+        if isinstance(found, Tracer):
+            return found
+        if not np.all(np.isfinite(found)):
+            raise ValueError(f"{name} must be finite; got {np.asarray(found)}.")
+        far, law = self.distance(np.asarray(found))
         if far > ON_GROUP:
             raise ValueError(
                 f"{name} is not in {self}: {law}, off by {far:.3g}. The nearest matrix that is:"
                 f" space.project({name})."
             )
-        return q
+        return found

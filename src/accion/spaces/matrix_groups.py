@@ -174,5 +174,13 @@ class MatrixGroup(Group):
         n = range(1, self.size + 1)
         return [[f"g_{i}{j}" for j in n] for i in n], tuple(f"xi_{i + 1}" for i in range(self.dim))
 
+    def in_letters(self) -> "MatrixGroup":
+        if self.retraction == "exp":
+            raise ValueError(
+                f"exp of {self} is no formula of letters; try retraction='cayley', where the group"
+                " keeps a bilinear form, or a Retraction(tau, inverse) of your own."
+            )
+        return self
+
     def coordinates(self) -> tuple[str, ...]:
         return tuple(f"x{i + 1}" for i in range(self.dim))

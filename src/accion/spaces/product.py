@@ -131,6 +131,9 @@ class Product(Space):
     def magnitude(self, q: tuple[Any, ...]) -> Vector:
         return jnp.concatenate(self.each("magnitude", q))
 
+    def in_letters(self) -> "Product":
+        return Product(*(space.in_letters() for space in self.factors))
+
     def coordinates(self) -> tuple[str, ...]:
         """Those of the factors; vectors and angles are counted through, and factors with the same
         names get their number behind them.

@@ -1,7 +1,7 @@
 """Rotations and rigid motions of the plane and of space."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, final
 
@@ -117,10 +117,12 @@ class Rigid(Group):
 
     @property
     def retractions(self) -> Mapping[str, Callable[[], TauMap]]:
-        return {
-            name: partial(RigidTau, self, name, functions)
-            for name, functions in rotations.RETRACTIONS.items()
-        }
+        known = rotations.RETRACTIONS | {rotations.FORMULA: rotations.WRITTEN_EXP}
+        return {name: partial(RigidTau, self, name, functions) for name, functions in known.items()}
+
+    def in_letters(self) -> "Rigid":
+        own: Any = self  # each of the four is a dataclass
+        return replace(own, retraction=rotations.FORMULA) if self.retraction == "exp" else self
 
     def split(self, x: Vector) -> tuple[Vector, Vector]:
         """The rotation and the translation of an increment."""

@@ -7,6 +7,7 @@ may have any length n2 = w^2 + |u|^2: that of `exp` is 1, that of `cayley` is no
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from math import factorial
 from typing import NamedTuple
 
@@ -91,6 +92,27 @@ versine = analytic(alternating(2), lambda x: (1 - jnp.cos(x)) / x**2)
 excess = analytic(alternating(3), lambda x: (x - jnp.sin(x)) / x**3)
 cotangent = analytic(
     [abs(b) for b in bernoulli(2 * TERMS + 1)[2::2]], lambda x: (1 - x / 2 / jnp.tan(x / 2)) / x**2
+)
+
+
+class Smooth(NamedTuple):
+    """The functions of s = |x|^2 that `exp` and its tangent are made of."""
+
+    cos_half: Callable[[Array], Array]
+    sin_half: Callable[[Array], Array]
+    versine: Callable[[Array], Array]
+    excess: Callable[[Array], Array]
+    cotangent: Callable[[Array], Array]
+
+
+SMOOTH = Smooth(cos_half, sin_half, versine, excess, cotangent)
+# As one formula each, for letters; not for numbers near 0.
+WRITTEN = Smooth(
+    lambda s: jnp.cos(jnp.sqrt(s) / 2),
+    lambda s: jnp.sin(jnp.sqrt(s) / 2) / jnp.sqrt(s),
+    lambda s: (1 - jnp.cos(jnp.sqrt(s))) / s,
+    lambda s: (jnp.sqrt(s) - jnp.sin(jnp.sqrt(s))) / jnp.sqrt(s) ** 3,
+    lambda s: (1 - jnp.sqrt(s) / 2 / jnp.tan(jnp.sqrt(s) / 2)) / s,
 )
 # arctan(y)/y as a function of y^2, for y^2 < NEAR
 NEAR = 0.05
@@ -177,10 +199,10 @@ def from_matrix(R: Array) -> Turn:
 # ---------------- retractions: from vectors to turns and back
 
 
-def exp(x: Vector) -> Turn:
+def exp(x: Vector, of: Smooth = SMOOTH) -> Turn:
     """The turn by the angle |x| about x."""
     s = dot(x, x)
-    return Turn(cos_half(s), sin_half(s) * x, 1.0)
+    return Turn(of.cos_half(s), of.sin_half(s) * x, 1.0)
 
 
 def log(a: Turn) -> Vector:
@@ -206,13 +228,13 @@ def inverse_cayley(a: Turn) -> Vector:
 # ---------------- the translation of exp and cayley of (x, v) in the group of rigid motions
 
 
-def exp_translation(x: Vector, v: Vector) -> Vector:
+def exp_translation(x: Vector, v: Vector, of: Smooth = SMOOTH) -> Vector:
     """p of exp(x, v): v + (1 - cos|x|)/|x|^2 X v + (|x| - sin|x|)/|x|^3 X^2 v, X the matrix of
     x.
     """
     s = dot(x, x)
     once = cross(x, v)
-    return v + versine(s) * once + excess(s) * cross(x, once)
+    return v + of.versine(s) * once + of.excess(s) * cross(x, once)
 
 
 def log_translation(x: Vector, p: Vector) -> Vector:
@@ -235,14 +257,16 @@ def inverse_cayley_translation(x: Vector, p: Vector) -> Vector:
 # ---------------- dtau^-1(x) e, left trivialised; `ad` is the bracket with x
 
 
-def dexp_inverse(x: Vector, v: Vector, e: Vector, ad: Callable[[Vector], Vector]) -> Vector:
+def dexp_inverse(
+    x: Vector, v: Vector, e: Vector, ad: Callable[[Vector], Vector], of: Smooth = SMOOTH
+) -> Vector:
     """e + ad/2 e + a ad^2 e + b ad^4 e, the function ad/(1 - exp(-ad)) where ad^2 has the
     eigenvalues 0 and -s, s = |x|^2.
     """
     if v.shape == (0,):
         once = ad(e)
-        return e + once / 2 + cotangent(dot(x, x)) * ad(once)
-    k, slope = jax.jvp(cotangent, (dot(x, x),), (jnp.ones(()),))
+        return e + once / 2 + of.cotangent(dot(x, x)) * ad(once)
+    k, slope = jax.jvp(of.cotangent, (dot(x, x),), (jnp.ones(()),))
     # As a matrix, which compiles in half the time.
     A = jax.vmap(ad, out_axes=1)(jnp.eye(e.shape[0]))
     once = apply(A, e)
@@ -261,12 +285,12 @@ def dcayley_inverse(x: Vector, v: Vector, e: Vector, ad: Callable[[Vector], Vect
 # ---------------- dtau(x) e of a rotation, left trivialised
 
 
-def dexp(x: Vector, e: Vector) -> Vector:
+def dexp(x: Vector, e: Vector, of: Smooth = SMOOTH) -> Vector:
     """(1 - exp(-ad))/ad e = e - (1 - cos|x|)/|x|^2 x x e + (|x| - sin|x|)/|x|^3 x x (x x e)."""
     if x.shape == (1,):
         return e
     s, once = dot(x, x), cross(x, e)
-    return e - versine(s) * once + excess(s) * cross(x, once)
+    return e - of.versine(s) * once + of.excess(s) * cross(x, once)
 
 
 def dcayley(x: Vector, e: Vector) -> Vector:
@@ -332,3 +356,10 @@ RETRACTIONS = {
         "half a turn, which no increment of cayley reaches",
     ),
 }
+FORMULA = "exp in one formula"  # the name of exp where letters are computed with
+WRITTEN_EXP = RETRACTIONS["exp"]._replace(
+    turn=partial(exp, of=WRITTEN),
+    translation=partial(exp_translation, of=WRITTEN),
+    dtau=partial(dexp, of=WRITTEN),
+    dtau_inverse=partial(dexp_inverse, of=WRITTEN),
+)

@@ -6,12 +6,15 @@ from accion.stepping import (
     collocated as collocated,
     composition as composition,
     composition_thermal as composition_thermal,
+    contact as contact,
     energy_consistent as energy_consistent,
     given as given,
     higher as higher,
     thermal as thermal,
     variational as variational,
+    views_contact as views_contact,
     views_thermal as views_thermal,
     views_windows as views_windows,
+    weighted as weighted,
 )
 from accion.stepping.base import Scheme as Scheme, State as State, scheme_of as scheme_of

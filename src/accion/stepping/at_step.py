@@ -8,6 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 from accion._config import check_process
 from accion.arguments import number, reals
 from accion.spaces import check_vector
+from accion.systems.contact import check_action
 from accion.systems.entropic import check_entropy
 
 P = ParamSpec("P")
@@ -43,6 +44,8 @@ def checked(system: Any, name: str, value: Any) -> Any:
             return system.space.check(value, name)
         case "S0" | "S1" | "S2":
             return check_entropy(system, value, name)
+        case "z" | "z0" | "z1" | "z2":
+            return check_action(value, name)
         case "p":
             return check_vector(value, system.space.dim, name)
         case "guess" if value is not None:

@@ -39,7 +39,7 @@ class Pace(NamedTuple):
 class State(NamedTuple):
     """What is carried from step to step."""
 
-    q: Configuration  # what a step moves, of a thermal system (q, S)
+    q: Configuration  # what a step moves, of a thermal system (q, S), of a contact system (q, z)
     p: Covector
     c: Vector  # what compensated summation has not yet added to q
     x: Vector  # the last increment
@@ -143,6 +143,8 @@ class Unsolved(NamedTuple):
     state: State
     t: Any
     h: Any
+    origin: Any = 0.0  # the time from which t is counted
+    beyond: str = ""  # why no step can be solved here, in words, where it is known already
 
 
 class SolvedScheme(Scheme):
@@ -338,8 +340,10 @@ SCHEMES: dict[tuple[type, type | None], Maker] = {}
 Kind = TypeVar("Kind", bound=Maker)
 
 
-def steps(kind: type[AbstractSystem], method: type[Method] | None = None) -> Callable[[Kind], Kind]:
-    """Register a scheme for a kind of system, for one class of methods or (None) all others."""
+def steps(kind: type, method: type[Method] | None = None) -> Callable[[Kind], Kind]:
+    """Register a scheme for a kind of system, or for systems with a kind of weight, for one class
+    of methods or (None) all others.
+    """
 
     def register(scheme: Kind) -> Kind:
         SCHEMES[kind, method] = scheme
@@ -350,7 +354,8 @@ def steps(kind: type[AbstractSystem], method: type[Method] | None = None) -> Cal
 
 def scheme_of(system: AbstractSystem, method: Method | None) -> Scheme:
     """The scheme that steps `system` by `method`."""
-    found = SCHEMES.get((type(system), type(method))) or SCHEMES.get((type(system), None))
+    kind = type(system) if system.conformal is None else type(system.conformal)
+    found = SCHEMES.get((kind, type(method))) or SCHEMES.get((kind, None))
     if found is None:
         raise ValueError(f"no scheme steps {type(system).__name__} by {type(method).__name__}.")
     return found(system, method)

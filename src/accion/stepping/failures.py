@@ -39,14 +39,15 @@ def failure(
     t = float(t0 + (np.sum(h[:k]) if np.ndim(h) else k * h))
     h = h[k] if np.ndim(h) else h
     where = f"{who}step {k} of {steps} (t = {t:.6g}, h = {float(h):.3g})"
-    whole, (scheme, first, state, t, h) = h, scheme.unsolved(first, state, t, h)
+    whole, found = h, scheme.unsolved(first, state, t, h)
+    scheme, first, state, t, h, origin, beyond = found
     if h is not whole:
-        where += f", in its inner step of {float(h):.3g} at t = {float(t):.6g},"
+        where += f", in its inner step of {float(h):.3g} at t = {float(origin + t):.6g},"
     program = callable_of("attempt", attempt, scheme, state, t, h, engine=engine)
     (x, _, converged, _, part), left = program(scheme, state, t, h)
     residual = float(np.max(np.abs(left)))
-    known = {"step": k, "t": t, "residual": residual, "trajectory": trajectory}
-    beyond = scheme.beyond(state, t, h)
+    known = {"step": k, "t": origin + t, "residual": residual, "trajectory": trajectory}
+    beyond = beyond or scheme.beyond(state, t, h)
     if beyond:
         return StepFailed(f"{where} was not solved: {beyond}.", **known)
     solved = bool(converged)

@@ -90,18 +90,29 @@ def warn_of_second_law(trajectory: Any) -> Any:
     if push > 1e-9 * np.atleast_1d(trajectory.laws.friction)[j]:
         message = (
             f"friction gives energy instead of taking it: F_fr.v h = {push:.3g} > 0 in"
-            f" {where(l, j)}. Friction must oppose the velocity; a force that drives belongs to"
-            " `external`."
+            f" {where(l, j)}. {backwards(trajectory.method)}Friction must oppose the velocity; a"
+            " force that drives belongs to `external`."
         )
     elif least < 0 and np.any(np.atleast_1d(trajectory.laws.least) < -1e-13 * rounding(trajectory)):
         message = (
             f"the total entropy became less by {-least:.3g} in {where(k, i)}, though the bodies"
-            " exchange heat only among themselves. EnergyConsistent does so where friction is"
-            " weaker than its error; otherwise look at the signs of `heat`."
+            f" exchange heat only among themselves. {backwards(trajectory.method)}EnergyConsistent"
+            " does so where friction is weaker than its error; otherwise look at the signs of"
+            " `heat`."
         )
     else:
         return
     warnings.warn(message, SecondLawViolated, stacklevel=5)
+
+
+def backwards(method: Any) -> str:
+    """What is said of a method with inner steps that go back in time; nothing of others."""
+    if method is None or method.composed is None:
+        return ""
+    return (
+        f"{type(method).__name__} does so where friction has less to take than its error, because"
+        f" inner steps go back in time: a shorter h lessens it, {method.method} has none. "
+    )
 
 
 def rounding(trajectory: Any) -> Any:

@@ -15,6 +15,7 @@ from accion.instant import constrained
 from accion.stepping.adaptive import AdaptiveScheme
 from accion.stepping.base import Scheme, State, scheme_of
 from accion.stepping.composition import Composed
+from accion.stepping.contact import Contact
 from accion.stepping.higher import HigherOrder
 from accion.stepping.laws import opened
 from accion.stepping.nodal import at_node
@@ -26,7 +27,7 @@ from accion.types import Scalar
 class Row(NamedTuple):
     """What is shown at one time; None is what its system has not."""
 
-    z: Any  # the configuration, of a thermal system (q, S)
+    z: Any  # what a step moves: the configuration, of a thermal system (q, S)
     v: Any
     p: Any
     lam: Any = None
@@ -70,6 +71,11 @@ def _(scheme: MechanicalScheme) -> Scheme:
 
 @shorter_scheme.register
 def _(scheme: ContinuousThermal) -> Scheme:
+    return scheme
+
+
+@shorter_scheme.register
+def _(scheme: Contact) -> Scheme:
     return scheme
 
 
@@ -125,6 +131,17 @@ def _(scheme: ContinuousThermal, t: Scalar, h: Scalar, state: State) -> Row:
     guess = state.x[: scheme.system.space.dim] / h
     v = scheme.system.velocity(t, state.q, state.p, guess)
     return Row(state.q, v, state.p, supplied=state.memory.supplied)
+
+
+@state_at.register
+def _(scheme: Contact, t: Scalar, h: Scalar, row: Row) -> State:
+    return scheme.first_state(t, h, row.z, row.p, scheme.along(t, h, row.z, row.v))
+
+
+@row_at.register
+def _(scheme: Contact, t: Scalar, h: Scalar, state: State) -> Row:
+    guess = state.x[: scheme.system.space.dim] / h
+    return Row(state.q, scheme.system.velocity(t, state.q, state.p, guess), state.p)
 
 
 @state_at.register

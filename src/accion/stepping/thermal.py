@@ -13,13 +13,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.discretise import discretise
 from accion.instant import constrained
 from accion.instant.starts import Known, check_inertia
 from accion.instant.thermal import Hypotheses, check_hypotheses
 from accion.methods import Method
-from accion.numerics import newton
-from accion.stepping.base import End, SolvedScheme, State, StepEquations, longer, steps
+from accion.stepping.base import End, State, StepEquations, longer, steps
+from accion.stepping.extended import ExtendedScheme, increment_to
 from accion.stepping.laws import opened, warn_of_second_law, written
 from accion.systems import DiscreteThermalSystem, Start, ThermalSystem
 from accion.types import Configuration, Scalar, Vector
@@ -27,45 +26,12 @@ from accion.types import Configuration, Scalar, Vector
 LARGE = 1e8  # times the energy that moves: a body with more than that is a bath
 
 
-@dataclass(frozen=True)
-class EntropyChange(newton.Equations):
-    """The discrete entropy balance of a step whose dq is given; unknown is dS, the arguments are
-    (system, t, h, z, x).
-    """
-
-    method: Any
-    multipliers: int = 0
-
-    def residual(self, unknowns: Any, args: Any) -> Any:
-        system, t, h, z, x = args
-        x = x.at[system.space.dim :].set(unknowns)
-        return discretise(system, self.method).closure(t, h, z, x)
-
-    def sizes(self, unknowns: Any, J: Any, args: Any) -> Any:
-        system, t, h, z, x = args
-        Ld = jnp.abs(discretise(system, self.method).action(t, h, z, x))
-        return Ld / (h**2 * (jnp.abs(jnp.diagonal(J)) + newton.TINY)), jnp.abs(z[-1])
-
-
-def entropy_change(method: Any, args: Any) -> Any:
-    """The increment x = (dq, dS) of a step whose dq is given: dS from the discrete entropy balance,
-    NaN where there is none.
-    """
-    n, x = args[0].space.dim, args[-1]
-    dS, _, converged = newton.root(EntropyChange(method), x[n:], args)
-    return x.at[n:].set(jnp.where(converged, dS, jnp.nan))
-
-
-class ThermalScheme(SolvedScheme):
+class ThermalScheme(ExtendedScheme):
     """What the schemes of thermal systems share."""
 
     keeps_energy: ClassVar[bool]  # which must be known at the start
     # Whether increments are compared with those before, and the step of a q1 can be found.
     compared: ClassVar[bool] = True
-
-    @property
-    def form(self) -> Any:
-        return discretise(self.system, self.method)
 
     @abstractmethod
     def first_guess(self, t: Scalar, h: Scalar, z: Configuration, x: Vector, v: Vector) -> Any:
@@ -112,9 +78,6 @@ class ThermalScheme(SolvedScheme):
         grow = self.form.blocks.moved if self.compared else count
         return longer(state, r, gap, np.arange(count) < grow)
 
-    def moved(self, unknowns: Any, state: Any, h: Scalar) -> Any:
-        return self.system.step_space.stretched(self.form.blocks.increment(unknowns))
-
     @abstractmethod
     def led(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> tuple[Any, Any, Any]:
         """(p, what was exchanged, a guess of the next unknowns) at the end of a step."""
@@ -142,16 +105,7 @@ class ThermalScheme(SolvedScheme):
 
     def fields(self, rows: Any, saved: Any, last: Any, h: Scalar) -> Any:
         guess = rows["x"][..., : self.system.space.dim] / h
-        return {"S": rows["S"], "supplied": saved, "laws": last.memory, "guess": guess}
-
-    def readout(self, rows: Any, saved: Any, h: Scalar) -> Any:
-        return None
-
-    def prepare(self, state: Any, save_every: Any) -> Any:
-        return state
-
-    def watched(self, before: Any, after: Any) -> Any:
-        return after
+        return {"S": rows["beside"], "supplied": saved, "laws": last.memory, "guess": guess}
 
     def obstacle(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
         x, frame = self.form.blocks.increment(unknowns), self.system.frame
@@ -164,9 +118,6 @@ class ThermalScheme(SolvedScheme):
             " leads. Is more heat taken out than there is, or has L the wrong sign of the internal"
             " energy (L = K - U)?"
         )
-
-    def beyond(self, state: Any, t: Scalar, h: Scalar) -> Any:
-        return ""
 
 
 class ContinuousThermal(ThermalScheme):
@@ -181,15 +132,6 @@ class ContinuousThermal(ThermalScheme):
     def circumstances(self, first: Any, state: Any, t: float, h: Scalar) -> Any:
         T = self.form.temperature(t, state.q, state.x[: self.system.space.dim] / h)
         return f"; before it, T = {np.asarray(T).tolist()}"
-
-
-def increment_to(scheme: Any, t: Scalar, h: Scalar, z: Configuration, q1: Configuration) -> Any:
-    """(x, p) of a step from z to the configuration q1."""
-    system = scheme.system
-    dq = system.space.local(system.frame.parts(z)[0], q1)
-    x = jnp.concatenate([dq, jnp.zeros(system.frame.m)])
-    x = entropy_change(scheme.method, (system, t, h, z, x))
-    return x, -scheme.form.variation(t, h, z, x).start
 
 
 @steps(ThermalSystem)

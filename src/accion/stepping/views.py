@@ -387,8 +387,9 @@ def discrete(system: AbstractSystem, method: Method | None = None) -> Any:
     of (t, h, q0, q1).
 
     Of a thermal system they are functions of (t, h, q0, q1, S0, S1), see `DiscreteThermal`; of a
-    system of order r of r + 1 or 2r configurations, see `DiscreteWindows`. A system that is given
-    in discrete time needs no method.
+    contact system of (t, h, q0, q1, z0, z1), see `DiscreteContact`; of a system of order r of r + 1
+    or 2r configurations, see `DiscreteWindows`. A system that is given in discrete time needs no
+    method.
     """
     check_kind(system)
     check_method(system, method)

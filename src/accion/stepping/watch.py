@@ -149,7 +149,11 @@ def sampled(trajectory: Any) -> Any:
         return trajectory
     chosen = some_of(count)
     axis = int(trajectory.is_ensemble)
-    names = [name for name in ("q", "p", "guess", "lam") if getattr(trajectory, name) is not None]
+    names = [
+        name
+        for name in ("q", "p", "guess", "lam", "reduced")
+        if getattr(trajectory, name) is not None
+    ]
     at_times = {
         name: jax.tree.map(
             lambda a: np.take(np.asarray(a), chosen, axis), getattr(trajectory, name)

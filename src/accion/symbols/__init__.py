@@ -32,7 +32,8 @@ def symbolic(system: AbstractSystem, *, seconds: float = 10.0) -> Any:
 
     Returns:
         Of a `System` an `accion.symbols.equations.Equations`; of a `ThermalSystem` an
-        `accion.symbols.thermal.ThermalEquations`; of a `HigherOrderSystem` on a flat space an
+        `accion.symbols.thermal.ThermalEquations`; of a `ContactSystem` an
+        `accion.symbols.contact.ContactEquations`; of a `HigherOrderSystem` on a flat space an
         `accion.symbols.higher.HigherOrderEquations`: equations of order 2r, the momenta of Jacobi
         and Ostrogradsky, energy and Hamiltonian; of a `DiscreteSystem` or a
         `DiscreteThermalSystem` an `accion.symbols.discrete_equations.DiscreteEquations`.

@@ -1,109 +1,16 @@
 """The discrete equations of a system in letters, of a method or as they were given."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import sympy as sp
 
 from accion.symbols.derivatives import derivative
-from accion.symbols.jax_to_sympy import translate
 from accion.symbols.render import Readable, Sheet, equation, sheet_of
 from accion.symbols.simplification import Simplifier
-from accion.symbols.variables import Variables, array
-from accion.systems.base import word_of
-
-
-@dataclass(frozen=True)
-class StepLetters:
-    """Real symbols for t_k, h, the configurations q_k-r, ..., q_k+r and the multipliers lambda_k,
-    of a system of order r.
-    """
-
-    variables: Variables
-    order: int
-
-    @cached_property
-    def t(self) -> sp.Symbol:
-        """The time t_k."""
-        return sp.Symbol("t_k", real=True)
-
-    @cached_property
-    def h(self) -> sp.Symbol:
-        """The step."""
-        return sp.Symbol("h", positive=True)
-
-    def q(self, i: int) -> tuple[sp.Symbol, ...]:
-        """The symbols of q_k+i."""
-        return at_node(self.variables.q, i)
-
-    @cached_property
-    def points(self) -> tuple[Any, ...]:
-        """The configurations q_k, ..., q_k+r of a step, as the space has them."""
-        return tuple(self.configuration(i) for i in range(self.order + 1))
-
-    def configuration(self, i: int) -> Any:
-        """The configuration q_k+i."""
-        onto = dict(zip(self.variables.q, self.q(i), strict=True))
-        parts = [np.vectorize(onto_letter(onto), otypes=[object])(x) for x in self.variables.parts]
-        return tuple(parts) if isinstance(self.variables.configuration, tuple) else parts[0]
-
-    @cached_property
-    def lam(self) -> tuple[sp.Symbol, ...]:
-        """The multipliers lambda_k."""
-        return at_node(self.variables.lam, 0)
-
-    def displaced(self, expr: Any, node: int, i: int) -> Any:
-        """The derivative of an expression by the displacement number i of q_k+node."""
-        K = self.variables.tangent[:, i]
-        onto = dict(zip(self.variables.q, self.q(node), strict=True))
-        return sp.Add(
-            *(
-                derivative(expr, x) * slope.xreplace(onto)
-                for x, slope in zip(self.q(node), K, strict=True)
-                if slope != 0
-            )
-        )
-
-    def earlier(self, expr: Any, steps: int) -> Any:
-        """The same so many steps before: t_k - h for t_k, q_k-1 for q_k, and so on."""
-        pairs: list[tuple[Any, Any]] = [(self.t, self.t - steps * self.h)]
-        for i in range(self.order + 1):
-            pairs += zip(self.q(i), self.q(i - steps), strict=True)
-        pairs += zip(self.lam, at_node(self.variables.lam, -steps), strict=True)
-        return sp.sympify(expr).xreplace(dict(pairs))
-
-    def read(self, f: Callable[..., Any], *arguments: tuple[Any, ...]) -> Any:
-        """f(params, t, h, points, *arguments) of the step from q_k on symbols."""
-        x = self.variables
-
-        def at(t: Any, h: Any, points: Any, numbers: Any, *rest: Any) -> Any:
-            return f(x.params_from(numbers), t, h, points, *rest)
-
-        numbers = array(tuple(x.numbers))
-        return translate(at, self.t, self.h, self.points, numbers, *map(array, arguments))
-
-
-def letters_of(system: Any) -> StepLetters:
-    """The letters of a step, those of what it moves: with entropies behind the coordinates."""
-    entropies = system.frame.names if system.entropic else ()
-    names = (*system.names, *map(word_of, entropies))
-    variables = Variables(names, system.multipliers, system.params, system.step_space)
-    return StepLetters(variables, system.order)
-
-
-def at_node(symbols: tuple[sp.Symbol, ...], i: int) -> tuple[sp.Symbol, ...]:
-    """The symbols x_k+i of symbols x."""
-    where = f"k{i:+d}" if i else "k"
-    return tuple(sp.Symbol(f"{x.name}_{where}", real=True) for x in symbols)
-
-
-def onto_letter(onto: dict[Any, Any]) -> Callable[[Any], Any]:
-    """The function that replaces symbols and leaves numbers as they are."""
-    return lambda x: onto.get(x, x)
+from accion.symbols.step_letters import StepLetters, letters_of
 
 
 class DiscreteStep(ABC):
@@ -148,6 +55,8 @@ class DiscreteStep(ABC):
     @property
     def closure_title(self) -> str:
         """What the further equations are called."""
+        if self.system.contact:
+            return "discrete action"
         return "discrete entropy balance" if self.system.entropic else "discrete constraints"
 
     @cached_property
@@ -159,6 +68,15 @@ class DiscreteStep(ABC):
     def dim(self) -> int:
         """How many displacements a configuration has; entropies are not displaced."""
         return self.system.space.dim
+
+    def share(self, Ld: Any, node: int) -> Any:
+        """What makes momenta of the derivatives of Ld by its configuration number `node`: 1, of a
+        contact system 1 / (1 + D3 Ld) at the start and 1 / (1 - D4 Ld) at the end.
+        """
+        if not self.system.contact:
+            return sp.Integer(1)
+        slope = derivative(Ld, self.letters.q(node)[-1])
+        return 1 / (1 + slope if node == 0 else 1 - slope)
 
     def nothing(self) -> tuple[Any, ...]:
         """A covector of zeros."""
@@ -174,7 +92,9 @@ class DiscreteEquations(Readable):
             + D1 Ld(q_k, q_k+1) + Fd^-(q_k, q_k+1) + h A^T lam_k = 0
 
     Of order r the step has r + 1 configurations, and the equations are the sum over the r + 1 steps
-    that have q_k among them (Vakonomic thesis, section 8.3).
+    that have q_k among them (Vakonomic thesis, section 8.3). Of a contact system the derivatives at
+    the end of a step are over 1 - D4 Ld, those at its start over 1 + D3 Ld, where D3 and D4 are by
+    the actions (Vermeeren, Bravetti and Seri 2019).
     """
 
     step: DiscreteStep
@@ -216,15 +136,16 @@ class DiscreteEquations(Readable):
         """What the discrete Euler-Lagrange equations say is zero."""
         letters, r = self.step.letters, self.step.letters.order
         reaction = self.step.reaction
+        shares = [self.step.share(self.inner_Ld, node) for node in range(r + 1)]
         terms = [
             [
-                letters.earlier(slope + force, node)
+                letters.earlier(shares[node] * (slope + force), node)
                 for slope, force in zip(self.slope(node), self.inner_forces[node], strict=True)
             ]
             for node in range(r + 1)
         ]
         rows = [sp.Add(*row) for row in zip(*terms, reaction, strict=True)]
-        nodes = [x for i in range(-r, r + 1) for x in letters.q(i)]
+        nodes = [x for i in range(-r, r + 1) for x in (*letters.q(i), *letters.velocities(i))]
         return tuple(self.simplify(row, (*nodes, *letters.lam)) for row in rows)
 
     # ------------------------------------------------------------ outside: plain symbols
@@ -257,10 +178,23 @@ class DiscreteEquations(Readable):
         """The coordinates of q_k+i; on a group the entries of its matrix."""
         return tuple(map(self.for_reader, self.step.letters.q(i)))
 
+    def velocities(self, i: int = 0) -> tuple[sp.Symbol, ...]:
+        """The velocities xi_k+i of the steps on groups, g_k+1 = g_k tau(h xi_k)."""
+        return tuple(map(self.for_reader, self.step.letters.velocities(i)))
+
     @property
     def lam(self) -> tuple[sp.Symbol, ...]:
         """The multipliers lambda_k."""
         return tuple(map(self.for_reader, self.step.letters.lam))
+
+    @cached_property
+    def reduced(self) -> bool:
+        """Whether no configuration is in the equations, which are then those of the velocities
+        alone: on a group the discrete Euler-Poincare equations, or Lie-Poisson in momenta.
+        """
+        letters, r = self.step.letters, self.step.letters.order
+        places = {x for i in range(-r, r + 1) for x in letters.q(i)}
+        return not any(row.free_symbols & places for row in self.inner_equations)
 
     @property
     def values(self) -> dict[sp.Symbol, Any]:
@@ -335,11 +269,23 @@ class DiscreteEquations(Readable):
         )
 
     @property
+    def reconstruction(self) -> tuple[Any, ...]:
+        """g_k+1 = g_k tau(h xi_k), xi_k the velocities of a step on groups; none where there are
+        none in the equations.
+        """
+        turning = set(self.step.letters.velocities(0))
+        if not any(row.free_symbols & turning for row in self.inner_equations):
+            return ()
+        g, after, xi = (sp.Symbol(name) for name in ("g_k", "g_k+1", "xi_k"))
+        return (equation(after, sp.Mul(g, sp.Function("tau")(self.h * xi), evaluate=False)),)
+
+    @property
     def sheet(self) -> Sheet:
         """What is printed: the discrete Lagrangian and the equations."""
         groups = (
             ("discrete Lagrangian", [equation(sp.Symbol("L_d"), self.Ld)]),
             ("discrete equations", self.equations),
+            ("reconstruction", self.reconstruction),
             (self.step.closure_title, self.constraints),
         )
         return sheet_of(self.step.title, groups, self.complete)

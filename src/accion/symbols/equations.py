@@ -12,6 +12,7 @@ from accion.methods import Method
 from accion.symbols import forms, legendre
 from accion.symbols.derivatives import derivative
 from accion.symbols.discrete_equations import DiscreteEquations
+from accion.symbols.extended import ExtendedForms
 from accion.symbols.forms import Form
 from accion.symbols.jax_to_sympy import translate
 from accion.symbols.modified import ModifiedEquations, modified
@@ -291,22 +292,26 @@ class Equations(Readable):
 
     @cached_property
     def theta_L(self) -> Form:
-        """The one-form dL/dv dq on TQ of a flat space; of a vakonomic system that of L + lam.Phi,
-        with lam as further coordinates.
+        """The one-form dL/dv dq on TQ, on a group dL/dv.(g^-1 dg); of a vakonomic system that of L
+        + lam.Phi, with lam as further coordinates.
         """
-        check_flat(self.system, "theta_L")
         return forms.one_form(self)
 
     @cached_property
     def Omega_L(self) -> Form:
-        """The two-form -d theta_L = dq ^ d(dL/dv) on TQ of a flat space (Vakonomic thesis, section
-        2.2.4, with the right sign).
+        """The two-form -d theta_L = dq ^ d(dL/dv) on TQ (Vakonomic thesis, section 2.2.4, with the
+        right sign); on a group with dL/dv.[e_i, e_j] on displacements of the body in addition.
 
         Of a vakonomic system it is that of L + lam.Phi, with terms dq ^ dlam: closed on (q, v,
         lam), and symplectic on Phi = 0 where d2L/dv2 bordered by dPhi/dv is regular.
         """
-        check_flat(self.system, "Omega_L")
         return forms.two_form(self)
+
+    @cached_property
+    def extended(self) -> ExtendedForms:
+        """The forms and fields on R x TQ and R x T*Q of a flat space (Colombo-Gamonal, 4)."""
+        check_flat(self.system, "extended")
+        return ExtendedForms(self)
 
     @cached_property
     def hamiltonian(self) -> Any:

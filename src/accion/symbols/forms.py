@@ -18,11 +18,16 @@ if TYPE_CHECKING:
 class Form:
     """A form of degree 1 or 2: {(i, j): c} is the sum of c dx_i ^ dx_j over i < j, in the
     `coordinates` x.
+
+    On a group the letter of a velocity xi_i among the first coordinates stands for the left
+    invariant one-form (g^-1 dg)_i, which says what xi_i is on a motion; they are dual to the
+    displacements of the body, and not closed.
     """
 
     degree: int
     coordinates: tuple[Any, ...]
     terms: dict[tuple[int, ...], Any]
+    invariant: frozenset[int] = frozenset()  # which of them stand for (g^-1 dg)_i
 
     @property
     def matrix(self) -> Any:
@@ -38,12 +43,20 @@ class Form:
 
     def latex(self) -> str:
         """The form as LaTeX."""
-        d = [rf"\mathrm{{d}}{tex(x)}" for x in self.coordinates]
+        d = [
+            rf"\left(g^{{-1}} \mathrm{{d}}g\right)_{{{tex(x)}}}"
+            if i in self.invariant
+            else rf"\mathrm{{d}}{tex(x)}"
+            for i, x in enumerate(self.coordinates)
+        ]
         return joined(rf"\left({tex(c)}\right) {wedge}" for c, wedge in self.parts(d, r" \wedge "))
 
     def text(self) -> str:
         """The form for the terminal."""
-        d = [f"d{vsstrrepr(x)}" for x in self.coordinates]
+        d = [
+            f"(g^-1 dg)_{vsstrrepr(x)}" if i in self.invariant else f"d{vsstrrepr(x)}"
+            for i, x in enumerate(self.coordinates)
+        ]
         return joined(f"({vsstrrepr(c)}) {wedge}" for c, wedge in self.parts(d, " ^ "))
 
     def _repr_latex_(self) -> str:
@@ -55,22 +68,36 @@ def joined(terms: Iterable[str]) -> str:
     return " + ".join(terms) or "0"
 
 
-def coordinates_of(eqs: "Equations") -> tuple[Any, ...]:
-    """(q, v); where multipliers are in the action (q, v, lam), on which L + lam.Phi lives."""
-    return (*eqs.q, *eqs.v, *(eqs.lam if eqs.system.enters_action else ()))
+def coordinates_of(eqs: "Equations") -> tuple[tuple[Any, ...], frozenset[int]]:
+    """(q, v); where multipliers are in the action (q, v, lam), on which L + lam.Phi lives. On a
+    group the letters of v stand for q, and which do.
+    """
+    x = eqs.variables
+    places = [
+        v if moving else eqs.for_reader(sp.Symbol(word, real=True))
+        for word, v, moving in zip(x.words, eqs.v, x.moving, strict=True)
+    ]
+    beside = eqs.lam if eqs.system.enters_action else ()
+    invariant = frozenset(i for i, moving in enumerate(x.moving) if moving)
+    return (*places, *eqs.v, *beside), invariant
 
 
 def one_form(eqs: "Equations") -> Form:
-    """theta_L = dL/dv dq."""
-    return Form(1, coordinates_of(eqs), {(i,): p for i, p in enumerate(eqs.momenta)})
+    """theta_L = dL/dv dq, on a group dL/dv.(g^-1 dg)."""
+    coordinates, invariant = coordinates_of(eqs)
+    return Form(1, coordinates, {(i,): p for i, p in enumerate(eqs.momenta)}, invariant)
 
 
 def two_form(eqs: "Equations") -> Form:
-    """Omega_L = -d theta_L = dq ^ d(dL/dv)."""
-    x, p, n = eqs.variables, eqs.inner_p, len(eqs.variables.q)
+    """Omega_L = -d theta_L = dq ^ d(dL/dv); on a group with dL/dv.[e_i, e_j] for each pair of
+    displacements, as d(g^-1 dg) = -[g^-1 dg, g^-1 dg]/2.
+    """
+    x, p, n = eqs.variables, eqs.inner_p, len(eqs.variables.v)
     beside = (*x.v, *(x.lam if eqs.system.enters_action else ()))
+    # p([e_i, e_j])
+    turned = [x.coad([sp.Integer(int(i == k)) for k in range(n)], p) for i in range(n)]
     terms = {
-        (i, j): eqs.simplify(derivative(p[i], x.q[j]) - derivative(p[j], x.q[i]))
+        (i, j): eqs.simplify(x.displaced(p[i], j) - x.displaced(p[j], i) + turned[i][j])
         for i in range(n)
         for j in range(i + 1, n)
     }
@@ -79,5 +106,6 @@ def two_form(eqs: "Equations") -> Form:
         for i in range(n)
         for j, y in enumerate(beside)
     }
+    coordinates, invariant = coordinates_of(eqs)
     found = {index: eqs.for_reader(c) for index, c in terms.items() if c != 0}
-    return Form(2, coordinates_of(eqs), found)
+    return Form(2, coordinates, found, invariant)

@@ -203,10 +203,9 @@ def modified(equations: "Equations", method: Method, order: int) -> ModifiedEqua
         ValueError: for other methods and systems, and where `order` is not a whole number.
     """
     if method.nodes is None:
-        raise ValueError(
-            f"{method} has no fixed formula to expand; analysis.modified_hamiltonian gives numbers"
-            " for it."
-        )
+        numbers = "analysis.modified_hamiltonian gives numbers for it"
+        advice = numbers if method.of_two_ends else "try the method inside of it"
+        raise ValueError(f"{method} has no fixed formula to expand; {advice}.")
     what, why = "symbolic(system).modified", "their discrete flow is not that of a Hamiltonian"
     if equations.system.forced:
         refuse(what, "systems with a force", why)

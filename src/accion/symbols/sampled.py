@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from accion.checks import check_method, refuse
 from accion.discretise import Discretisation, discretise
@@ -19,7 +20,9 @@ from accion.systems import AbstractSystem
 
 @dataclass(frozen=True)
 class SampledStep(DiscreteStep):
-    """What a method makes of a system in continuous time, on a flat space."""
+    """What a method makes of a system in continuous time; on a group in the velocities xi_k of the
+    steps, g_k+1 = g_k tau(h xi_k).
+    """
 
     system: Any
     method: Method
@@ -35,11 +38,15 @@ class SampledStep(DiscreteStep):
     def read(self, f: Callable[..., Any], *arguments: tuple[Any, ...]) -> Any:
         """f(discretisation, (t, h, z, x), *arguments) of the step from q_k on symbols."""
 
-        def at(params: Any, t: Any, h: Any, points: Any, *rest: Any) -> Any:
-            form = discretise(self.system.with_params(params), self.method)
-            return f(form, (t, h, points[0], increment(form, points)), *rest)
+        order = self.letters.order
 
-        return self.letters.read(at, *arguments)
+        def at(params: Any, t: Any, h: Any, points: Any, x: Any, *rest: Any) -> Any:
+            form = discretise(self.system.with_params(params), self.method)
+            x = form.from_increments(jnp.reshape(x, (order, -1)))
+            return f(form, (t, h, points[0], x), *rest)
+
+        increments = tuple(x for i in range(order) for x in self.letters.increment(i))
+        return self.letters.read(at, increments, *arguments)
 
     @property
     def Ld(self) -> Any:
@@ -49,6 +56,8 @@ class SampledStep(DiscreteStep):
     @property
     def forces(self) -> tuple[tuple[Any, ...], ...]:
         """The variation of the system without its Lagrangian."""
+        if not self.system.space.flat:
+            return self.forces_on_groups()
 
         def rows(form: Discretisation, step: Any) -> Any:
             forced = form.system.altered(lagrangian=no_lagrangian)
@@ -57,6 +66,35 @@ class SampledStep(DiscreteStep):
 
         covectors = self.read(rows).reshape(-1, self.dim)
         return tuple(tuple(row) for row in covectors)
+
+    def forces_on_groups(self) -> tuple[tuple[Any, ...], ...]:
+        """h sum_i w_i F_i.dq_i, the displacements dq_i of the samples taken at the origin where
+        they are the same for every q_k: else g^-1 g would be written out.
+        """
+        if self.system.force is None:
+            return self.nothing(), self.nothing()
+        space, n = self.system.space, self.dim
+        anywhere = self.method.nodes is not None  # samples by the retraction alone
+
+        def pushes(form: Any, step: Any) -> Any:
+            samples = form.samples(*step)
+            return jnp.stack([step[1] * s.w * form.system.F(s.t, s.q, s.v) for s in samples])
+
+        def moved(form: Any, step: Any) -> Any:
+            t, h, q, x = step
+            q = space.identity() if anywhere else q
+            here = form.samples(t, h, q, x)
+
+            def places(e: Any) -> Any:
+                there = self.method.samples(space, t, h, q, x, e[:n], e[n:])
+                pairs = zip(here, there, strict=True)
+                return jnp.stack([space.displacement(a.q, b.q) for a, b in pairs])
+
+            return jax.jacfwd(places)(jnp.zeros(2 * n))
+
+        F, J = self.read(pushes), self.read(moved)
+        rows = np.einsum("sa,sab->b", F, J)
+        return tuple(rows[:n]), tuple(rows[n:])
 
     @property
     def closure(self) -> tuple[Any, ...]:
@@ -70,20 +108,14 @@ class SampledStep(DiscreteStep):
         letters = self.letters
         if not letters.lam or self.system.enters_action:
             return self.nothing()
-        ends = zip(letters.q(-1), letters.q(1), strict=True)
-        v = tuple((after - before) / (2 * letters.h) for before, after in ends)
+        ends = zip(letters.increment(-1), letters.increment(0), strict=True)
+        v = tuple((before + after) / (2 * letters.h) for before, after in ends)
 
         def force(form: Discretisation, step: Any, v: Any, lam: Any) -> Any:
             t, h, z, _ = step
             return form.reaction(t, h, z, v, lam)
 
         return tuple(self.read(force, v, letters.lam))
-
-
-def increment(form: Discretisation, points: Any) -> Any:
-    """The increment of a step, of a window the differences of its increments."""
-    flat = jnp.stack([jnp.concatenate(list(map(jnp.ravel, jax.tree.leaves(q)))) for q in points])
-    return form.from_increments(flat[1:] - flat[:-1])
 
 
 def no_lagrangian(*_: Any) -> float:
@@ -101,13 +133,17 @@ def under_method(system: AbstractSystem, method: Method, simplify: Simplifier) -
     """The discrete equations of a system in continuous time under a method.
 
     Raises:
-        ValueError: where the space is not flat, or where the method cannot step the system.
+        ValueError: where there is no formula for the retraction, for entropies or windows on a
+            group, or where the method cannot step the system.
     """
-    check_flat(system, "symbolic(system).discrete")
+    if system.beside or system.order > 1:
+        check_flat(system, "symbolic(system).discrete")
     check_method(system, method)
     if method.inner_points:
         raise ValueError(
             f"symbolic(system).discrete does not support {type(method).__name__}: where its inner"
             " points are is no formula; try Midpoint(), or accion.discrete for numbers."
         )
+    if not system.space.flat:
+        system = system.altered(space=system.space.in_letters())
     return DiscreteEquations(SampledStep(system, method), simplify)

@@ -8,15 +8,16 @@ from typing import Any
 import sympy as sp
 
 from accion.methods import EnergyConsistent, Method
+from accion.symbols.beside import EquationsBeside
 from accion.symbols.derivatives import derivative
 from accion.symbols.discrete_equations import DiscreteEquations
 from accion.symbols.equations import Equations
 from accion.symbols.linear_algebra import solve
 from accion.symbols.registry import derive
-from accion.symbols.render import Readable, Sheet, equation, equations_of, sheet_of
+from accion.symbols.render import Sheet, equation, equations_of, sheet_of
 from accion.symbols.sampled import under_method
 from accion.symbols.simplification import Simplifier
-from accion.symbols.variables import TIME, Variables
+from accion.symbols.variables import TIME
 from accion.systems import System, ThermalSystem
 from accion.systems.base import word_of
 
@@ -37,7 +38,7 @@ def powers(system: ThermalSystem) -> tuple[Callable[..., Any], Callable[..., Any
 
 
 @dataclass(frozen=True)
-class ThermalEquations(Readable):
+class ThermalEquations(EquationsBeside):
     """What follows from a Lagrangian with entropies, as SymPy expressions in functions of time
     (Bonich, Thm 3.9).
 
@@ -49,75 +50,6 @@ class ThermalEquations(Readable):
 
     system: ThermalSystem
     mechanics: Equations
-
-    @property
-    def n(self) -> int:
-        """The number of degrees of freedom, without entropies."""
-        return self.system.space.dim
-
-    @property
-    def simplify(self) -> Simplifier:
-        """What simplifies, within a limit of time."""
-        return self.mechanics.simplify
-
-    def for_reader(self, expr: Any) -> Any:
-        """An inner expression, or a tuple of them, as it is printed."""
-        return self.mechanics.for_reader(expr)
-
-    @property
-    def t(self) -> sp.Symbol:
-        """Time."""
-        return TIME
-
-    @property
-    def variables(self) -> Variables:
-        """The letters."""
-        return self.mechanics.variables
-
-    @property
-    def values(self) -> dict[sp.Symbol, Any]:
-        """{symbol: number} of the parameters."""
-        return self.mechanics.values
-
-    @property
-    def complete(self) -> bool:
-        """Whether the time for simplification sufficed so far."""
-        return self.mechanics.complete
-
-    @property
-    def q(self) -> tuple[Any, ...]:
-        """The coordinates and, behind them, the entropies, functions of time."""
-        return self.mechanics.q
-
-    @property
-    def v(self) -> tuple[Any, ...]:
-        """Their derivatives; on a group the components of the body's velocity."""
-        return self.mechanics.v
-
-    @property
-    def L(self) -> Any:
-        """The Lagrangian."""
-        return self.mechanics.L
-
-    @property
-    def force(self) -> tuple[Any, ...]:
-        """Friction and external force, one component for each coordinate."""
-        return self.mechanics.force[: self.n]
-
-    @property
-    def momenta(self) -> tuple[Any, ...]:
-        """p = dL/dv."""
-        return self.mechanics.momenta[: self.n]
-
-    @property
-    def energy(self) -> Any:
-        """E = p.v - L: all energy, mechanical and internal."""
-        return self.mechanics.energy
-
-    @property
-    def coordinates(self) -> tuple[Any, ...]:
-        """The coordinates, functions of time; on a group the entries of its matrix."""
-        return self.mechanics.q[: -self.system.frame.m]
 
     @property
     def entropies(self) -> tuple[Any, ...]:

@@ -2,12 +2,14 @@
 
 from accion.systems.base import AbstractSystem as AbstractSystem
 from accion.systems.bodies import rigid_body as rigid_body
+from accion.systems.contact import ContactSystem as ContactSystem
 from accion.systems.discrete import (
     DiscreteSystem as DiscreteSystem,
     DiscreteThermalSystem as DiscreteThermalSystem,
 )
 from accion.systems.forces import rayleigh as rayleigh
 from accion.systems.higher import HigherOrderSystem as HigherOrderSystem
+from accion.systems.manifolds import sphere as sphere, stiefel as stiefel
 from accion.systems.mechanical import mechanical as mechanical
 from accion.systems.particles import particles as particles
 from accion.systems.start import Start as Start

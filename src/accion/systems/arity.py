@@ -32,3 +32,25 @@ def check_function(name: str, f: Any, arguments: Any, optional: Any = False) -> 
             f"{name} takes {count}, {name}({arguments}); the function that was given takes"
             f" {signature} ({error}). Write it as a function of ({arguments})."
         ) from error
+
+
+def chosen(name: str, f: Any, *choices: str) -> str:
+    """The first of some lists of arguments, such as "q" and "t, q", with which `f` can be called.
+
+    Raises: ValueError where there is none. A function whose signature Python does not know takes
+    the first.
+    """
+    errors = []
+    for arguments in choices:
+        try:
+            check_function(name, f, arguments)
+            return arguments
+        except ValueError as error:
+            errors.append(error)
+    if not callable(f):
+        raise errors[0]
+    forms = " or ".join(f"{name}({arguments})" for arguments in choices)
+    raise ValueError(
+        f"{name} must be a function {forms}; the function that was given takes"
+        f" {inspect.signature(f)}."
+    )

@@ -38,7 +38,8 @@ class AbstractSystem(ABC):
     more. Programs are compiled once for all systems that were traced to the same operations.
 
     In what follows z is what a step moves: the configuration q, of a thermal system with the
-    entropies, (q, S); v is the velocity, of a system of order r the rows (q', q'', ...).
+    entropies, (q, S), of a contact system with its action; v is the velocity, of a system of order
+    r the rows (q', q'', ...).
     """
 
     lagrangian: Function
@@ -61,7 +62,10 @@ class AbstractSystem(ABC):
     holds_velocities: Any  # whether a constraint holds velocities by its forces (nonholonomic)
     forced: Any  # whether forces act: a force, discrete work, friction, external forces or heat
     order: Any  # of the highest derivative in the Lagrangian
+    beside: ClassVar[str]  # what its state has besides q and p: "S", "z", or "" for nothing
     entropic: ClassVar[bool]  # whether entropies are part of its state
+    contact: ClassVar[bool]  # whether its action z, with z' = L, is: a contact (Herglotz) system
+    conformal: Any  # the weight w where L is w(t, params) times another Lagrangian, else None
     mechanical: Any  # the Lagrangian where it is mass, potential and magnetic term, else None
     discrete_time: ClassVar[bool]  # whether it is given by its discrete Lagrangian
     entropy_shape: Any  # of S, as the user has it
@@ -101,7 +105,7 @@ class AbstractSystem(ABC):
 
     @abstractmethod
     def point(self, q: Configuration, S: Any) -> Configuration:
-        """z of a configuration and entropies."""
+        """z of a configuration and what the state has besides it: entropies, or an action."""
 
     @abstractmethod
     def with_entropies(self, S0: Any) -> Self:
@@ -109,7 +113,9 @@ class AbstractSystem(ABC):
 
     @abstractmethod
     def parts(self, z: Configuration) -> tuple[Configuration, Any]:
-        """(q, S) of z, as the user has them; S is None where there are no entropies."""
+        """(q, S) of z, as the user has them, S being what the state has besides q; None where it
+        has nothing.
+        """
 
     # ------------------------------------------------------------ fields, names and the pytree
 
@@ -192,7 +198,7 @@ class AbstractSystem(ABC):
             return number()
         if re.fullmatch(r"q\d*", letter):
             return configuration(self.space)
-        return number(self.entropy_shape if letter[0] == "S" else (self.space.dim,))
+        return number(self.entropy_shape if letter[0] in "Sz" else (self.space.dim,))
 
     @property
     def untraced(self) -> list[Untraced]:
@@ -266,7 +272,9 @@ class AbstractSystem(ABC):
 class WithoutEntropy(AbstractSystem):
     """A system without entropies: a step moves its configuration alone."""
 
+    beside = ""
     entropic = False
+    contact = False
     entropy_shape = ()
     undecided = False
 

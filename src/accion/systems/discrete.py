@@ -67,6 +67,7 @@ class DiscreteSystem(WithoutEntropy):
     static: ClassVar[tuple[str, ...]] = ("space", "order", "coordinates", "name")
     default_name: ClassVar[str] = "discrete system"
     discrete_time = True
+    conformal = None
     holds_positions = False
     mechanical = None
 

@@ -10,27 +10,13 @@ import numpy as np
 
 from accion.arguments import as_array, is_finite, reals, shown
 from accion.memory import check_room
-from accion.spaces import Euclidean, Product, Space, check_vector
-from accion.systems.base import AbstractSystem, structure, unit_of, word_of
-from accion.systems.start import Start, check_multipliers_given, check_one_start
-from accion.types import Array, Configuration, Params, Scalar, Vector
+from accion.spaces import check_vector
+from accion.systems.base import structure
+from accion.systems.start import Start, check_multipliers_given, check_no_action, check_one_start
+from accion.systems.whole import Extended, Frame, OfWhole
+from accion.types import Configuration, Params, Scalar, Vector
 
 PER_ENTROPY = 100  # bytes: its name, and a number in a few vectors
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class OfWhole:
-    """A function of (t, q, v, S, params) as one of (t, z, w, params), where z = (q, S) and w = (v,
-    S').
-    """
-
-    f: Callable[..., Any]
-    frame: "Frame" = field(metadata={"static": True})
-
-    def __call__(self, t: Scalar, z: Configuration, w: Vector, params: Params) -> Any:
-        q, S = self.frame.parts(z)
-        return self.f(t, q, w[: self.frame.n], self.frame.as_given(S), params)
 
 
 @jax.tree_util.register_dataclass
@@ -40,7 +26,7 @@ class TotalForce:
 
     friction: Callable[..., Any] | None
     external: Callable[..., Any] | None
-    frame: "Frame" = field(metadata={"static": True})
+    frame: Frame = field(metadata={"static": True})
 
     def __call__(self, t: Scalar, z: Configuration, w: Vector, params: Params) -> Any:
         total = jnp.zeros(self.frame.n)
@@ -52,70 +38,14 @@ class TotalForce:
         return jnp.concatenate([total, jnp.zeros(self.frame.m)])
 
 
-@dataclass(frozen=True)
-class Frame:
-    """How configuration and entropies are put together: z = (q, S), on a Product (q_1, q_2, ...,
-    S).
-    """
-
-    space: Any
-    entropies: tuple[str, ...] | None  # None where S is a scalar
-
-    @property
-    def n(self) -> int:
-        return self.space.dim
-
-    @property
-    def m(self) -> int:
-        return 1 if self.entropies is None else len(self.entropies)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return ("S [J/K]",) if self.entropies is None else self.entropies
-
-    @property
-    def temperatures(self) -> tuple[str, ...]:
-        """Names of the temperatures: T, T_gas of S_gas."""
-        names = []
-        for name in self.names:
-            word = word_of(name)
-            own = "T" + word[1:] if word == "S" or word.startswith("S_") else f"T_{word}"
-            names.append(f"{own} [K]" if unit_of(name) == "J/K" else own)
-        return tuple(names)
-
-    @property
-    def whole(self) -> Any:
-        factors = self.space.factors if isinstance(self.space, Product) else (self.space,)
-        return Product(*factors, Euclidean(self.m))
-
-    def join(self, q: Configuration, S: Any) -> Any:
-        """z of a configuration and entropies as the user has them."""
-        S = jnp.asarray(S, dtype=float)
-        S = S[..., None] if self.entropies is None else S
-        return (*q, S) if isinstance(self.space, Product) else (q, S)
-
-    def parts(self, z: Configuration) -> Any:
-        """(q, S), with S of shape (m,)."""
-        return (z[:-1] if isinstance(self.space, Product) else z[0]), z[-1]
-
-    def as_given(self, S: Any) -> Any:
-        """S, or anything with one number for each body, as the user sees it: a scalar where hers
-        is.
-        """
-        return S[..., 0] if self.entropies is None else S
-
-    def as_rows(self, F: Array) -> Any:
-        """A force of shape (dim,) or (m, dim) as rows."""
-        return jnp.reshape(F, (-1, self.n))
-
-
-class Entropic(AbstractSystem):
+class Entropic(Extended):
     """A system whose state has entropies: a step moves z = (q, S)."""
 
     entropies: Any
 
+    beside = "S"
     entropic = True
-    order = 1
+    contact = False
     static: ClassVar[tuple[str, ...]] = ("space", "entropies", "coordinates", "name")
     default_name: ClassVar[str] = "thermal system"
 
@@ -137,13 +67,6 @@ class Entropic(AbstractSystem):
         )
         return found.altered(params=self.params)
 
-    constraint = None
-    mechanical = None
-    multipliers = 0
-    enters_action = False
-    holds_positions = False
-    holds_velocities = False
-
     @property
     def entropy_shape(self) -> tuple[int, ...]:
         return () if self.entropies is None else (self.frame.m,)
@@ -153,19 +76,8 @@ class Entropic(AbstractSystem):
         return self.entropies is None
 
     @property
-    def frame(self) -> "Frame":
+    def frame(self) -> Frame:
         return Frame(self.space, self.entropies)
-
-    @property
-    def step_space(self) -> Space:
-        return self.frame.whole
-
-    def point(self, q: Configuration, S: Any) -> Configuration:
-        return self.frame.join(q, S)
-
-    def parts(self, z: Configuration) -> tuple[Configuration, Any]:
-        q, S = self.frame.parts(z)
-        return q, self.frame.as_given(S)
 
     def origin(self) -> Configuration:
         """z at the origin, without entropy."""
@@ -178,6 +90,7 @@ class Entropic(AbstractSystem):
             raise ValueError(
                 "a thermal system needs S0, its entropy (or entropies) at the start; got None."
             )
+        check_no_action(start)
         check_multipliers_given(start, self.enters_action)
 
     def check_part(self, part: str, value: Any, name: str) -> Any:
@@ -192,7 +105,7 @@ def check_entropy(system: Any, S: Any, name: str) -> Any:
     """`S` as a float64 scalar, or a vector with one entropy for each body."""
     if system.entropies is not None:
         return check_vector(S, len(system.entropies), name, "body")
-    value = jnp.asarray(reals(S, name, "a number, the entropy"))
+    value = reals(S, name, "a number, the entropy")
     if value.shape != () or not is_finite(value):
         raise ValueError(
             f"{name} must be a finite number, the entropy; got {shown(S)}. For several bodies say"

@@ -11,8 +11,8 @@ from accion.types import Configuration, Function
 
 TAKES = (
     "(t, q, v, params) (holonomic and variational: (t, q, params); of a ThermalSystem: (t, q, v, S,"
-    " params); of a HigherOrderSystem: (t, q, v, a, ..., params), as many derivatives as its"
-    " `order`)"
+    " params); of a ContactSystem: (t, q, v, z, params); of a HigherOrderSystem: (t, q, v, a, ...,"
+    " params), as many derivatives as its `order`)"
 )
 
 

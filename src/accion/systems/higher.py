@@ -61,6 +61,7 @@ class HigherOrderSystem(Mechanical):
     static: ClassVar[tuple[str, ...]] = ("space", "order", "coordinates", "name")
     default_name: ClassVar[str] = "system"
     mechanical = None
+    conformal = None
     holds_velocities = False
     forced = False
 

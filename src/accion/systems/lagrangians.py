@@ -33,12 +33,14 @@ class Inertia(NamedTuple):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class MechanicalLagrangian:
-    """L = weight(t) (1/2 v.M v + A(q).v - V(t, q)), with constant mass M."""
+    """L = 1/2 v.M v + A(q).v - V(t, q), with constant mass M; times weight(t), where a system has
+    one.
+    """
 
     mass: Any
     potential: Callable[..., Any] | None
-    weight: Callable[..., Any] | None
     magnetic: Callable[..., Any] | None
+    weight: Callable[..., Any] | None = None
     # what it returns, in shape and type, once its parts are traced
     out: Any = field(default=None, metadata={"static": True})
 
@@ -72,7 +74,6 @@ class MechanicalLagrangian:
 PARTS = {
     "mass": "params",
     "potential": "t, q, params",
-    "weight": "t, params",
     "magnetic": "q, params",
 }
 

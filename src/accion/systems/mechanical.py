@@ -4,7 +4,6 @@ explicit.
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
@@ -33,9 +32,9 @@ def mechanical(
     function of params that returns one. A direction may be without mass if a constraint ties it to
     one that has. `potential(t, q, params)` is V, or None; `weight(t, params)` a scalar, such as
     e^{-kappa t} (Colombo-Gamonal, eq 17); `magnetic(q, params)` is A, shape (n,); `options` are
-    those of `System`: force, constraints, coordinates, name. The space must be flat (`Euclidean`,
-    `Torus` or a `Product` of them); a number n means `Euclidean(n)`. On a `Product`, q is a tuple
-    and A a flat vector.
+    those of `System`: log_weight in place of weight, force, constraints, coordinates, name. The
+    space must be flat (`Euclidean`, `Torus` or a `Product` of them); a number n means
+    `Euclidean(n)`. On a `Product`, q is a tuple and A a flat vector.
 
     Without a magnetic term and without a force that depends on v, `LeftRectangle`, `RightRectangle`
     and `Trapezoid` step explicitly.
@@ -51,10 +50,10 @@ def mechanical(
         check_function("mass", mass, "params")
     else:
         mass = check_mass(mass, space.dim, held)
-    for label, f in (("potential", potential), ("weight", weight), ("magnetic", magnetic)):
+    for label, f in (("potential", potential), ("magnetic", magnetic)):
         check_function(label, f, PARTS[label], optional=True)
-    lagrangian = MechanicalLagrangian(mass, potential, weight, magnetic)
-    named: Any = {"name": "mechanical system", **options}
+    lagrangian = MechanicalLagrangian(mass, potential, magnetic)
+    named: Any = {"name": "mechanical system", "weight": weight, **options}
     return System(lagrangian, space, params, **named)
 
 
@@ -63,7 +62,7 @@ def check_mass(mass: Any, n: Any, held: Any = False) -> Any:
     without mass to what is not.
     """
     words = "a number, a vector or a matrix of real numbers, or a function of params"
-    M = jnp.asarray(reals(mass, "mass", words))
+    M = reals(mass, "mass", words)
     if M.shape not in ((), (n,), (n, n)):
         raise ValueError(
             f"mass must be a number, a vector of shape ({n},) or a matrix of shape ({n}, {n}); got"

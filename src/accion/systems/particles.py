@@ -149,8 +149,8 @@ def particles(
     `forces(t, r, u, params)` are the forces on the particles at positions r with velocities u, all
     of shape (N, d). `bodies` are made by `rigid_body`; with them, positions and masses may be None.
     `n` is the number of coordinates or a space. `options` are those of `System`: force (a
-    generalised one, such as `rayleigh`, which adds to that of `forces`), constraints, coordinates,
-    name.
+    generalised one, such as `rayleigh`, which adds to that of `forces`), weight or log_weight,
+    constraints, coordinates, name.
 
     References: Romero, eq 1, 2, 7, 10, 16-21, and 22-25 for `rayleigh`.
     """

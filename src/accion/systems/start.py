@@ -13,7 +13,7 @@ from accion.spaces import Product, Space
 
 class Start(NamedTuple):
     """Where a simulation starts: q0 and one of v0, p0, q1; with v0, a vakonomic system also lam0; a
-    thermal system S0.
+    thermal system S0; a contact system z0, or else it starts from z = 0.
 
     Of a system of order r, v0 is (q', ..., q^(2r-1)), lam0 is (lam, ..., lam^(r-1)), and q1 the 2r
     - 1 configurations that follow.
@@ -25,6 +25,12 @@ class Start(NamedTuple):
     q1: Any = None
     lam0: Any = None
     S0: Any = None
+    z0: Any = None
+
+    @property
+    def beside(self) -> Any:
+        """What the state has besides q and p: S0 or z0, None where there is neither."""
+        return self.S0 if self.z0 is None else self.z0
 
 
 def is_traced(tree: Any) -> Any:
@@ -41,7 +47,7 @@ def check_rows(value: Any, rows: Any, length: Any, name: str, words: Any) -> Any
     axis.
     """
     kind = f"an array of real numbers, shape ({rows}, {length}): {words}"
-    array = jnp.asarray(reals(value, name, kind))
+    array = reals(value, name, kind)
     if rows == 1 and array.shape == (length,):
         array = array[None]
     if array.shape != (rows, length):
@@ -112,9 +118,16 @@ def check_one_start(start: Start) -> None:
 
 
 def check_no_entropy(start: Start) -> None:
-    """Raise ValueError where S0 is given to a system without entropies."""
+    """Raise ValueError where S0 or z0 is given to a system whose state has neither."""
     if start.S0 is not None:
         raise ValueError(f"S0 belongs to thermal systems; got {shown(start.S0)}.")
+    check_no_action(start)
+
+
+def check_no_action(start: Start) -> None:
+    """Raise ValueError where z0 is given to a system that is no contact system."""
+    if start.z0 is not None:
+        raise ValueError(f"z0 belongs to contact systems; got {shown(start.z0)}.")
 
 
 def check_multipliers_given(start: Start, enters_action: bool) -> None:

@@ -19,11 +19,14 @@ from accion.systems.start import (
     check_no_entropy,
     check_one_start,
 )
+from accion.systems.weights import Weight, weighed
 from accion.types import Configuration, Covector, Function, Params, Scalar, Vector
 
 # The functions of a system, with their arguments.
 SIGNATURES = {
     "lagrangian": "t, q, v, params",
+    "weight": "t, params",
+    "log_weight": "t, params",
     "force": "t, q, v, params",
     "holonomic": "t, q, params",
     "nonholonomic": "t, q, v, params",
@@ -47,6 +50,13 @@ class System(Mechanical):
     copied. `coordinates` names the degrees of freedom for printing and plotting, with their units:
     ("alpha [rad]", "x [m]").
 
+    `weight(t, params)`, a scalar such as exp(kappa t), makes L(t, q, v) = weight(t) lagrangian(t,
+    q, v); `log_weight(t, params)` is its logarithm, to be given in its place. Steps carry p/w(t)
+    and take the ratios of weights in logarithms, so that a run may start and end at any time,
+    however far w has grown or decayed there: products, quotients, powers, exponentials and sums of
+    them are taken apart; of any other function of t w itself must be within floating point, or its
+    logarithm be given. Forces are not weighted.
+
     Constraints, each m equations: `holonomic(t, q, params)`, A = dphi/dq; `nonholonomic(t, q, v,
     params)`, A = dkappa/dv, or what `variational(t, q, params)` returns, shape (m, dim), where
     virtual displacements are to satisfy other equations than velocities; `vakonomic(t, q, v,
@@ -60,6 +70,8 @@ class System(Mechanical):
     space: Space
     params: Params = None
     _: KW_ONLY
+    weight: Function | None = None
+    log_weight: Function | None = None
     force: Function | None = None
     holonomic: Function | None = None
     nonholonomic: Function | None = None
@@ -87,6 +99,10 @@ class System(Mechanical):
             raise ValueError(
                 "`variational` goes with `nonholonomic`: it says which virtual displacements that"
                 " constraint allows."
+            )
+        if self.weight is not None and self.log_weight is not None:
+            raise ValueError(
+                "give `weight` or `log_weight`, its logarithm, not both: they are one function."
             )
         self.freeze()
 
@@ -141,6 +157,8 @@ class System(Mechanical):
     def L(self, t: Scalar, q: Configuration, v: Vector, lam: Any = None) -> Scalar:
         """The Lagrangian; with `lam`, that of the vakonomic problem, L + lam.Phi."""
         value = self.lagrangian(t, q, v, self.params)
+        if self.conformal is not None:
+            value = self.conformal(t, self.params) * value
         constraint = None if lam is None else self.constraint
         return value if constraint is None else value + constraint.lagrangian(self, t, q, v, lam)
 
@@ -173,7 +191,17 @@ class System(Mechanical):
     @property
     def mechanical(self) -> MechanicalLagrangian | None:
         """The Lagrangian where it is known to be mass, potential and magnetic term; else None."""
-        return self.lagrangian if isinstance(self.lagrangian, MechanicalLagrangian) else None
+        own = self.lagrangian
+        if not isinstance(own, MechanicalLagrangian):
+            return None
+        return own if self.conformal is None else weighed(own, self.conformal)
+
+    @property
+    def conformal(self) -> Weight | None:
+        """The weight, None where there is none."""
+        if self.weight is None and self.log_weight is None:
+            return None
+        return Weight(self.weight, self.log_weight)
 
     # ------------------------------------------------------------ checks
 
@@ -183,6 +211,9 @@ class System(Mechanical):
     def check_functions(self) -> None:
         n, words = self.space.dim, "a scalar, such as jnp.sum(v**2) or v[0]**2"
         check_returns("lagrangian", returned(self.lagrangian), (), words)
+        for name in ("weight", "log_weight"):
+            if getattr(self, name) is not None:
+                check_returns(name, returned(getattr(self, name)), (), "a scalar")
         if self.force is not None:
             check_returns("force", returned(self.force), (n,), f"a covector of shape ({n},)")
         if (m := self.multipliers) > n:

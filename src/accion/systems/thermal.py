@@ -7,18 +7,18 @@ import jax
 import jax.numpy as jnp
 
 from accion.spaces import Space
-from accion.systems.entropic import Entropic, OfWhole, TotalForce
+from accion.systems.entropic import Entropic, TotalForce
 from accion.systems.functions import TAKES, check_returns, returned
-from accion.systems.legendre import velocity
 from accion.systems.rank import regular_or_raise
 from accion.systems.start import Start
 from accion.systems.system import System
-from accion.types import Array, Configuration, Covector, Function, Params, Scalar, Vector
+from accion.systems.whole import InTime, OfWhole
+from accion.types import Array, Configuration, Function, Params, Scalar, Vector
 
 
 @jax.tree_util.register_pytree_node_class
 @dataclass(frozen=True)
-class ThermalSystem(Entropic):
+class ThermalSystem(InTime, Entropic):
     """A system whose Lagrangian depends on the entropy S of a body, or on those of several bodies
     (Bonich, Def 3.1 and Thm 3.9):
 
@@ -97,23 +97,6 @@ class ThermalSystem(Entropic):
     def L(self, t: Scalar, z: Configuration, v: Vector, lam: Any = None) -> Scalar:
         """The Lagrangian."""
         return self.evaluate(self.lagrangian, t, z, v)
-
-    def legendre(self, t: Scalar, z: Configuration, v: Vector, lam: Any = None) -> Covector:
-        """The Legendre transform p = dL/dv."""
-        return jax.grad(self.L, 2)(t, z, v)
-
-    def energy(self, t: Scalar, z: Configuration, v: Vector, lam: Any = None) -> Scalar:
-        """E = dL/dv . v - L: all energy, mechanical and internal."""
-        return jnp.sum(self.legendre(t, z, v) * v) - self.L(t, z, v)
-
-    def velocity(
-        self, t: Scalar, z: Configuration, p: Covector, guess: Any, lam: Any = None
-    ) -> Vector:
-        """The inverse Legendre transform: v with dL/dv(t, q, v, S) = p, from a guess.
-
-        NaN where none was found.
-        """
-        return velocity(self, t, z, p, guess, lam)
 
     def temperature(self, t: Scalar, z: Configuration, v: Vector) -> Array:
         """T = -dL/dS, shape (m,)."""

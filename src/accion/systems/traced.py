@@ -124,12 +124,16 @@ class TracedFunction:
         values = trace.fitted(arguments)
         if values is None:
             return self.source(*arguments)
-        held = iter(self.held)
-        constants = [next(held) if c is None else c for c in trace.constants]
-        found = eval_jaxpr(trace.jaxpr, constants, *self.own, *values)
+        found = eval_jaxpr(trace.jaxpr, self.constants, *self.own, *values)
         # What does not depend on the arguments is a constant, which is NumPy's.
         found = [jnp.asarray(x) if isinstance(x, np.ndarray) else x for x in found]
         return jax.tree.unflatten(jax.tree.structure(trace.out), found)
+
+    @property
+    def constants(self) -> list[Any]:
+        """The values of the constants of its operations."""
+        held = iter(self.held)
+        return [next(held) if c is None else c for c in self.trace.constants]
 
     def fits(self, examples: tuple[Any, ...]) -> bool:
         """Whether it was traced at arguments like these."""

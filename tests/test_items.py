@@ -1,0 +1,125 @@
+"""docs/items_000.md and docs/items_002.md, which say where each item of two documents is and which
+test shows it: what they name is there, and nothing is left out.
+"""
+
+import ast
+import re
+from functools import cache, reduce
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+import accion as ac
+
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
+PAGES = ("000", "002")
+STATES = ("there", "partly", "not there")
+# What is numbered in the documents; each number must be in the head of an item.
+NUMBERED = {
+    "000": {"": range(1, 3), "Ex": range(1, 6)},
+    "002": {
+        "": range(1, 44),
+        "Ex": range(1, 4),
+        "Figure": range(1, 9),
+        "Remark": range(1, 3),
+        "Def": (2.1, 2.2, 3.1, 3.2, 4.1),
+        "Thm": (2.3, 3.3, 3.4, 5.2),
+        "Lemma": (5.1,),
+        "Prop": (1,),
+        "Cor": (1,),
+    },
+}
+
+
+@cache
+def items(page):
+    """(head, {"where": ..., "there": ...}) of each item."""
+    text = (ROOT / "docs" / f"items_{page}.md").read_text()
+    found = re.findall(r"^- \*\*(.+?)\*\*: .+\n((?:  .+\n?)+)", text, flags=re.M)
+    joined = [(head, re.sub(r"\n    ", " ", body)) for head, body in found]
+    return [
+        (head, dict(re.findall(r"^  - ([a-z ]+): (.+)$", body, flags=re.M)))
+        for head, body in joined
+    ]
+
+
+def everything():
+    return list(chain.from_iterable(items(page) for page in PAGES))
+
+
+@cache
+def functions(path):
+    tree = ast.parse((TESTS / path).read_text())
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def test_every_item_has_one_state():
+    for page in PAGES:
+        text = (ROOT / "docs" / f"items_{page}.md").read_text()
+        assert len(items(page)) == len(re.findall(r"^- ", text, flags=re.M))
+    for head, lines in everything():
+        (state,) = [name for name in lines if name in STATES]
+        assert set(lines) <= {"where", state, "erratum"}, head
+        assert ("missing: " in lines[state]) == (state != "there"), head
+        assert ("::test_" in lines[state]) == (state != "not there"), head
+        assert "where" in lines or state == "not there", head
+
+
+def test_every_test_that_is_named_is_there():
+    missing = [
+        f"{head}: {path}::{name}"
+        for head, lines in everything()
+        for path, name in re.findall(r"`([\w/]+\.py)::(\w+)`", " ".join(lines.values()))
+        if not (TESTS / path).is_file() or name not in functions(path)
+    ]
+    assert missing == []
+
+
+def test_every_name_and_entry_is_there():
+    where = [(head, lines.get("where", "")) for head, lines in everything()]
+    gallery = [
+        (head, name)
+        for head, text in where
+        for names in re.findall(r"gallery ((?:`\w+`(?:, )?)+)", text)
+        for name in re.findall(r"`(\w+)`", names)
+    ]
+    assert gallery
+    missing = [
+        f"{head}: gallery {name}"
+        for head, name in gallery
+        if not (ROOT / "src" / "accion" / "gallery" / f"{name}.py").is_file()
+    ]
+    for head, text in where:
+        for name in re.findall(r"`ac\.([\w.]+)", text):
+            try:
+                reduce(getattr, name.split("."), ac)
+            except AttributeError:
+                missing.append(f"{head}: ac.{name}")
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_number_of_the_document_is_there(page):
+    heads = " ".join(head for head, _ in items(page))
+    for word, numbers in NUMBERED[page].items():
+        for number in numbers:
+            pattern = rf"{word} {number}\b" if word else rf"\({number}\)"
+            assert re.search(pattern, heads), f"{word} {number}".strip()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_erratum_is_there(page):
+    named = re.findall(r"`(\w+)`", " ".join(lines.get("erratum", "") for _, lines in items(page)))
+    listed = (ROOT / "docs" / "errata.md").read_text()
+    assert set(named) == set(re.findall(rf"test: `(test_{page}_\w+)`", listed))
+
+
+def test_the_sums():
+    """Those of docs/documents.md are the numbers of the items."""
+    text = (ROOT / "docs" / "documents.md").read_text()
+    for page in PAGES:
+        states = [next(name for name in STATES if name in lines) for _, lines in items(page)]
+        counts = " | ".join(str(states.count(name)) for name in STATES)
+        assert re.search(rf"\(items_{page}\.md\) \| {re.escape(counts)} \|", text), counts

@@ -99,6 +99,8 @@ class Law:
             ValueError: for other Lagrangians, several fields at once, and a momentum that is zero.
         """
         trajectory, system = self.trajectory, self.trajectory.system
+        if not np.all(np.isfinite(self.own)):
+            raise ValueError("X must be finite all along the trajectory; p.X is not.")
         if system.forced or np.any(self.reduced != self.own):
             raise ValueError(
                 "a momentum decays like e^{kappa t} where p.X itself is kept: here a force acts, or"
@@ -114,8 +116,6 @@ class Law:
             return system.legendre(0.0, q, v) @ X(t, q)
 
         J0 = np.asarray(jax.jit(jax.vmap(momentum))(trajectory.t, trajectory.q, trajectory.v))
-        if not np.all(np.isfinite(J0)):
-            raise ValueError("X must be finite all along the trajectory; dL/dv.X is not.")
         if np.any(J0 == 0) or np.any(np.sign(J0) != np.sign(J0[0])):
             raise ValueError("the momentum is zero somewhere on the trajectory; it has no rate.")
         return Decay(float(np.polyfit(np.asarray(trajectory.t), np.log(np.abs(J0)), 1)[0]), kappa)

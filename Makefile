@@ -13,8 +13,11 @@ export PYTHONDONTWRITEBYTECODE =
 run: $(VENV)/installed
 	$(BIN)/accion reproduce
 
+# A third of what the tests take is XLA's compilation of programs that run once: here without LLVM's
+# optimisation, which takes half of that. `make quick`, and so `make versions`, has XLA as users do.
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=0" \
+	    $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # A part of the tests that touches every room (tests/quick.txt).
 quick: $(VENV)/installed-dev

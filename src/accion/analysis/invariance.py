@@ -209,7 +209,11 @@ def _(system: HigherOrderSystem) -> Callable[..., Array]:
     def of_order(system: Any, X: Function, point: Any) -> Any:
         q, jets, lam = place(system, point), point["v"], point["lam"]
         slopes = system.slopes(point["t"], q, jets, lam[None])
-        return jnp.sum(slopes * system.prolongation(X, q, jets), axis=1)[None]
+        terms = jnp.sum(slopes * system.prolongation(X, q, jets), axis=1)[None]
+        if not system.forced:
+            return terms
+        work = system.F(point["t"], q, jets) @ X(q)
+        return jnp.concatenate([terms, work[None, None]], axis=1)
 
     return of_order
 

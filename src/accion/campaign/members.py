@@ -85,8 +85,11 @@ def blank_thermal(system: Entropic, part: str, shapes: Shapes) -> Any:
 @blank.register
 def blank_higher(system: HigherOrderSystem, part: str, shapes: Shapes) -> Any:
     """Rows of derivatives, of multipliers and theirs, or configurations one after the other."""
-    if part == "v0":
-        return np.zeros((2 * system.order - 1, system.space.dim))
+    r, n = system.order, system.space.dim
+    if part == "v0":  # with momenta the first r - 1 rows alone
+        return np.zeros(shapes.get(part, (2 * r - 1, n)))
+    if part == "p0":
+        return np.zeros((r, n))
     return blank_of_windows(system, part, shapes)
 
 

@@ -51,8 +51,12 @@ class Given(Discretisation):
     ) -> Any:
         G = self.derivatives(t, h, z, x, lam)
         if self.system.work is not None:
-            G = G + self.system.Fd(t, h, self.nodes(z, x))
+            G = G + self.forces(t, h, z, x)
         return Variation(G[0], jnp.zeros(0), G[1:])
+
+    def forces(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
+        """The discrete forces at the configurations of the window, shape (r + 1, dim)."""
+        return self.system.Fd(t, h, self.nodes(z, x))
 
     def closure(self, t: Scalar, h: Scalar, z: Configuration, x: Vector, inner: Any = None) -> Any:
         return self.system.c(t, h, self.nodes(z, x))

@@ -16,6 +16,7 @@ from itertools import pairwise
 from math import comb, floor
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -179,7 +180,24 @@ class Window(Discretisation):
         self, t: Scalar, h: Scalar, z: Configuration, x: Vector, lam: Any = None, inner: Any = None
     ) -> Any:
         G = self.derivatives(t, h, z, x, lam)
+        if self.system.force is not None:
+            G = G + self.forces(t, h, z, x)
         return Variation(G[0], jnp.zeros(0), G[1:])
+
+    def forces(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
+        """The discrete forces at the configurations of the window, shape (r + 1, dim): the virtual
+        work h sum_i w_i F(t_i, q_i, v_i, a_i, ...).dq_i of the samples, the same pullback as that
+        of the action.
+        """
+        space, here = self.system.space, self.samples(t, h, z, x)
+        pushes = [s.w * self.system.F(s.t, s.q, s.v) for s in here]
+
+        def work(e: Any) -> Any:
+            moved = self.samples(t, h, z, x, e)
+            pairs = zip(pushes, here, moved, strict=True)
+            return h * sum(F @ space.displacement(s.q, m.q) for F, s, m in pairs)
+
+        return jax.grad(work)(jnp.zeros((len(x) + 1, space.dim)))
 
     def closure(self, t: Scalar, h: Scalar, z: Configuration, x: Vector, inner: Any = None) -> Any:
         """The discrete constraint sum_i w_i Phi(t_i, q_i, v_i, a_i, ...), shape (m,)."""

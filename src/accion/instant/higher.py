@@ -37,8 +37,14 @@ def known_at(system: Any, t: Scalar, q: Configuration, jets: Array, lams: Any) -
 
 def check_start(system: Any, known: Any, start: Start) -> Any:
     """Raise ValueError where the start is not one that a motion can have."""
+    if start.p0 is not None and not np.all(np.isfinite(known.bordered)):
+        r = system.order
+        raise ValueError(
+            f"no q^({r}) was found to which the momenta p0 of {system.name} belong: p_{r - 1} ="
+            f" dL/dq^({r}) could not be solved for it."
+        )
     system.check_regular(known.bordered)
-    if known.value is not None:
+    if known.value is not None and start.p0 is None:
         check_higher_constraint(system, known.value, known.allowed.value)
 
 
@@ -61,7 +67,7 @@ known_once = small_jit(known_at)
 
 
 class HigherEquations(ContinuousEquations):
-    """sum_l (-1)^l d^l/dt^l dL/dq^(l) = 0."""
+    """sum_l (-1)^l d^l/dt^l dL/dq^(l) + F = 0."""
 
     def accelerations(self, system: Any) -> Any:
         system.check()

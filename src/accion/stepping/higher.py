@@ -9,10 +9,11 @@ import jax.numpy as jnp
 
 from accion.discretise.window import combine, derivatives
 from accion.instant.higher import check_start, known_at
+from accion.instant.ostrogradsky import advanced, from_momenta
 from accion.methods import Method
 from accion.numerics.arrays import module_of
 from accion.stepping.base import Readout, steps
-from accion.stepping.nodal import Nodal, advanced, at_node, monomials, to_nodes
+from accion.stepping.nodal import Nodal, at_node, monomials, to_nodes
 from accion.stepping.windows import WindowScheme
 from accion.systems import HigherOrderSystem, Start
 from accion.systems.higher import shifted
@@ -30,7 +31,7 @@ class HigherOrder(WindowScheme):
 
     def begin(self, t: Scalar, h: Scalar, start: Start) -> Any:
         """From derivatives at t (`v0`, shape (2r - 1, dim)) the momenta of Jacobi and Ostrogradsky
-        follow; they and the derivatives are carried on to the middle of the first r nodes, (r - 1)
+        follow, or they are given (`p0`, shape (r, dim)) and derivatives follow; both are carried on to the middle of the first r nodes, (r - 1)
         h/2 later, and there turned into momenta of the nodes. For r = 1 this is p0 = dL/dv.
         """
         system, r, n = self.system, self.system.order, self.system.space.dim
@@ -39,9 +40,14 @@ class HigherOrder(WindowScheme):
             d, P = self.from_nodes(t, h, q, start.q1, jnp.zeros((r, 0)))
             known = known_at(system, t, q, derivatives(d, 0.0, h), None)
             return self.first_state(q, P, d, jnp.zeros(0)), known
-        jets, lams = start.v0, jnp.zeros((r, 0)) if start.lam0 is None else start.lam0
+        if start.p0 is None:
+            jets, lams = start.v0, jnp.zeros((r, 0)) if start.lam0 is None else start.lam0
+            p = system.momenta(t, q, jets, lams)
+        else:
+            low = jnp.zeros((0, n)) if r == 1 else jnp.reshape(start.v0, (r - 1, n))
+            p = jnp.reshape(start.p0, (r, n))
+            jets, lams = from_momenta(system, t, q, low, p)
         tau = (r - 1) / 2 * h
-        p = system.momenta(t, q, jets, lams)
         if r > 1:
             rates = partial(momentum_rates, system)
             along = (jnp.ones(()), jets[0], shifted(jets), shifted(lams))

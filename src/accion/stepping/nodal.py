@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.discretise.window import combine, derivatives, summation
+from accion.instant.ostrogradsky import HighestDerivative, carried_back
 from accion.numerics import newton
 from accion.spaces import Space
 from accion.types import Array, Configuration, Covector, Scalar
@@ -26,16 +27,6 @@ def monomials(rows: Any, columns: Any) -> Any:
         for l in range(rows):
             A[l, s] = np.diff(x, l)[0] if l <= s else 0.0
     return A
-
-
-def advanced(jets: Array, tau: Scalar) -> Any:
-    """The derivatives at a time `tau` later, by Taylor's series."""
-    return jnp.stack(
-        [
-            sum(tau**k / factorial(k) * jets[s + k] for k in range(len(jets) - s))
-            for s in range(len(jets))
-        ]
-    )
 
 
 def spread(space: Space, jets: Array, h: Scalar, delta: Any) -> Any:
@@ -120,41 +111,6 @@ class MomentumMap:
     ) -> Any:
         theta, middle = ThetaPlus(self.X)(system, t, first, P, d), (system.order - 1) / 2
         return theta - (middle - ahead) * h * system.momentum_map_rate(self.X, t, q, jets, lam)
-
-
-@dataclass(frozen=True)
-class HighestDerivative(newton.Equations):
-    """p_{r-1} = d(L + lam.Phi)/dq^(r) and Phi = 0 at a node; unknown are q^(r) and lam, the
-    arguments (system, t, q, p, jets, tau).
-    """
-
-    multipliers: int
-
-    def residual(self, unknowns: Any, args: Any) -> Any:
-        system, t, q, p, jets, tau = args
-        n, r = system.space.dim, system.order
-        full, moved = carried_back(system, t, q, p, jets, tau, unknowns)
-        slope = system.slopes(t, q, full, unknowns[None, n:])[r]
-        return jnp.concatenate([slope - moved[-1], system.Phi(t, q, full)])
-
-    def sizes(self, unknowns: Any, J: Any, args: Any) -> Any:
-        system, _, _, p, _, _ = args
-        n = system.space.dim
-        at_zero = jnp.abs(self.residual(jnp.zeros_like(unknowns), args)[:n])
-        own = newton.own_size(jnp.abs(p[-1]) + at_zero, jnp.diagonal(J)[:n])
-        size = jnp.abs(unknowns[:n])
-        return own + size, size + 1.0
-
-
-def carried_back(
-    system: Any, t: Scalar, q: Configuration, p: Covector, jets: Array, tau: Scalar, unknowns: Any
-) -> Any:
-    """(q', ..., q^(r)) and the momenta at t, from those at t + tau and q^(r), the first of the
-    unknowns.
-    """
-    n = system.space.dim
-    full = advanced(jnp.concatenate([jets, unknowns[None, :n]]), -tau)
-    return full, p - tau * system.momentum_rates(t, q, full, p, unknowns[n:])
 
 
 def at_node(

@@ -73,6 +73,13 @@ class DiscreteWindows:
         own = None if lam is None else self.multipliers(lam, 1)[0]
         return self.form.derivatives(t, h, q0, d, own)[j - 1]
 
+    def forces(self, t: Scalar, h: Scalar, *q: Configuration) -> Array:
+        """Fd_1, ..., Fd_{r+1}, the discrete forces at r + 1 configurations, shape (r + 1, dim): the
+        virtual work sum_j Fd_j.dq_j = h sum_i w_i F(t_i, q_i, v_i, a_i, ...).dq_i of the samples.
+        """
+        q0, d = self.window(q)
+        return self.form.forces(t, h, q0, d)
+
     def euler_lagrange(self, t: Scalar, h: Scalar, *q: Configuration, lam: Any = None) -> Covector:
         """sum_j D_j Ld at the middle of 2r + 1 configurations, each of the window in which it is
         the j-th; zero on a trajectory.

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.arguments import as_array, shown
 from accion.memory import rows
 from accion.numerics import newton
 from accion.spaces import Space
@@ -35,10 +36,13 @@ class HigherOrderSystem(Mechanical):
     """A system of order r: its Lagrangian is a function of t, q and the derivatives q', ..., q^(r)
     (Vakonomic thesis, chapter 5). Its motion satisfies
 
-        sum_l (-1)^l d^l/dt^l dL/dq^(l) = 0,        of order 2r in q
+        sum_l (-1)^l d^l/dt^l dL/dq^(l) + F = 0,        of order 2r in q
 
     `lagrangian(t, q, v, a, ..., params)` returns a scalar and takes `order` derivatives, each of
     shape (space.dim,). On a group v is the velocity of the body, and a, ... are its derivatives.
+    `force(t, q, v, a, ..., params)` returns a covector of shape (space.dim,), whose virtual work is
+    F.dq (Lagrange and d'Alembert); it takes the same `order` derivatives as the Lagrangian, all
+    that a window of r + 1 configurations knows.
     `vakonomic(t, q, v, a, ..., params)` returns m equations Phi = 0 on the same derivatives: the
     motion is then the free one of L + lam.Phi (Vakonomic thesis, section 5.2). `params`,
     `coordinates` and `name` are as those of a `System`.
@@ -52,6 +56,7 @@ class HigherOrderSystem(Mechanical):
     params: Params = None
     _: KW_ONLY
     order: int = 2
+    force: Function | None = None
     vakonomic: Function | None = None
     coordinates: Any = None
     name: str | None = None
@@ -63,7 +68,6 @@ class HigherOrderSystem(Mechanical):
     mechanical = None
     conformal = None
     holds_velocities = False
-    forced = False
 
     def __post_init__(self) -> None:
         found = check_order(self.order, "order, that of the highest derivative in the Lagrangian,")
@@ -75,7 +79,11 @@ class HigherOrderSystem(Mechanical):
     def signatures(self) -> dict[str, str]:
         words = ["t", "q", "v", "a", *(f"q^({k})" for k in range(3, self.order + 1))]
         arguments = ", ".join([*words[: self.order + 2], "params"])
-        return {"lagrangian": arguments, "vakonomic": arguments}
+        return dict.fromkeys(("lagrangian", "force", "vakonomic"), arguments)
+
+    @property
+    def forced(self) -> bool:
+        return self.force is not None
 
     @property
     def constraint(self) -> Constraint | None:
@@ -94,6 +102,9 @@ class HigherOrderSystem(Mechanical):
     def check_functions(self) -> None:
         words = f"a scalar; its arguments are ({self.signatures['lagrangian']})"
         check_returns("lagrangian", returned(self.lagrangian), (), words)
+        if self.force is not None:
+            n = self.space.dim
+            check_returns("force", returned(self.force), (n,), f"a covector of shape ({n},)")
         if self.multipliers > self.space.dim:
             raise ValueError(
                 f"{self.name} has more constraints than coordinates: {self.multipliers} and"
@@ -101,14 +112,38 @@ class HigherOrderSystem(Mechanical):
             )
 
     def check_given(self, start: Start) -> None:
-        check_one_start(start)
         check_no_entropy(start)
-        if start.p0 is not None:
-            raise ValueError(
-                f"a system of order {self.order} starts from v0, its derivatives up to order"
-                f" {2 * self.order - 1}, or from q1; not from p0."
-            )
+        if self.order == 1 or start.p0 is None:
+            check_one_start(start)
+        elif start.q0 is None or start.q1 is not None:
+            raise ValueError("give q0 with v0 and p0, and without q1, to start from momenta.")
         check_multipliers_given(start, self.enters_action)
+        if self.order > 1 and start.q1 is None:
+            self.check_levels(start)
+
+    def check_levels(self, start: Start) -> None:
+        """Raise ValueError unless v0 has the rows that a start needs: q', ..., q^(r-1) with p0,
+        else q', ..., q^(2r-1).
+        """
+        r, n, array = self.order, self.space.dim, as_array(start.v0)
+        rows = None if array is None or array.ndim == 0 else (1, *array.shape)[-2]
+        low = "q'" if r == 2 else f"q', ..., q^({r - 1})"
+        if start.p0 is not None and rows != r - 1:
+            raise ValueError(
+                f"momenta p0 = (p_0, ..., p_{r - 1}) of a system of order {r} need v0 = ({low})"
+                f" beside them, shape ({r - 1}, {n}); got v0 = {shown(start.v0)}."
+            )
+        if start.p0 is None and rows == r - 1:
+            raise ValueError(
+                f"v0 must have {2 * r - 1} rows, q', ..., q^({2 * r - 1}), of a system of order"
+                f" {r}; {r - 1} of them, {low}, go with momenta p0, shape ({r}, {n})."
+            )
+
+    def is_low(self, value: Any) -> bool:
+        """Whether it has the rows q', ..., q^(r-1), one without its axis."""
+        array = as_array(value)
+        n, r = self.space.dim, self.order
+        return array is not None and (array.shape == (r - 1, n) or (r == 2 and array.shape == (n,)))
 
     def check_part(self, part: str, value: Any, name: str) -> Any:
         r, n = self.order, self.space.dim
@@ -116,11 +151,14 @@ class HigherOrderSystem(Mechanical):
             return self.space.check(value, name)
         if part == "q1":
             return check_configurations(self.space, value, 2 * r - 1, name)
-        rows, length, words = (
-            (2 * r - 1, n, "q', ..., q^(2r-1)")
-            if part == "v0"
-            else (r, self.multipliers, "lam, ..., lam^(r-1)")
-        )
+        if part == "v0" and r > 1 and self.is_low(value):
+            words = f"q', ..., q^(r-1), with p0, of a system of order r = {r}"
+            return check_rows(value, r - 1, n, name, words)
+        rows, length, words = {
+            "v0": (2 * r - 1, n, "q', ..., q^(2r-1)"),
+            "p0": (r, n, "p_0, ..., p_{r-1}"),
+            "lam0": (r, self.multipliers, "lam, ..., lam^(r-1)"),
+        }[part]
         return check_rows(value, rows, length, name, f"{words} of a system of order r = {r}")
 
     # ------------------------------------------------------------ the functions, at a point
@@ -135,6 +173,13 @@ class HigherOrderSystem(Mechanical):
         if lam is None or self.vakonomic is None:
             return value
         return value + jnp.sum(lam * self.Phi(t, q, jets))
+
+    def F(self, t: Scalar, q: Configuration, jets: Array) -> Covector:
+        """The force, shape (dim,); zero where there is none."""
+        f = self.force
+        if f is None:
+            return jnp.zeros(self.space.dim)
+        return f(t, q, *self.derivatives(jets), self.params)
 
     def Phi(self, t: Scalar, q: Configuration, jets: Array) -> Array:
         """The constraint, shape (m,)."""
@@ -222,10 +267,11 @@ class HigherOrderSystem(Mechanical):
     def momentum_map_rate(
         self, X: Function, t: Scalar, q: Configuration, jets: Array, lam: Any
     ) -> Scalar:
-        """Its rate along a motion, sum_s d(L + lam.Phi)/dq^(s).X_s: zero where X is a symmetry,
-        whatever the derivatives are.
+        """Its rate along a motion, sum_s d(L + lam.Phi)/dq^(s).X_s + F.X: zero where X is a
+        symmetry that does not feel the force, whatever the derivatives are.
         """
-        return jnp.sum(self.slopes(t, q, jets, lam[None]) * self.prolongation(X, q, jets))
+        rate = jnp.sum(self.slopes(t, q, jets, lam[None]) * self.prolongation(X, q, jets))
+        return rate if self.force is None else rate + self.F(t, q, jets) @ X(q)
 
     def prolongation(self, X: Function, q: Configuration, jets: Array) -> Array:
         """(X_0, ..., X_r), how a field X(q) changes (q, q', ..., q^(r)), shape (r + 1, dim).
@@ -252,10 +298,12 @@ class HigherOrderSystem(Mechanical):
     def momentum_rates(
         self, t: Scalar, q: Configuration, jets: Array, p: Covector, lam: Any
     ) -> Array:
-        """dp_s/dt along a motion, shape (r, dim): dL/dq + ad*_v p_0 for p_0, dL/dq^(s) - p_{s-1}
-        for the others.
+        """dp_s/dt along a motion, shape (r, dim): dL/dq + ad*_v p_0 + F for p_0, dL/dq^(s) -
+        p_{s-1} for the others.
         """
         slopes = self.slopes(t, q, jets, lam[None])[: self.order]
+        if self.force is not None:
+            slopes = slopes.at[0].add(self.F(t, q, jets))
         return slopes + jnp.concatenate([self.space.coad(jets[0], p[0])[None], -p[:-1]])
 
     def highest(
@@ -264,7 +312,7 @@ class HigherOrderSystem(Mechanical):
         """(q^(2r), lam^(r)) of the motion through (q, q', ..., q^(2r-1)) with multipliers (lam,
         ..., lam^(r-1)).
 
-        From d/dt p_0 = dL/dq + ad*_v p_0, linear in both, and d^r/dt^r Phi = 0.
+        From d/dt p_0 = dL/dq + ad*_v p_0 + F, linear in both, and d^r/dt^r Phi = 0.
         """
         r, n, m = self.order, self.space.dim, self.multipliers
         lam = jnp.zeros((r, m)) if lams is None else lams
@@ -276,6 +324,8 @@ class HigherOrderSystem(Mechanical):
             jnp.concatenate([lam, jnp.zeros((1, m))]),
         )
         rest = -self.slopes(t, q, jets, lam)[0] - self.space.coad(jets[0], p0)
+        if self.force is not None:
+            rest = rest - self.F(t, q, jets)
         f = self.slopes
         for k in range(r):
             f = self.rate(f)

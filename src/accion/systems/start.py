@@ -16,7 +16,7 @@ class Start(NamedTuple):
     thermal system S0; a contact system z0, or else it starts from z = 0.
 
     Of a system of order r, v0 is (q', ..., q^(2r-1)), lam0 is (lam, ..., lam^(r-1)), and q1 the 2r
-    - 1 configurations that follow.
+    - 1 configurations that follow; with momenta p0 = (p_0, ..., p_{r-1}), v0 is (q', ..., q^(r-1)).
     """
 
     q0: Any
@@ -139,7 +139,8 @@ def check_multipliers_given(start: Start, enters_action: bool) -> None:
                 " they follow from q and v."
             )
         return
-    if (start.lam0 is None) != (start.v0 is None):
+    motion = start.v0 is not None and start.p0 is None
+    if (start.lam0 is not None) != motion:
         raise ValueError(
             "a vakonomic system that starts from v0 needs lam0, its multipliers at the start, and"
             " only then."

@@ -65,6 +65,9 @@ class Method(ABC):
     # (method, parts) where a step consists of steps of another method, with parts of its length
     composed: Any = None
     own_lengths: bool = False  # whether h is not how long its steps are in time
+    # Whether systems of order r are stepped by it from (q, ..., q^(r-1)) to the next, by inner
+    # points or inner steps, not on windows of r + 1 configurations.
+    on_levels: bool = False
 
     @property
     def of_two_ends(self) -> bool:

@@ -33,6 +33,7 @@ class Composition(Method):
     first of the order.
     """
 
+    on_levels = True
     method: Method
     order: int
     coefficients: str | None = None
@@ -94,11 +95,6 @@ class Composition(Method):
         return reach(str(self.coefficients))
 
     def check(self, system: Any) -> None:
-        if system.order > 1:
-            raise ValueError(
-                "Composition does not support systems of higher order: the windows of neighbouring"
-                " inner steps, of unequal lengths, do not fit together; try Midpoint()."
-            )
         self.method.check(system)
         why = asymmetry(self.method, system)
         if why:

@@ -41,6 +41,7 @@ class Galerkin(Method):
     `Galerkin(1)` is `Midpoint()`, `Galerkin(2, "lobatto")` is `Trapezoid()`.
     """
 
+    on_levels = True
     s: int
     quadrature: str = "gauss"
     order: Any = field(init=False, repr=False)
@@ -103,10 +104,10 @@ class Galerkin(Method):
                 f"{self!r} does not support contact systems: inner points would need actions of"
                 f" their own; try Composition(Midpoint(), {min(10, max(4, self.order))})."
             )
-        if system.order > 1:
+        if system.order > 1 and self.quadrature == "lobatto":
             raise ValueError(
-                "Galerkin does not support systems of higher order, whose windows are sampled at"
-                " fractions of a step; try Midpoint() or Trapezoid()."
+                f"{self!r} does not support systems of higher order, whose q' = v would be held"
+                f" twice at each end of a step; try Galerkin({self.s - 1})."
             )
 
     def increments(

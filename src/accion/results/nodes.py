@@ -1,5 +1,6 @@
 """What the nodes of the discrete motion of a system of higher order have."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -9,7 +10,7 @@ from jax.core import Tracer
 
 from accion.stepping.nodal import MomentumMap, ThetaPlus
 from accion.systems.arity import chosen
-from accion.types import Array, Configuration, Function
+from accion.types import Array, Configuration, Function, Scalar
 
 if TYPE_CHECKING:
     from accion.results.trajectory import Trajectory
@@ -21,11 +22,26 @@ def momentum_map(trajectory: "Trajectory", X: Function) -> Array:
     if chosen("X", X, "q", "t, q") != "q" or len(jax.eval_shape(X, q).shape) != 1:
         kind = trajectory.system.kind
         raise ValueError(f"of {kind} X must be one field X(q) -> (dim,), without the time.")
+    if trajectory.method is not None and trajectory.method.on_levels:
+        arrays = (trajectory.q, trajectory.jets, trajectory.p)
+        return trajectory.each(AtOnce(X), *arrays)
     first, rest = first_nodes(trajectory), data_of_nodes(trajectory)
     if trajectory.jets is None:
         _, P, d, _, _ = rest
         return trajectory.each(ThetaPlus(X), first, P, d)
     return trajectory.each(MomentumMap(X), trajectory.q, first, trajectory.jets, *rest)
+
+
+@dataclass(frozen=True)
+class AtOnce:
+    """sum_s p_s.X_s at an instant: what a step from (q, ..., q^(r-1)) to the next keeps exactly
+    where X is a symmetry.
+    """
+
+    X: Function
+
+    def __call__(self, system: Any, t: Scalar, q: Configuration, jets: Array, p: Array) -> Scalar:
+        return system.momentum_map(self.X, q, jets, p)
 
 
 def data_of_nodes(trajectory: "Trajectory") -> tuple[Any, ...]:

@@ -10,6 +10,7 @@ from accion.stepping import (
     energy_consistent as energy_consistent,
     given as given,
     higher as higher,
+    levels as levels,
     thermal as thermal,
     variational as variational,
     views_contact as views_contact,

@@ -18,6 +18,7 @@ from accion.stepping.composition import Composed
 from accion.stepping.contact import Contact
 from accion.stepping.higher import HigherOrder
 from accion.stepping.laws import opened
+from accion.stepping.levels import OnLevels, shown
 from accion.stepping.nodal import at_node
 from accion.stepping.thermal import ContinuousThermal
 from accion.stepping.variational import MechanicalScheme
@@ -82,6 +83,11 @@ def _(scheme: Contact) -> Scheme:
 @shorter_scheme.register
 def _(scheme: AdaptiveScheme) -> Scheme:
     return scheme.plain
+
+
+@shorter_scheme.register
+def _(scheme: OnLevels) -> Scheme:
+    return scheme
 
 
 @shorter_scheme.register
@@ -158,6 +164,20 @@ def _(scheme: HigherOrder, t: Scalar, h: Scalar, state: State) -> Row:
     p, jets, lam = at_node(scheme.system, t, state.q, state.p, d, top, h, 0.0)
     own = lam if scheme.system.multipliers else None
     return Row(state.q, jets[0], p, own, jets, state.p, d)
+
+
+@state_at.register
+def _(scheme: OnLevels, t: Scalar, h: Scalar, row: Row) -> State:
+    lam = jnp.zeros(scheme.system.multipliers) if row.lam is None else row.lam
+    return scheme.opened(t, h, row.z, row.jets, row.p, lam)
+
+
+@row_at.register
+def _(scheme: OnLevels, t: Scalar, h: Scalar, state: State) -> Row:
+    system, q = scheme.system, scheme.levels.parts(state.q)[0]
+    jets, lam = shown(system, t, state.q, state.p, state.x / h)
+    p = jnp.reshape(state.p, (system.order, system.space.dim))
+    return Row(q, jets[0], p, lam if system.multipliers else None, jets)
 
 
 # ---------------------------------------------------------------- functions of one time

@@ -13,7 +13,7 @@ from accion.discretise.window import differences, summation
 from accion.methods import Method
 from accion.stepping.views import DiscreteGiven, discrete_objects, given_multipliers, two_form
 from accion.stepping.windows import next_window
-from accion.systems import DiscreteSystem, HigherOrderSystem
+from accion.systems import DiscreteSystem, HigherOrderSystem, first_order
 from accion.types import Array, Configuration, Covector, Scalar
 
 
@@ -174,7 +174,9 @@ class DiscreteWindows:
 
 
 @discrete_objects.register
-def _(system: HigherOrderSystem, method: Any) -> DiscreteWindows:
+def _(system: HigherOrderSystem, method: Any) -> Any:
+    if method.on_levels:
+        return discrete_objects(first_order(system), method)
     return DiscreteWindows(system, method)
 
 

@@ -1,6 +1,7 @@
 """Lyapunov exponents: how fast neighbouring motions part, from the tangent maps of the steps."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import jax
@@ -18,6 +19,7 @@ from accion.analysis.frames import (
     to_frame,
 )
 from accion.analysis.inputs import MOST_STEPS
+from accion.analysis.nodes import configurations, levels_of, moving
 from accion.analysis.phase import (
     allowed_changes,
     checked_start,
@@ -174,6 +176,9 @@ def lyapunov(
     if system.beside:
         refuse("lyapunov", system.kind, "their states are not (q, p)")
     start = checked_start(system, "lyapunov", q0=q0, v0=v0, p0=p0, q1=q1, lam0=lam0)
+    check_motion_starts(system, method, t0, h, start, engine)
+    given = {name: value for name, value in start._asdict().items() if value is not None}
+    again = partial(simulate, system, method, **given, t0=t0, h=h, engine=engine)
     q, p = phase_point(system, method, t0, h, start, "lyapunov")
     check_in_range(system, t0 + h * steps, "lyapunov")
     if system.constraint is not None and system.discrete_time and not system.enters_action:
@@ -182,17 +187,15 @@ def lyapunov(
         wrong("transient", f"at most {MOST_STEPS:.0e} steps", transient)
     before = -(-(steps // 10 if transient is None else transient) // every)
     rows = steps // every
-    check_room(8 * 4 * 2 * system.space.dim * rows, f"steps = {steps}", "Take every > 1.")
-    check_motion_starts(system, method, t0, h, start, engine)
-    first = Begun(t0, h, q, p, first_increment(system, t0, h, start))
+    check_room(8 * 4 * 2 * len(p) * rows, f"steps = {steps}", "Take every > 1.")
+    first = Begun(t0, h, q, p, first_increment(system, method, t0, h, start))
     run = prepared(system, method, first, every, steps, count, engine)
     carry, _ = folded(run, engine, 0, before) if before else (run.carry, None)
     run = run._replace(carry=carry)
     carry, logs = folded(run, engine, before * every, rows)
     if not np.all(np.isfinite(logs)):
         made = (before + rows) * every
-        given = {name: value for name, value in start._asdict().items() if value is not None}
-        simulate(system, method, **given, t0=t0, h=h, steps=made, save_every=made, engine=engine)
+        again(steps=made, save_every=made)
         collapsed(logs)
     return summary(run, float(t0) + before * every * float(h), logs, carry)
 
@@ -224,11 +227,13 @@ def prepared(
 ) -> Run:
     """The first frame, in units that are those of the motion: a few steps say what they are."""
     t, h, q, p, x = begun
-    n, reference = system.space.dim, None
-    if not system.discrete_time and depends(lambda t: system.L(t, q, x / h), jnp.zeros(())):
-        reference = (q, x / h)
-    brackets = None if system.space.flat else structure_constants(system.space)
-    at = Coordinates(np.ones(2 * n), brackets)
+    n, space = len(p), configurations(system, method)
+    reference = None if system.discrete_time else moving(system, method, h, q, x)
+    if reference and not depends(lambda t: system.L(t, *reference), jnp.zeros(())):
+        reference = None
+    brackets = None if space.flat else structure_constants(space)
+    levels = levels_of(system, method, float(h))
+    at = Coordinates(np.ones(2 * n), brackets, levels)
     allowed = allowed_changes(system, t, q, p)
     most = 2 * n if allowed is None else allowed.shape[1]
     if count is not None and count > most:

@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.analysis.nodes import configurations
 from accion.analysis.phase import step_and_tangent
 from accion.engines.auto import native
 from accion.engines.xla import kept_jit_of
@@ -32,10 +33,13 @@ SEED = 7  # of the first frame, which is as good as any
 
 
 class Coordinates(NamedTuple):
-    """Those of changes: units of (e, pi), shape (2 dim,), and [e_i, e_j], None on a flat space."""
+    """Those of changes: units of (e, pi), shape (2 dim,), and [e_i, e_j], None on a flat space; of
+    windows also the matrix M of e = M delta, pi = M^-T rho.
+    """
 
     units: Any
     brackets: Any
+    levels: Any = None
 
 
 class Carry(NamedTuple):
@@ -88,16 +92,25 @@ def symplectic_frame(n: int) -> np.ndarray:
     return np.concatenate([u, Ju[:, ::-1]], axis=1)
 
 
+def on_levels(at: Coordinates, Y: Any, back: bool = False) -> Any:
+    """Changes (e, pi) as (delta, rho); or, with `back`, these as (e, pi)."""
+    if at.levels is None:
+        return Y
+    (e, pi), (M, inverse) = jnp.split(Y, 2), at.levels
+    ahead, across = (M, inverse) if back else (inverse, M)
+    return jnp.concatenate([ahead @ e, across.T @ pi])
+
+
 def to_frame(at: Coordinates, p: Any, s: Any, Y: Any) -> Any:
     """Changes (e, dp), as columns, in the coordinates (e, pi) and their units."""
-    e, dp = jnp.split(sheared(at, p, Y, 0.5), 2)
+    e, dp = jnp.split(on_levels(at, sheared(at, p, Y, 0.5)), 2)
     return jnp.concatenate([e, dp / s]) / at.units[:, None]
 
 
 def from_frame(at: Coordinates, p: Any, s: Any, Y: Any) -> Any:
     """The inverse of `to_frame`."""
     e, pi = jnp.split(at.units[:, None] * Y, 2)
-    return sheared(at, p, jnp.concatenate([e, s * pi]), -0.5)
+    return sheared(at, p, on_levels(at, jnp.concatenate([e, s * pi]), back=True), -0.5)
 
 
 def sheared(at: Coordinates, p: Any, Y: Any, part: float) -> Any:
@@ -117,7 +130,9 @@ def growth(system: Any, reference: Any, t0: Scalar, t: Scalar) -> Any:
     q, v = reference
 
     def sizes(t: Scalar) -> Array:
-        return jnp.abs(jnp.diagonal(jax.hessian(system.L, 2)(t, q, v)))
+        H = jax.hessian(system.L, 2)(t, q, v)
+        # Of order r, whose v are r rows, that by the highest derivative.
+        return jnp.abs(jnp.diagonal(H if v.ndim == 1 else H[-1, :, -1]))
 
     then, now = sizes(t0), sizes(t)
     there = (then > 0) & (now > 0)
@@ -136,16 +151,18 @@ class Block:
 
     def __call__(self, constants: Any, carry: Carry, k: Any) -> tuple[Carry, Array]:
         system, t0, h, every, at, reference, first = constants
-        begin = first + k * every
+        begin, space = first + k * every, configurations(system, self.method)
 
         def one(i: Any, own: Any) -> Any:
             q, p, x, before, Y, slopes = own
             t = t0 + (begin + i) * h
             end, momentum, T = step_and_tangent(system, self.method, t, h, q, p, 2 * x - before)
-            n = system.space.dim
-            sizes = jnp.abs(jnp.stack([jnp.diagonal(T[:n, n:]), jnp.diagonal(T[n:, :n])]))
-            x, before = system.space.difference(q, end), x
-            return end, momentum, x, before, T @ Y, slopes + sizes
+            n, apart = len(p), T
+            if at.levels is not None:
+                apart = on_levels(at, T @ on_levels(at, jnp.eye(2 * n), back=True))
+            sizes = jnp.stack([jnp.diagonal(apart[:n, n:]), jnp.diagonal(apart[n:, :n])])
+            x, before = space.difference(q, end), x
+            return end, momentum, x, before, T @ Y, slopes + jnp.abs(sizes)
 
         def s(steps: Any) -> Any:
             return growth(system, reference, t0, t0 + steps * h)

@@ -288,6 +288,7 @@ def _(system: HigherOrderSystem) -> Any:
         H = jax.jacfwd(slopes)(zero)  # (r + 1, n, r, n)
         inertia = jnp.stack([jnp.diagonal(H[s + 1, :, s]) for s in range(r)])
         C = jax.jacfwd(Phi)(zero)[:, r - 1]
-        return Rest(slopes(zero)[0] + system.F(t, q, zero), inertia, jnp.zeros((n, n)), Phi(zero), C, 0 * x)
+        push, still = slopes(zero)[0] + system.F(t, q, zero), jnp.zeros((n, n))
+        return Rest(push, inertia, still, Phi(zero), C, 0 * x)
 
     return at

@@ -14,13 +14,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.analysis.nodes import configurations, first_windows, opened
 from accion.checks import check_start, refuse
 from accion.discretise import discretise
-from accion.discretise.window import nodes_of
 from accion.engines.auto import small_jit
 from accion.instant.constrained import first_velocity
 from accion.spaces import Space
-from accion.stepping import scheme_of
 from accion.stepping.views import discrete
 from accion.systems import AbstractSystem, DiscreteSystem, HigherOrderSystem, Start, System
 from accion.systems.rank import SWEEPS, scale_of
@@ -110,11 +109,15 @@ def _(system: System, method: Any, t: Any, h: Any, start: Start, what: str) -> A
 @phase_point.register
 def _(system: DiscreteSystem, method: Any, t: Any, h: Any, start: Start, what: str) -> Any:
     if system.order > 1:
-        whom = f"systems of order {system.order} given in discrete time"
-        refuse(what, whom, "their states are not (q, p)")
+        return opened(system, method, t, h, start)[:2]
     lam = start.lam0 if start.lam0 is None else start.lam0[0]
     p = start.p0
     return start.q0, leading_to(system, method, t, h, start, lam) if p is None else p
+
+
+@phase_point.register
+def _(system: HigherOrderSystem, method: Any, t: Any, h: Any, start: Start, what: str) -> Any:
+    return opened(system, method, t, h, start)[:2]
 
 
 def leading_to(system: Any, method: Any, t: Any, h: Any, start: Start, lam: Any) -> Covector:
@@ -129,8 +132,8 @@ def step_and_tangent(
     """(q1, p1, T): where one step from (q, p) leads, and its tangent map in local coordinates at
     both ends, shape (2 dim, 2 dim); `guess` is one of the increment.
     """
-    space, n = system.space, system.space.dim
-    step = discrete(system, method).hamiltonian_flow
+    space = configurations(system, method)
+    n, step = space.dim, discrete(system, method).hamiltonian_flow
 
     def local_step(z: Configuration) -> Any:
         end, momentum = step(t, h, space.retract(q, z[:n]), p + z[n:], guess)
@@ -153,8 +156,10 @@ def tangent_map(system: AbstractSystem, method: Any) -> Any:
     return tangent
 
 
-def first_increment(system: Any, t: Scalar, h: Scalar, start: Start) -> Vector:
+def first_increment(system: Any, method: Any, t: Scalar, h: Scalar, start: Start) -> Vector:
     """A guess of the increment of the first step."""
+    if configurations(system, method) is not system.space:
+        return opened(system, method, t, h, start).x
     if start.q1 is not None:
         return system.space.local(start.q0, start.q1)
     if start.v0 is not None:
@@ -254,8 +259,9 @@ def balanced(form: np.ndarray, units: np.ndarray) -> np.ndarray:
 def on_phase_space(system: Any, method: Any, t: Any, h: Any, start: Start) -> FormOfStep:
     """The step of a system of order one."""
     q, p = phase_point(system, method, t, h, start, "symplecticity")
-    p1, T = tangent_map(system, method)(t, h, q, p, first_increment(system, t, h, start))
-    J0, J1 = canonical(system.space, p), canonical(system.space, p1)
+    p1, T = tangent_map(system, method)(t, h, q, p, first_increment(system, method, t, h, start))
+    space = configurations(system, method)
+    J0, J1 = canonical(space, p), canonical(space, p1)
     return FormOfStep(np.asarray(T), J0, J1, allowed_changes(system, t, q, p, start.v0))
 
 
@@ -298,22 +304,6 @@ def on_windows(system: Any, method: Any, t: Any, h: Any, start: Start) -> FormOf
     return FormOfStep(T, before, behind, K)
 
 
-def first_windows(
-    system: Any, method: Any, t: Scalar, h: Scalar, start: Start
-) -> tuple[list[Configuration], Array]:
-    """(2r configurations, multipliers of their r windows) of a run from `start`."""
-    scheme, r = scheme_of(system, method), system.order
-    state = small_jit(lambda start: scheme.begin(t, h, start)[0])(start)
-    step, nodes, lams = small_jit(lambda state, t: scheme.step(state, t, h)[0]), [], []
-    for k in range(r):
-        nodes.append(state.q)
-        state = step(state, t + k * h)
-        lams.append(state.memory[-1])
-    ahead = state.memory[0]
-    nodes += nodes_of(system.space, state.q, ahead) if r > 1 else [state.q]
-    return nodes, jnp.stack(lams)
-
-
 # ---------------------------------------------------------------- which of them
 
 
@@ -325,7 +315,8 @@ def form_of_step(system: AbstractSystem, method: Any, t: Any, h: Any, start: Sta
 
 @form_of_step.register
 def _(system: HigherOrderSystem, method: Any, t: Any, h: Any, start: Start) -> FormOfStep:
-    return on_windows(system, method, t, h, start)
+    own = on_phase_space if method.on_levels else on_windows
+    return own(system, method, t, h, start)
 
 
 @form_of_step.register

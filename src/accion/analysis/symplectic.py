@@ -172,7 +172,7 @@ def cosymplecticity(
     q, p = phase_point(system, method, t, h, start, "cosymplecticity")
     space, n = system.space, system.space.dim
     step = discrete(system, method).hamiltonian_flow
-    guess = first_increment(system, t, h, start)
+    guess = first_increment(system, method, t, h, start)
     end, p1 = small_jit(step)(t, h, q, p, guess)
 
     def extended(z: Configuration) -> Any:

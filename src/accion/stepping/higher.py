@@ -31,8 +31,9 @@ class HigherOrder(WindowScheme):
 
     def begin(self, t: Scalar, h: Scalar, start: Start) -> Any:
         """From derivatives at t (`v0`, shape (2r - 1, dim)) the momenta of Jacobi and Ostrogradsky
-        follow, or they are given (`p0`, shape (r, dim)) and derivatives follow; both are carried on to the middle of the first r nodes, (r - 1)
-        h/2 later, and there turned into momenta of the nodes. For r = 1 this is p0 = dL/dv.
+        follow, or they are given (`p0`, shape (r, dim)) and derivatives follow. Both are carried on
+        to the middle of the first r nodes, (r - 1) h/2 later, and there turned into momenta of the
+        nodes. For r = 1 this is p0 = dL/dv.
         """
         system, r, n = self.system, self.system.order, self.system.space.dim
         q = start.q0

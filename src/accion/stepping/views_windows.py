@@ -9,11 +9,13 @@ import jax.numpy as jnp
 
 from accion.discretise import discretise
 from accion.discretise.forms import theta_minus, theta_plus, window_derivatives
-from accion.discretise.window import differences, summation
+from accion.discretise.window import combine, differences, differencing, summation
+from accion.instant.ostrogradsky import from_momenta
 from accion.methods import Method
+from accion.stepping.levels import OnLevels
 from accion.stepping.views import DiscreteGiven, discrete_objects, given_multipliers, two_form
 from accion.stepping.windows import next_window
-from accion.systems import DiscreteSystem, HigherOrderSystem, first_order
+from accion.systems import DiscreteSystem, HigherOrderSystem
 from accion.types import Array, Configuration, Covector, Scalar
 
 
@@ -148,6 +150,46 @@ class DiscreteWindows:
         by_last, by_lam = jax.jacfwd(equations, (0, 1))(zero, mu)
         return jnp.concatenate([by_last, by_lam / h], axis=1)
 
+    def hamiltonian_flow(
+        self, t: Scalar, h: Scalar, q: Sequence[Configuration], p: Covector, guess: Any = None
+    ) -> Any:
+        """(q_0, ..., q_{r-1}; P_1, ..., P_r) -> (q_1, ..., q_r; P_1', ..., P_r'): one step on
+        T*(Q^r), in the shapes that it was given, symplectic for dq ^ dP where there is no force;
+        NaN where it has no solution.
+
+        `q` are r configurations, one after the other, and `p` the momenta that belong to them, the
+        components of Theta^+ (Vakonomic thesis, eq 8.6). `guess` is one of the increments of the r
+        nodes.
+        """
+        system, r, n = self.system, self.system.order, self.system.space.dim
+        nodes, P = self.read(q, r), jnp.reshape(jnp.asarray(p), (r, n))
+        top, lam = self.solved(t, h, nodes, P, guess)
+        d = jnp.concatenate([self.between(nodes), top[None]])
+        G = self.form.variation(t, h, nodes[0], d, lam).end
+        eta = combine(summation(r)[-1:], d)[0]
+        after = (*nodes[1:], system.space.retract(nodes[-1], eta))
+        P = jnp.reshape(G.at[:-1].add(P[1:]), jnp.shape(p))
+        return (after if isinstance(q, tuple) else jnp.stack(after)), P
+
+    def solved(self, t: Scalar, h: Scalar, nodes: Any, P: Array, guess: Any = None) -> Any:
+        """The highest difference of the window that begins at r nodes with the momenta P, and its
+        multipliers; NaN where there are none.
+        """
+        system, r, n = self.system, self.system.order, self.system.space.dim
+        first = jnp.zeros(n)
+        if guess is not None:
+            first = combine(differencing(r)[-1:], jnp.reshape(guess, (r, n)))[0]
+        unknowns = jnp.concatenate([first, jnp.zeros(system.multipliers)])
+        at = (t, h, nodes[0], P, self.between(nodes))
+        found, _, good = next_window(system, self.method, *at, unknowns)
+        return jnp.split(jnp.where(good, found, jnp.nan), [n])
+
+    def between(self, nodes: Sequence[Configuration]) -> Array:
+        """The differences of the increments between r nodes, r - 1 of them."""
+        if self.system.order == 1:
+            return jnp.zeros((0, self.system.space.dim))
+        return differences(self.system.space, nodes)
+
     def flow(self, t: Scalar, h: Scalar, *q: Configuration, lam: Any = None) -> Any:
         """(q_0, ..., q_{2r-1}) -> (q_1, ..., q_{2r}), the symplectic flow on Q^{2r}; NaN where
         there is no next configuration.
@@ -173,10 +215,41 @@ class DiscreteWindows:
         )
 
 
+@dataclass(frozen=True)
+class DiscreteLevels:
+    """What a method that steps a system of order r from (q, ..., q^(r-1)) to the next has: its flow
+    on T*(T^(r-1)Q). It has no discrete Lagrangian of r + 1 configurations.
+    """
+
+    system: HigherOrderSystem
+    method: Method
+
+    def hamiltonian_flow(
+        self, t: Scalar, h: Scalar, q: Configuration, p: Covector, guess: Any = None
+    ) -> Any:
+        """(z; p_0, ..., p_{r-1}) -> the same after one step, z = (q, (q', ..., q^(r-1))) a point of
+        the space of `first_order(system)`: symplectic for dq ^ dp where there is no force, NaN
+        where it has no solution. `guess` is one of the increment of z.
+        """
+        scheme, shape = OnLevels(self.system, self.method), jnp.shape(p)
+        system, levels = self.system, scheme.levels
+        place, low = levels.parts(q)
+        P = jnp.reshape(p, (system.order, system.space.dim))
+        if guess is None:
+            jets = from_momenta(system, t, place, low, P)[0][: system.order]
+        else:
+            jets = jnp.reshape(guess, P.shape) / h
+        jets = jnp.concatenate([low, jets[-1:]])
+        state = scheme.opened(t, h, place, jets, P, jnp.zeros(system.multipliers))
+        # Whether the step leads where it was meant to is not looked at: there is none before it.
+        after = scheme.step(state._replace(pace=()), t, h)[0]
+        return after.q, jnp.reshape(after.p, shape)
+
+
 @discrete_objects.register
 def _(system: HigherOrderSystem, method: Any) -> Any:
     if method.on_levels:
-        return discrete_objects(first_order(system), method)
+        return DiscreteLevels(system, method)
     return DiscreteWindows(system, method)
 
 

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.analysis.inputs import check_every_step, check_free, step_sizes, steps_in
+from accion.analysis.modified_windows import along_windows, rates_of, sides, slopes_by_time
 from accion.analysis.neighbours import Neighbours, flow_back, weights
 from accion.arguments import door, positive, shown, wrong
 from accion.checks import a_method, check_kind, check_method, refuse
@@ -41,6 +42,8 @@ def check(system: AbstractSystem, method: Any, order: int) -> None:
         refuse(what, system.kind, "their flow is that of a contact Hamiltonian on (q, p, z)")
     if not system.discrete_time:
         a_method(method, "method")
+    if system.order > 1 and method is not None and method.on_levels:
+        refuse(what, f"{system.kind} by {method}", "it has no discrete Lagrangian of windows")
     flow_back(system, method)
     check_free(system, what, "their discrete flow is not that of a Hamiltonian on (q, p)")
     if system.enters_action and method is not None and method.inner_points:
@@ -67,23 +70,25 @@ class ModifiedHamiltonian:
     def __call__(self, t: Scalar, h: Scalar, q: Configuration, p: Covector) -> Scalar:
         c = jnp.asarray(weights(self.order // 2))
         x, _, s = Neighbours(self.system, self.method, self.order // 2)(t, h, q, p)
-        return (p @ (c @ x) - c @ s) / h
+        return (jnp.ravel(p) @ (c @ x) - c @ s) / h
 
     def field(self, t: Scalar, h: Scalar, q: Configuration, p: Covector) -> tuple[Vector, Covector]:
         """The modified vector field (q', p') at a point, with an error of the same order."""
         c = jnp.asarray(weights(self.order // 2))
         x, ps, _ = Neighbours(self.system, self.method, self.order // 2)(t, h, q, p)
-        return c @ x / h, c @ (ps - p) / h
+        return c @ x / h, c @ (ps - jnp.ravel(p)) / h
 
     @door(trajectory=a_trajectory)
     def along(self, trajectory: Trajectory) -> np.ndarray:
         """Its values along a trajectory of which every step is kept, where there are neighbours on
         both sides: shape (times - order,).
         """
-        if len(trajectory) <= self.order:
-            raise too_short(self.order, self.order, trajectory)
+        needed = self.order + trajectory.system.order - 1
+        if len(trajectory) <= needed:
+            raise too_short(self.order, needed, trajectory)
         check_every_step(trajectory, "the modified Hamiltonian")
-        return along(self.order // 2, trajectory)
+        own = along if trajectory.nodal is None else along_windows
+        return own(self.order // 2, trajectory)
 
     def drift(self, trajectory: Trajectory) -> float:
         """The largest change along a trajectory of what a motion keeps: of its values or, where L
@@ -115,6 +120,8 @@ def momentum_of_time(trajectory: Trajectory) -> np.ndarray:
     """mu_k = sum of dLd/dt over the steps before, at each time of a trajectory of which every step
     is kept: the momentum of time, exactly, as dmu/dt = dL/dt = -dH/dt.
     """
+    if trajectory.nodal is not None:
+        return np.concatenate([[0.0], np.cumsum(slopes_by_time(trajectory))])
     steps, p = steps_of(trajectory), np.asarray(trajectory.p)[:-1]
     lam = np.zeros((len(p), 0)) if trajectory.lam is None else np.asarray(trajectory.lam)[:-1]
     slope = TimeSlope(trajectory.method)
@@ -211,25 +218,14 @@ def along(m: int, trajectory: Trajectory) -> np.ndarray:
     middle, out = p[m : m + count], np.zeros(count)
     # Sums over the steps on either side of the middle: no cancellation of large q and s.
     for j in range(m):
-        for i, weight in ((m + j, np.sum(c[m + j + 1 :])), (m - 1 - j, -np.sum(c[: m - j]))):
+        for i, weight in sides(c, m, j):
             part = slice(i, i + count)
             out -= weight * Ld[part]
             if system.space.flat:
                 out += weight * np.sum(middle * x[part], axis=1)
     if not system.space.flat:
-        out += np.sum(middle * curved(system.space, trajectory.q, m, count), axis=1)
+        out += np.sum(middle * rates_of(system.space, trajectory.q, m), axis=1)
     return out / float(h)
-
-
-def curved(space: Any, q: Any, m: int, count: int) -> np.ndarray:
-    """h q' at the inner points, where increments do not add up: from the neighbours in the
-    coordinates of each point.
-    """
-    local = jax.jit(jax.vmap(space.local))
-    middle = jax.tree.map(lambda a: a[m : m + count], q)
-    parts = [jax.tree.map(lambda a, j=j: a[j : j + count], q) for j in range(2 * m + 1)]
-    pairs = zip(weights(m), parts, strict=True)
-    return np.asarray(sum(c * local(middle, part) for c, part in pairs if c))
 
 
 @door()
@@ -245,7 +241,8 @@ def modified_hamiltonian(
     `symbolic(system).modified(method, order)`.
 
     Arguments:
-        system: of order one, without forces and entropies; a constraint is in the action or none.
+        system: without forces and entropies; a constraint is in the action or none. Of one of
+            order r the states are those of windows, r configurations q with their momenta p.
         method: None for a system that is given in discrete time.
         order: of the error, an even number.
 
@@ -381,7 +378,9 @@ def ladder(
 
 def size_of_terms(trajectory: Trajectory) -> float:
     """The largest |p.v| + |L|, whose difference the energy is."""
-    pairs = np.sum(np.asarray(trajectory.p) * np.asarray(trajectory.v), axis=-1)
+    v = trajectory.v if trajectory.jets is None else trajectory.jets
+    products = np.asarray(trajectory.p) * np.asarray(v)
+    pairs = np.sum(products.reshape(len(trajectory), -1), axis=1)
     return float(np.max(np.abs(pairs) + np.abs(pairs - np.asarray(trajectory.energy()))))
 
 

@@ -9,11 +9,12 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from accion.analysis.nodes import configurations
 from accion.checks import is_vector_space, refuse
 from accion.methods import Adjoint
 from accion.stepping.views import discrete
-from accion.systems import AbstractSystem, DiscreteSystem, System
-from accion.types import Array, Configuration, Covector, Params, Scalar
+from accion.systems import AbstractSystem, DiscreteSystem, HigherOrderSystem, System
+from accion.types import Array, Configuration, Covector, Scalar
 
 
 @cache
@@ -46,28 +47,45 @@ def _(system: System, method: Any) -> Any:
     return back
 
 
+@flow_back.register
+def _(system: HigherOrderSystem, method: Any) -> Any:
+    return windows_back(system, Adjoint(method))
+
+
+def windows_back(system: Any, adjoint: Any) -> Any:
+    """The same of windows, whose nodes are gone through backwards, from the last one."""
+    r, n = system.order, system.space.dim
+
+    def back(t: Scalar, h: Scalar, q: Any, p: Covector) -> Any:
+        P = jnp.reshape(p, (r, n))[::-1]
+        flow = discrete(system, adjoint).hamiltonian_flow
+        nodes, P = flow(t + (r - 1) * h, -h, tuple(q)[::-1], P)
+        return nodes[::-1], jnp.reshape(P[::-1], jnp.shape(p))
+
+    return back
+
+
 @dataclass(frozen=True)
 class Reversed:
-    """The adjoint Ld*(t, h, q0, q1) = -Ld(t + h, -h, q1, q0) of a discrete Lagrangian, or the same
-    constraint on the reversed step.
+    """The adjoint Ld*(t, h, q0, ..., qr) = -Ld(t + r h, -h, qr, ..., q0) of a discrete Lagrangian,
+    or the same constraint on the reversed window.
     """
 
     f: Any
     sign: float
 
-    def __call__(
-        self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, params: Params
-    ) -> Any:
-        return self.sign * self.f(t + h, -h, q1, q0, params)
+    def __call__(self, t: Scalar, h: Scalar, *rest: Any) -> Any:
+        *q, params = rest
+        return self.sign * self.f(t + (len(q) - 1) * h, -h, *reversed(q), params)
 
 
 @flow_back.register
 def _(system: DiscreteSystem, method: Any) -> Any:
-    if system.order > 1:
-        whom = f"systems of order {system.order} given in discrete time"
-        refuse("modified_hamiltonian", whom, "their states are not (q, p)")
     constraint = None if system.constraint is None else Reversed(system.constraint, 1.0)
     adjoint = replace(system, lagrangian=Reversed(system.lagrangian, -1.0), constraint=constraint)
+
+    if system.order > 1:
+        return windows_back(adjoint, None)
 
     def back(t: Scalar, h: Scalar, q: Configuration, p: Covector) -> Any:
         return discrete(adjoint).hamiltonian_flow(t, -h, q, p)
@@ -86,15 +104,24 @@ class Neighbours:
     def __call__(self, t: Scalar, h: Scalar, q: Configuration, p: Covector) -> tuple[Array, ...]:
         """(q_j from q, p_j, s_j) for j = -m, ..., m."""
         d, back = discrete(self.system, self.method), flow_back(self.system, self.method)
+        if configurations(self.system, self.method) is not self.system.space:
+            q, p = tuple(q), jnp.ravel(p)
         ahead, after = self.walk(d.hamiltonian_flow, t, h, q, p, 1)
         behind, before = self.walk(back, t, h, q, p, -1)
         points = [*reversed(behind), (q, p), *ahead]
         s = [jnp.zeros(())]
         for k, (q0, q1) in enumerate(after):
-            s.append(s[-1] + d.Ld(t + k * h, h, q0, q1))
+            s.append(s[-1] + d.Ld(t + k * h, h, *self.window(q0, q1)))
         for k, (q1, q0) in enumerate(before):
-            s.insert(0, s[0] - d.Ld(t - (k + 1) * h, h, q0, q1))
+            s.insert(0, s[0] - d.Ld(t - (k + 1) * h, h, *self.window(q0, q1)))
         return self.distances(q, points), jnp.stack([p for _, p in points]), jnp.stack(s)
+
+    def window(self, q0: Any, q1: Any) -> tuple[Any, ...]:
+        """The configurations that the action of a step depends on: its two ends, or those of a
+        window, of which a state has all but the last.
+        """
+        alone = configurations(self.system, self.method) is self.system.space
+        return (q0, q1) if alone else (*q0, q1[-1])
 
     def walk(self, step: Any, t: Scalar, h: Scalar, q: Any, p: Any, sign: int) -> Any:
         """m points on one side, and the configurations of each of the m steps."""
@@ -109,7 +136,7 @@ class Neighbours:
         """How far the points are from the middle one, in its coordinates, shape (2m + 1, dim);
         vectors by their steps, so that angles count whole turns.
         """
-        space = self.system.space
+        space = configurations(self.system, self.method)
         if not is_vector_space(space):
             return jnp.stack([space.local(q, there) for there, _ in points])
         steps = [b[0] - a[0] for a, b in pairwise(points)]

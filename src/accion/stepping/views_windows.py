@@ -241,8 +241,10 @@ class DiscreteLevels:
             jets = jnp.reshape(guess, P.shape) / h
         jets = jnp.concatenate([low, jets[-1:]])
         state = scheme.opened(t, h, place, jets, P, jnp.zeros(system.multipliers))
-        # Whether the step leads where it was meant to is not looked at: there is none before it.
-        after = scheme.step(state._replace(pace=()), t, h)[0]
+        if self.method.composed is not None:
+            # Whether the step leads where it was meant to is not looked at: there is none before.
+            state = state._replace(pace=())
+        after = scheme.step(state, t, h)[0]
         return after.q, jnp.reshape(after.p, shape)
 
 

@@ -1,5 +1,5 @@
 """The constraint algorithm of Gotay, Nester and Hinds (1978) for vakonomic systems and singular
-Lagrangians (Vakonomic thesis, section 4.2).
+Lagrangians (Vakonomic thesis, section 4.2; of order r, section 5.3).
 """
 
 from collections.abc import Callable
@@ -10,100 +10,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.analysis.constraint_chain import ConstraintAlgorithm, Level
 from accion.arguments import door, positive, seed
 from accion.checks import check_mechanical, refuse
 from accion.memory import rows
-from accion.systems import System
+from accion.systems import HigherOrderSystem, System
+from accion.systems.first_order import of_first_order
 from accion.types import Array, Configuration, Scalar, Vector
 
 SMALL = 1e-8  # a singular value or a residual below this, relative to the largest, counts as zero
 NO_INERTIA = 1e-14  # a mass below this, relative to the largest, is roundoff
 STEPS = 200
-
-
-@dataclass(frozen=True)
-class Level:
-    """One submanifold W_k: its dimension, the equations that cut it out of the one before and,
-    where SymPy can, what they are.
-    """
-
-    dimension: int
-    count: int
-    equations: Any  # a tuple of sympy.Eq, or None
-
-
-@dataclass(frozen=True)
-class ConstraintAlgorithm:
-    """The chain W0 > W1 > ... of a system with Lagrangian L + lam.Phi on T*Q + TQ (variables q, p,
-    v and the multipliers lam).
-
-    `stabilises_at` is the k with W_{k+1} = W_k, None where no point is left. `symplectic` says
-    whether dq ^ dp restricted to that final submanifold is nondegenerate, so that the motion is
-    unique; `determinant` is the determinant of the bordered Hessian [[L_vv + lam.Phi_vv, Phi_v^T],
-    [Phi_v, 0]], which is not zero where W1 is symplectic (the test 4.11), or None where SymPy could
-    not follow the functions; `why_not_symbolic` then says why.
-    """
-
-    system: System
-    levels: tuple[Level, ...]
-    stabilises_at: int | None
-    symplectic: bool
-    regular_at: float
-    determinant: Any
-    why_not_symbolic: str | None
-
-    @property
-    def dimensions(self) -> tuple[int, ...]:
-        """Those of W0, W1, ..."""
-        return tuple(level.dimension for level in self.levels)
-
-    def text(self) -> str:
-        """The result in words."""
-        n, m = self.system.space.dim, self.system.multipliers
-        what = f"{m} vakonomic constraint{'s' if m != 1 else ''}" if m else "no constraints"
-        lines = [f"{self.system.name}: {n} coordinate{'s' if n != 1 else ''}, {what}."]
-        for k, level in enumerate(self.levels):
-            lines.append(
-                f"W{k} has dimension {level.dimension}"
-                + (f", {level.count} less" if k else "")
-                + (":" if level.equations else ".")
-            )
-            lines += [f"    {equation.lhs} = {equation.rhs}" for equation in level.equations or ()]
-        if self.determinant is not None:
-            lines.append(f"The determinant of the test 4.11 is {self.determinant}.")
-        lines.append(self.verdict())
-        if self.why_not_symbolic:
-            lines.append(f"The equations are not printed: {self.why_not_symbolic}")
-        return "\n".join(lines)
-
-    def verdict(self) -> str:
-        """What it means for motions, in words."""
-        k = self.stabilises_at
-        if k is None:
-            return "No point is left: the equations contradict each other, and there is no motion."
-        where = f"The algorithm stabilises at W{k}"
-        if self.symplectic and k <= 1:
-            return (
-                where
-                + ", which is symplectic: through each of its points, given by (q, p), passes one"
-                " motion, and the multipliers follow from it."
-            )
-        if self.symplectic:
-            return (
-                where
-                + f", which is symplectic: motions are unique, but only initial data in W{k} have"
-                " one. In W1 the velocities and multipliers are not determined by (q, p), so the"
-                " marching step is singular; start on the final submanifold, or leave out what"
-                " has no inertia."
-            )
-        return (
-            where
-            + ", where dq ^ dp is degenerate: a motion exists through each of its points but is not"
-            " unique; some velocities or multipliers are free."
-        )
-
-    def __str__(self) -> str:
-        return self.text()
 
 
 @dataclass(frozen=True)
@@ -273,7 +190,7 @@ def pivots(G: np.ndarray, r: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 @door(samples=rows(10_000), seed=seed, seconds=positive)
 def constraint_algorithm(
-    system: System, *, samples: int = 12, seed: int = 0, seconds: float = 10.0
+    system: System | HigherOrderSystem, *, samples: int = 12, seed: int = 0, seconds: float = 10.0
 ) -> ConstraintAlgorithm:
     """The chain of submanifolds W0 > W1 > ... on which a vakonomic system has motions.
 
@@ -281,16 +198,21 @@ def constraint_algorithm(
     equations are found by singular values. A system without constraints is looked at in the same
     way, which is Dirac's algorithm for a singular Lagrangian.
 
+    Of a system of order r it is that of `first_order(system)`, which has the same W_k: its
+    coordinates are (q, ..., q^(r-1)), its multipliers p_0, ..., p_{r-2} and lam.
+
     Arguments:
-        system: vakonomic or without constraints, on a flat space.
+        system: vakonomic or without constraints, on a flat space; of any order.
         samples, seed: how many random points of each W_k, and which.
         seconds: for the simplification of the equations, which are printed where SymPy can follow
             the functions of the system.
 
-    Reference: Vakonomic thesis, section 4.2, eq 4.5-4.11; Gotay, Nester & Hinds 1978.
+    Reference: Vakonomic thesis, section 4.2, eq 4.5-4.11, and section 5.3, eq 5.8-5.10; Gotay,
+    Nester & Hinds 1978.
     """
     what = "constraint_algorithm"
-    check_mechanical(system, what)
+    own = of_first_order(system)
+    check_mechanical(own, what)
     if system.constraint is not None and not system.enters_action:
         kind = "holonomic" if system.holds_positions else "nonholonomic"
         refuse(what, f"{kind} systems", "constraints that act by forces give no such chain")
@@ -298,9 +220,9 @@ def constraint_algorithm(
         refuse(what, f"systems on {system.space}", "its points are vectors of (q, p, v, lam)")
     system.check()
     rng = np.random.default_rng(seed)
-    chain = Chain(system, rng, samples)
-    n, m = chain.n, chain.m
-    g, before, cuts, dimensions, counts = chain.equations, chain.equations, [], [3 * n - m], [m]
+    chain = Chain(own, rng, samples)
+    n, m, first = chain.n, chain.m, [system.multipliers]
+    g, before, cuts, dimensions, counts = chain.equations, chain.equations, [], [3 * n - m], first
     stable, symplectic, smallest = None, False, 0.0
     for k in range(1, 3 * n + m + 2):
         _, J, b, G = chain.points(chain.rates_of(g), rng, samples)
@@ -337,12 +259,12 @@ def constraint_algorithm(
     return ConstraintAlgorithm(system, levels, stable, symplectic, smallest, determinant, reason)
 
 
-def check_independent(system: System, J: np.ndarray) -> None:
+def check_independent(system: Any, J: np.ndarray) -> None:
     """Raise ValueError where constraints say the same thing: their multipliers would not be
     determined.
     """
-    m = J.shape[1]
-    found = max(
+    beside, m = J.shape[1] - system.multipliers, system.multipliers
+    found = -beside + max(
         rank(x / (np.linalg.norm(x, axis=1, keepdims=True) + np.finfo(float).tiny)) for x in J
     )
     if found < m:

@@ -1,6 +1,7 @@
 """The equations of the constraint algorithm, written out."""
 
 from collections.abc import Sequence
+from functools import singledispatch
 from typing import Any
 
 import sympy as sp
@@ -11,11 +12,13 @@ from accion.symbols.equations import Equations
 from accion.symbols.linear_algebra import Undecided, determinant, solve
 from accion.symbols.render import equation, equations_of
 from accion.symbols.simplification import Simplifier
-from accion.systems import System
+from accion.symbols.variables import TIME, Variables
+from accion.systems import AbstractSystem, HigherOrderSystem, System, first_order
 
 
+@singledispatch
 def level_equations(
-    system: System, cuts: Sequence[Any], seconds: float
+    system: AbstractSystem, cuts: Sequence[Any], seconds: float
 ) -> tuple[list[Any], Any, str | None]:
     """The equations of each W_k and the determinant of the test of regularity (Vakonomic
     thesis, eq 4.11).
@@ -46,6 +49,56 @@ def level_equations(
         return found, eqs.for_reader(eqs.simplify.as_fraction(determinant(H))), None
     except (Untranslatable, Undecided) as error:
         return [None] * (len(cuts) + 2), None, str(error)
+
+
+@level_equations.register
+def _(
+    system: HigherOrderSystem, cuts: Sequence[Any], seconds: float
+) -> tuple[list[Any], Any, str | None]:
+    """Those of the system of first order that has the same levels, in the letters of order r."""
+    whole, r, n = first_order(system), system.order, system.space.dim
+    found, value, reason = level_equations(whole, cuts, seconds)
+    if reason is not None:
+        return found, value, reason
+    letters = letters_of(system, whole)
+
+    def read(e: Any) -> Any:
+        for old, new in letters:
+            e = e.subs(old, new)
+        return e.doit()
+
+    def written(level: Any) -> tuple[Any, ...]:
+        pairs = [(read(e.lhs), read(e.rhs)) for e in level]
+        return tuple(equation(a, b) for a, b in pairs if sp.simplify(a - b) != 0)
+
+    # The equations q' = v, and p_s = their multipliers, are rows and columns of ones.
+    return [*map(written, found)], (-1) ** ((r - 1) * n) * read(value), None
+
+
+def letters_of(system: HigherOrderSystem, whole: System) -> list[tuple[Any, Any]]:
+    """What the letters of `first_order(system)` are for the reader: x_1(t) is x'(t), the
+    multiplier of x' = x_1 is p_0_x(t).
+    """
+    n, r, m = system.space.dim, system.order, system.multipliers
+    x = Variables(whole.names, whole.multipliers, whole.params, whole.space)
+    names, pairs = x.words[:n], []
+    for s in range(r):
+        for j, name in enumerate(names):
+            own, p = x.words[s * n + j], sp.Function(f"p_{s}_{name}")(TIME)
+            if s:
+                pairs.append((sp.Function(own)(TIME), sp.Function(name)(TIME).diff(TIME, s)))
+            if s < r - 1:
+                pairs.append((sp.Function(x.lam_words[s * n + j])(TIME), p))
+            pairs.append((sp.Function(f"p_{own}")(TIME), p))
+    for i in range(m):
+        own = x.lam_words[(r - 1) * n + i]
+        pairs.append((sp.Function(own)(TIME), sp.Function(multiplier_words(m)[i])(TIME)))
+    return pairs
+
+
+def multiplier_words(m: int) -> tuple[str, ...]:
+    """The names of the multipliers of a system of higher order."""
+    return ("lam",) if m == 1 else tuple(f"lam_{i + 1}" for i in range(m))
 
 
 def next_level(eqs: Equations, g: Sequence[Any], cut: Any) -> list[Any]:

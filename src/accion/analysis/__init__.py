@@ -3,8 +3,8 @@ regularity.
 """
 
 from accion.analysis.card import Card as Card, audit as audit
+from accion.analysis.constraint_chain import ConstraintAlgorithm as ConstraintAlgorithm
 from accion.analysis.constraints import (
-    ConstraintAlgorithm as ConstraintAlgorithm,
     constraint_algorithm as constraint_algorithm,
 )
 from accion.analysis.cosymplectic import (

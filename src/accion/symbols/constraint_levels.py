@@ -79,7 +79,8 @@ def letters_of(system: HigherOrderSystem, whole: System) -> list[tuple[Any, Any]
     """What the letters of `first_order(system)` are for the reader: x_1(t) is x'(t), the
     multiplier of x' = x_1 is p_0_x(t).
     """
-    n, r, m = system.space.dim, system.order, system.multipliers
+    n, r = system.space.dim, system.order
+    lam = Variables(system.names, system.multipliers, None, system.space, "lam").lam_words
     x = Variables(whole.names, whole.multipliers, whole.params, whole.space)
     names, pairs = x.words[:n], []
     for s in range(r):
@@ -90,15 +91,10 @@ def letters_of(system: HigherOrderSystem, whole: System) -> list[tuple[Any, Any]
             if s < r - 1:
                 pairs.append((sp.Function(x.lam_words[s * n + j])(TIME), p))
             pairs.append((sp.Function(f"p_{own}")(TIME), p))
-    for i in range(m):
+    for i in range(len(lam)):
         own = x.lam_words[(r - 1) * n + i]
-        pairs.append((sp.Function(own)(TIME), sp.Function(multiplier_words(m)[i])(TIME)))
+        pairs.append((sp.Function(own)(TIME), sp.Function(lam[i])(TIME)))
     return pairs
-
-
-def multiplier_words(m: int) -> tuple[str, ...]:
-    """The names of the multipliers of a system of higher order."""
-    return ("lam",) if m == 1 else tuple(f"lam_{i + 1}" for i in range(m))
 
 
 def next_level(eqs: Equations, g: Sequence[Any], cut: Any) -> list[Any]:

@@ -103,6 +103,7 @@ class Variables:
     m: int
     params: Params
     space: Space | None = None  # None where it is flat
+    multiplier: str = "lambda"  # what multipliers are called
 
     @cached_property
     def factors(self) -> tuple[tuple[Any, int, int], ...]:
@@ -242,7 +243,8 @@ class Variables:
     @cached_property
     def lam_words(self) -> tuple[str, ...]:
         """The names of the multipliers."""
-        return tuple(f"lambda_{i + 1}" if self.m > 1 else "lambda" for i in range(self.m))
+        name = self.multiplier
+        return tuple(f"{name}_{i + 1}" if self.m > 1 else name for i in range(self.m))
 
     @cached_property
     def lam(self) -> tuple[sp.Symbol, ...]:

@@ -18,7 +18,6 @@ from tests.stepping.higher_cases import (
     START,
     TENSION,
     TRAP,
-    TURNING,
     marched,
     order_of,
 )
@@ -159,8 +158,6 @@ def test_symbolic_gives_the_equations_of_higher_order():
     on_constraint = {y.diff(book.T, 2): sp.cos(y) * x.diff(book.T, 2) - sp.sin(y)}
     difference = held.hamiltonian.xreplace(momenta) - held.energy
     assert sp.simplify(difference.subs(on_constraint)) == 0
-    with pytest.raises(ValueError, match="Euclidean"):
-        ac.symbolic(TURNING)
 
 
 def test_the_reference_keeps_the_energy():

@@ -10,7 +10,7 @@ from accion.arguments import door, positive
 from accion.checks import check_kind
 from accion.errors import Untranslatable as Untranslatable
 from accion.spaces import Space
-from accion.systems import AbstractSystem, System
+from accion.systems import AbstractSystem, HigherOrderSystem, System
 
 
 def time_allowed(value: Any, name: str) -> Any:
@@ -33,9 +33,9 @@ def symbolic(system: AbstractSystem, *, seconds: float = 10.0) -> Any:
     Returns:
         Of a `System` an `accion.symbols.equations.Equations`; of a `ThermalSystem` an
         `accion.symbols.thermal.ThermalEquations`; of a `ContactSystem` an
-        `accion.symbols.contact.ContactEquations`; of a `HigherOrderSystem` on a flat space an
+        `accion.symbols.contact.ContactEquations`; of a `HigherOrderSystem` an
         `accion.symbols.higher.HigherOrderEquations`: equations of order 2r, the momenta of Jacobi
-        and Ostrogradsky, energy and Hamiltonian; of a `DiscreteSystem` or a
+        and Ostrogradsky, energy, Hamilton's equations and forms; of a `DiscreteSystem` or a
         `DiscreteThermalSystem` an `accion.symbols.discrete_equations.DiscreteEquations`.
 
     Raises:
@@ -59,8 +59,9 @@ def from_sympy(
     space: Space | None = None,
     name: str | None = None,
     **functions: Any,
-) -> System:
-    """A System whose Lagrangian is a SymPy expression.
+) -> System | HigherOrderSystem:
+    """A System whose Lagrangian is a SymPy expression; a HigherOrderSystem where second or higher
+    derivatives of the coordinates occur in it, or in a vakonomic constraint.
 
     Text is never evaluated.
 
@@ -69,12 +70,14 @@ def from_sympy(
         coordinates: functions of time x(t), whose derivatives in `expr` are the velocities, or
             symbols.
         params: the number of each other symbol, by symbol or by name.
-        velocities: the symbols of the velocities, where coordinates are symbols.
+        velocities: the symbols of the velocities, where coordinates are symbols; of order r a row
+            of symbols for each of the r derivatives.
         t: the symbol of time, by default that of the coordinates, or one named t.
         space: `Euclidean(n)` unless another one is given.
         name: of the system.
         functions: the other expressions of a `System`: force (one for each coordinate), holonomic,
-            nonholonomic and vakonomic (one for each equation), variational (rows).
+            nonholonomic and vakonomic (one for each equation), variational (rows); of a
+            `HigherOrderSystem` force and vakonomic.
 
     Raises:
         ValueError: where something else than SymPy expressions is given, or a symbol has no number.

@@ -1,4 +1,4 @@
-"""A `System` from SymPy expressions."""
+"""A `System`, or a `HigherOrderSystem`, from SymPy expressions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -9,8 +9,9 @@ from sympy.core.function import AppliedUndef
 from accion.arguments import leaves, shown, wrong
 from accion.spaces import Euclidean, Space
 from accion.symbols.sympy_to_jax import Expression, check_counterparts
-from accion.systems import System
+from accion.systems import HigherOrderSystem, System
 
+FIRST_ORDER_ONLY = ("holonomic", "nonholonomic", "variational")
 FIELDS = ("force", "holonomic", "nonholonomic", "variational", "vakonomic")
 
 
@@ -23,36 +24,40 @@ def build(
     space: Space | None,
     name: str | None,
     functions: Mapping[str, Any],
-) -> System:
+) -> System | HigherOrderSystem:
     """The system whose Lagrangian is `expr`; the arguments are those of `accion.from_sympy`."""
     coordinates = listed(coordinates)
     expressions = checked_all(expr, functions)
     if t is not None and not isinstance(t, sp.Symbol):
         wrong("t", "the symbol of time", t)
-    t, q, v, replaced = letters(coordinates, velocities, t, expressions)
-    if len({t, *q, *v}) < 1 + 2 * len(q):
+    t, q, rates, replaced = letters(coordinates, velocities, t, expressions)
+    moving = [v for row in rates for v in row]
+    if len({t, *q, *moving}) < 1 + len(q) + len(moving):
         raise ValueError(
             f"coordinates, velocities and time must be different symbols; got {coordinates} and"
             f" {velocities or 'their derivatives'}."
         )
     expressions = {field: replace_in(value, replaced) for field, value in expressions.items()}
-    free = set().union(*(symbols_in(value) for value in expressions.values())) - {t, *q, *v}
+    free = set().union(*(symbols_in(value) for value in expressions.values())) - {t, *q, *moving}
     names = tuple(sorted(((symbol, symbol.name) for symbol in free), key=lambda pair: pair[1]))
     numbers = numbers_of(params, free)
     for value in expressions.values():
         check_counterparts(value)
     made: dict[str, Any] = {
-        field: Expression(value, t, q, v, names) for field, value in expressions.items()
+        field: Expression(value, t, q, rates, names) for field, value in expressions.items()
     }
     labels = tuple(str(x.func) if isinstance(x, AppliedUndef) else str(x) for x in coordinates)
-    return System(
-        made.pop("lagrangian"),
-        Euclidean(len(q)) if space is None else space,
-        numbers,
-        coordinates=labels,
-        name=name,
-        **made,
-    )
+    space = Euclidean(len(q)) if space is None else space
+    own = {"coordinates": labels, "name": name} | made
+    if len(rates) == 1:
+        return System(own.pop("lagrangian"), space, numbers, **own)
+    beyond = sorted(set(own) & set(FIRST_ORDER_ONLY))
+    if beyond:
+        raise ValueError(
+            f"{beyond[0]} does not go with a Lagrangian of order {len(rates)}, whose constraints"
+            " are `vakonomic`."
+        )
+    return HigherOrderSystem(own.pop("lagrangian"), space, numbers, order=len(rates), **own)
 
 
 def listed(coordinates: Any, name: str = "coordinates") -> tuple[Any, ...]:
@@ -126,8 +131,10 @@ def to_number(label: str, value: Any) -> float:
 
 def letters(
     coordinates: tuple[Any, ...], velocities: Any, t: Any, expressions: Mapping[str, Any]
-) -> tuple[Any, tuple[Any, ...], tuple[Any, ...], list[dict[Any, Any]]]:
-    """Symbols for time, coordinates and velocities, and what they replace."""
+) -> tuple[Any, tuple[Any, ...], tuple[tuple[Any, ...], ...], list[dict[Any, Any]]]:
+    """Symbols for time, coordinates and their derivatives, a row for each order, and what they
+    replace.
+    """
     if not coordinates:
         raise ValueError("from_sympy needs the coordinates: functions of time x(t), or symbols.")
     applied = [x for x in coordinates if isinstance(x, AppliedUndef)]
@@ -141,23 +148,25 @@ def letters(
         # Symbols of a name that no parameter has, and the same each time: equal expressions make
         # equal systems.
         q = tuple(sp.Symbol(str(x)) for x in applied)
-        v = tuple(sp.Symbol(f"{x}'") for x in applied)
-        return (
-            time,
-            q,
-            v,
-            [
-                dict(zip((x.diff(time) for x in applied), v, strict=True)),
-                dict(zip(applied, q, strict=True)),
-            ],
+        rates = tuple(
+            tuple(sp.Symbol(f"{x}{chr(39) * k}") for x in applied)
+            for k in range(1, order_in(expressions, applied) + 1)
         )
+        moving = {
+            x.diff(time, k): symbol
+            for k, row in enumerate(rates, 1)
+            for x, symbol in zip(applied, row, strict=True)
+        }
+        return time, q, rates, [moving, dict(zip(applied, q, strict=True))]
     velocities = () if velocities is None else listed(velocities, "velocities")
-    if applied or len(velocities) != len(coordinates):
+    several = bool(velocities) and all(isinstance(row, list | tuple) for row in velocities)
+    rates = tuple(tuple(row) for row in velocities) if several else (velocities,)
+    if applied or any(len(row) != len(coordinates) for row in rates):
         raise ValueError(
             "coordinates must all be functions of time x(t), or all be symbols, with `velocities` a"
-            " symbol for each."
+            " symbol for each, or a row of symbols for each order of the derivatives."
         )
-    if not all(isinstance(x, sp.Symbol) for x in (*coordinates, *velocities)):
+    if not all(isinstance(x, sp.Symbol) for row in (coordinates, *rates) for x in row):
         raise ValueError(
             f"coordinates and velocities must be symbols; got {coordinates} and {velocities}."
         )
@@ -169,7 +178,33 @@ def letters(
             if symbol.name == "t"
         }
         t = named.pop() if len(named) == 1 else sp.Symbol("t")
-    return t, coordinates, tuple(velocities), []
+    return t, coordinates, rates, []
+
+
+def order_in(expressions: Mapping[str, Any], coordinates: Sequence[Any]) -> int:
+    """Of the highest derivative of a coordinate in the Lagrangian or a vakonomic constraint, one or
+    more.
+
+    Raises:
+        ValueError: where a force or another constraint takes a higher one.
+    """
+    orders = {field: highest_in(value, coordinates) for field, value in expressions.items()}
+    order = max(1, orders["lagrangian"], orders.get("vakonomic", 0))
+    for field, found in orders.items():
+        if found > order:
+            raise ValueError(
+                f"{field} takes derivatives of order {found}, and the Lagrangian those up to order"
+                f" {order}: it may take no higher ones."
+            )
+    return order
+
+
+def highest_in(value: Any, coordinates: Sequence[Any]) -> int:
+    """The order of the highest derivative of a coordinate in an expression, or in several."""
+    if isinstance(value, tuple):
+        return max((highest_in(part, coordinates) for part in value), default=0)
+    own = [d for d in value.atoms(sp.Derivative) if d.expr in coordinates]
+    return max((d.derivative_count for d in own), default=0)
 
 
 def replace_in(value: Any, replaced: Sequence[Mapping[Any, Any]]) -> Any:

@@ -133,25 +133,26 @@ def power(expr: sp.Pow, known: dict[Any, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Expression:
-    """A function (t, q, v, params) whose value is an expression, or a vector or matrix of them
-    (tuples), in `symbols`.
+    """A function (t, q, v, a, ..., params) whose value is an expression, or a vector or matrix of
+    them (tuples), in symbols; those of the derivatives of q are the rows of `rates`.
     """
 
     expr: Any
     t: Any
     q: tuple[Any, ...]
-    v: tuple[Any, ...]
+    rates: tuple[tuple[Any, ...], ...]
     names: tuple[tuple[Any, str], ...]
 
     def __call__(self, t: Scalar, q: Configuration, *rest: Any) -> Array:
-        *v, params = rest
+        *rates, params = rest
         flat = jnp.concatenate([jnp.ravel(x) for x in jax.tree.leaves(q)])
         known = (
             {self.t: t}
             | dict(zip(self.q, flat, strict=True))
             | {symbol: params[name] for symbol, name in self.names}
         )
-        known |= dict(zip(self.v, v[0], strict=True)) if v else {}
+        for symbols, values in zip(self.rates, rates, strict=False):
+            known |= dict(zip(symbols, values, strict=True))
 
         def value(expr: Any) -> Array:
             return (

@@ -72,7 +72,7 @@ class SampledStep(DiscreteStep):
         they are the same for every q_k: else g^-1 g would be written out.
         """
         if self.system.force is None:
-            return self.nothing(), self.nothing()
+            return (self.nothing(),) * (self.letters.order + 1)
         space, n = self.system.space, self.dim
         anywhere = self.method.nodes is not None  # samples by the retraction alone
 
@@ -80,21 +80,26 @@ class SampledStep(DiscreteStep):
             samples = form.samples(*step)
             return jnp.stack([step[1] * s.w * form.system.F(s.t, s.q, s.v) for s in samples])
 
+        r = self.letters.order
+
         def moved(form: Any, step: Any) -> Any:
             t, h, q, x = step
             q = space.identity() if anywhere else q
             here = form.samples(t, h, q, x)
 
             def places(e: Any) -> Any:
-                there = self.method.samples(space, t, h, q, x, e[:n], e[n:])
+                if r > 1:
+                    there = form.samples(t, h, q, x, jnp.reshape(e, (r + 1, n)))
+                else:
+                    there = self.method.samples(space, t, h, q, x, e[:n], e[n:])
                 pairs = zip(here, there, strict=True)
                 return jnp.stack([space.displacement(a.q, b.q) for a, b in pairs])
 
-            return jax.jacfwd(places)(jnp.zeros(2 * n))
+            return jax.jacfwd(places)(jnp.zeros((r + 1) * n))
 
         F, J = self.read(pushes), self.read(moved)
-        rows = np.einsum("sa,sab->b", F, J)
-        return tuple(rows[:n]), tuple(rows[n:])
+        rows = np.einsum("sa,sab->b", F, J).reshape(r + 1, n)
+        return tuple(map(tuple, rows))
 
     @property
     def closure(self) -> tuple[Any, ...]:
@@ -133,13 +138,13 @@ def under_method(system: AbstractSystem, method: Method, simplify: Simplifier) -
     """The discrete equations of a system in continuous time under a method.
 
     Raises:
-        ValueError: where there is no formula for the retraction, for entropies or windows on a
-            group, or where the method cannot step the system.
+        ValueError: where there is no formula for the retraction, for entropies on a group, or
+            where the method cannot step the system.
     """
-    if system.beside or system.order > 1:
+    if system.beside:
         check_flat(system, "symbolic(system).discrete")
     check_method(system, method)
-    if method.inner_points:
+    if method.inner_points or (system.order > 1 and method.on_levels):
         raise ValueError(
             f"symbolic(system).discrete does not support {type(method).__name__}: where its inner"
             " points are is no formula; try Midpoint(), or accion.discrete for numbers."

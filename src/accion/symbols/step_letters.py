@@ -77,24 +77,24 @@ class StepLetters:
         return tuple(found)
 
     def displaced(self, expr: Any, node: int, i: int) -> Any:
-        """The derivative of an expression by the displacement number i of q_k+node; with q_k and
-        q_k+1 the velocity of their step on a group moves, too.
+        """The derivative of an expression by the displacement number i of q_k+node; the velocities
+        of the steps on a group that end there or begin there move, too.
         """
         K = self.variables.tangent[:, i]
         onto = dict(zip(self.variables.q, self.q(node), strict=True))
-        turned = [xi for xi in self.velocities(0) if expr.has(xi)]
-        moved: Any = self.turned[node] if turned else None
-        return sp.Add(
-            *(
-                derivative(expr, x) * slope.xreplace(onto)
-                for x, slope in zip(self.q(node), K, strict=True)
-                if slope != 0
-            ),
-            *(
-                derivative(expr, xi) * moved[self.velocities(0).index(xi), i] / self.h
-                for xi in turned
-            ),
-        )
+        terms = [
+            derivative(expr, x) * slope.xreplace(onto)
+            for x, slope in zip(self.q(node), K, strict=True)
+            if slope != 0
+        ]
+        for step in (node - 1, node):
+            own = self.velocities(step)
+            if not 0 <= step < self.order or not expr.has(*own):
+                continue
+            later = dict(zip(self.velocities(0), own, strict=True))
+            for xi, moved in zip(own, self.turned[node - step][:, i], strict=True):
+                terms.append(derivative(expr, xi) * sp.sympify(moved).xreplace(later) / self.h)
+        return sp.Add(*terms)
 
     @cached_property
     def turned(self) -> tuple[np.ndarray, ...]:

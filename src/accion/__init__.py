@@ -66,6 +66,7 @@ from accion.systems import (
     HigherOrderSystem as HigherOrderSystem,
     System as System,
     ThermalSystem as ThermalSystem,
+    first_order as first_order,
     mechanical as mechanical,
     particles as particles,
     rayleigh as rayleigh,

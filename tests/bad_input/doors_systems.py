@@ -165,9 +165,10 @@ def systems() -> list[Door]:
         Door(
             "HigherOrderSystem",
             ac.HigherOrderSystem,
-            {"lagrangian": own.higher_L, **common, "order": 2, "vakonomic": None},
+            {"lagrangian": own.higher_L, **common, "order": 2, "force": None, "vakonomic": None},
             words | {"order": ("lagrangian",)},
         ),
+        Door("first_order", ac.first_order, {"system": own.system("higher")}),
         Door(
             "DiscreteSystem",
             ac.DiscreteSystem,

@@ -17,7 +17,7 @@ from accion.methods import Composition, Galerkin, Method
 from accion.numerics import newton
 from accion.stepping.base import Readout, Scheme, State, Unsolved, scheme_of, steps
 from accion.systems import HigherOrderSystem, Start
-from accion.systems.first_order import Levels, first_order
+from accion.systems.first_order import Levels, as_first_order
 from accion.types import Array, Configuration, Covector, Scalar
 
 
@@ -34,7 +34,7 @@ class OnLevels(Scheme):
     @property
     def inner(self) -> Any:
         """The scheme of the system of first order."""
-        return scheme_of(first_order(self.system), self.method)
+        return scheme_of(as_first_order(self.system), self.method)
 
     @property
     def levels(self) -> Levels:

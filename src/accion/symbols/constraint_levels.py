@@ -13,7 +13,8 @@ from accion.symbols.linear_algebra import Undecided, determinant, solve
 from accion.symbols.render import equation, equations_of
 from accion.symbols.simplification import Simplifier
 from accion.symbols.variables import TIME, Variables
-from accion.systems import AbstractSystem, HigherOrderSystem, System, first_order
+from accion.systems import AbstractSystem, HigherOrderSystem, System
+from accion.systems.first_order import as_first_order
 
 
 @singledispatch
@@ -56,7 +57,7 @@ def _(
     system: HigherOrderSystem, cuts: Sequence[Any], seconds: float
 ) -> tuple[list[Any], Any, str | None]:
     """Those of the system of first order that has the same levels, in the letters of order r."""
-    whole, r, n = first_order(system), system.order, system.space.dim
+    whole, r, n = as_first_order(system), system.order, system.space.dim
     found, value, reason = level_equations(whole, cuts, seconds)
     if reason is not None:
         return found, value, reason

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from accion.arguments import door, instance
 from accion.spaces import Euclidean, Product, Space
 from accion.systems.base import AbstractSystem, word_of
 from accion.systems.higher import HigherOrderSystem
@@ -112,16 +113,31 @@ class Successive:
         return jnp.concatenate([kinematic, self.f(t, *self.levels.point(z, w), params)])
 
 
+@door(system=instance(HigherOrderSystem, "a HigherOrderSystem"))
 def first_order(system: HigherOrderSystem) -> System:
     """The vakonomic `System` on T^(r-1)Q that has the motions of a system of order r.
 
-        L(t, q, v, ..., z'_{r-1}),        z_s' = z_{s+1},        s = 0, ..., r - 2
+        L(t, z_0, ..., z_{r-1}, z'_{r-1}),        z_s' = z_{s+1},        s = 0, ..., r - 2
 
-    Its momenta are those of Jacobi and Ostrogradsky, p_0, ..., p_{r-1}, one after the other; its
-    multipliers p_0, ..., p_{r-2}, and then lam where the system has a constraint of its own. The
-    presymplectic system on T*(T^(r-1)Q) + T^(r)Q of the Vakonomic thesis, section 5.3, is the one
-    that this `System` has by section 4.2.
+    A configuration is z = (q, (q', ..., q^(r-1))), the derivatives one after the other; of a
+    Product (q_1, q_2, ..., (q', ..., q^(r-1))). Its momenta are those of Jacobi and Ostrogradsky,
+    p_0, ..., p_{r-1}, one after the other; its multipliers p_0, ..., p_{r-2}, and then lam where
+    the system has a constraint of its own.
+
+    Arguments:
+        system: of order r, on any space, with its force and its constraint.
+
+    Returns:
+        The `System`; of order one the same without further constraints.
+
+    Reference: Vakonomic thesis, section 5.3: the presymplectic system on T*(T^(r-1)Q) + T^(r)Q is
+    the one that this `System` has by section 4.2.
     """
+    return as_first_order(system)
+
+
+def as_first_order(system: HigherOrderSystem) -> System:
+    """`first_order` without a look at its argument."""
     levels, held = Levels(system.space, system.order), system.vakonomic
     kinematic = system.order > 1 or held is not None
     names = [f"{word_of(name)}^({s})" for s in range(1, system.order) for name in system.names]
@@ -144,4 +160,4 @@ def of_first_order(system: AbstractSystem) -> AbstractSystem:
 
 @of_first_order.register
 def _(system: HigherOrderSystem) -> System:
-    return first_order(system)
+    return as_first_order(system)

@@ -147,7 +147,7 @@ def check_times(t0: Any, h: Scalar, steps: Any, save_every: Any) -> Any:
     return of_definite_type(t0), of_definite_type(h)
 
 
-def check_steps(system: Any, t0: Any, h: Any, steps: Any, save_every: Any) -> Any:
+def check_steps(system: Any, method: Any, t0: Any, h: Any, steps: Any, save_every: Any) -> Any:
     """`t0` and `h`, which may have one length for each step, as float64."""
     array = as_array(h)
     if array is None or array.ndim != 1:
@@ -161,7 +161,7 @@ def check_steps(system: Any, t0: Any, h: Any, steps: Any, save_every: Any) -> An
             f"h must be a finite number, or one for each of the {steps} steps; got"
             f" {lengths.shape[0]}."
         )
-    if system.order > 1:
+    if system.order > 1 and not (method is not None and method.on_levels):
         refuse("h with one length for each step", system.kind, "windows span steps of one length")
     if not is_traced(lengths):
         lengths = np.array(lengths, float)

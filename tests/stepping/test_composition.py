@@ -407,10 +407,9 @@ def test_systems_that_cannot_be_composed_are_named():
     def L(t, q, v, a, params):
         return a @ a / 2
 
-    jets = np.zeros((3, 1))
     higher = ac.HigherOrderSystem(L, ac.Euclidean(1))
-    with pytest.raises(ValueError, match="Composition does not support systems of higher order"):
-        ac.simulate(higher, FOUR, q0=[0.0], v0=jets, h=0.1, steps=2)
+    with pytest.raises(ValueError, match="Composition has no windows of r \\+ 1 configurations"):
+        ac.connect(higher, FOUR, qa=[[0.0], [0.1]], qb=[[0.4], [0.5]], duration=1.0, steps=4)
     bodies = two_bodies(1.0)
     shared = ac.Composition(ac.EnergyConsistent(ac.Midpoint()), 4)
     with pytest.raises(ValueError, match="heat capacities at a step's start"):

@@ -225,7 +225,8 @@ def audit(
     inner = system.enters_action and method is not None and method.inner_points
     if on_phase_space and not inner and len(traj) > MODIFIED_ORDER + 1:
         modified = modified_hamiltonian(system, method, MODIFIED_ORDER).drift(traj)
-    every = method if of_two_ends and (free or system.beside) else None
+    of_nodes = of_two_ends and not (system.order > 1 and method is not None and method.on_levels)
+    every = method if of_nodes and (free or system.beside) else None
     stepped = every is not None or (free and system.discrete_time)
     looked: dict[str, Any] = start if stepped else {"S0": S0}
     return Card(

@@ -162,7 +162,7 @@ def lyapunov(
 
     Raises:
         StepFailed: where a step is not solved.
-        ValueError: where states are not (q, p), or a frame collapses.
+        ValueError: where states have entropies or an action, or a frame collapses.
 
     Reference: Benettin, Galgani, Giorgilli & Strelcyn, Meccanica 15 (1980) 9; Eckmann & Ruelle,
     Rev. Mod. Phys. 57 (1985) 617; Dressler, Phys. Rev. A 38 (1988) 2103 (pairs under friction).

@@ -105,7 +105,8 @@ def symmetries(
 
     Arguments:
         system: of any kind.
-        method: where given, each symmetry says whether the discretised system has it, for its own
+        method: where given and where it has a discrete Lagrangian of configurations, each symmetry
+            says whether the discretised system has it, for its own
             f_k.
         seed: of the random points at which equations for the fields are taken.
 
@@ -115,5 +116,7 @@ def symmetries(
     if method is not None or system.discrete_time:
         check_method(system, method)
     system.check()
+    if method is not None and system.order > 1 and method.on_levels:
+        method = None  # which has no discrete Lagrangian of windows to be looked at
     found = search_of(system).search(system, method, seed)
     return Symmetries(system, method, tuple(found))

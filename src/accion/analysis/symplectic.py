@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.analysis.inputs import check_every_step, check_vectors, row
+from accion.analysis.nodes import configurations
 from accion.analysis.phase import (
     FormOfStep,
     acts_by_forces,
@@ -159,7 +160,7 @@ def cosymplecticity(
     the pair (dt, dq ^ dp).
 
     Arguments:
-        system: of order one, without entropies.
+        system: without entropies; of order r, q are the r configurations of a window.
         method: None for a system that is given in discrete time.
         q0, v0, p0, q1, t0, h: as those of `symplecticity`.
 
@@ -170,7 +171,8 @@ def cosymplecticity(
     t, h = check_times(t0, h, 1, 1)
     start = checked_start(system, "cosymplecticity", q0=q0, v0=v0, p0=p0, q1=q1)
     q, p = phase_point(system, method, t, h, start, "cosymplecticity")
-    space, n = system.space, system.space.dim
+    space = configurations(system, method)
+    n = space.dim
     step = discrete(system, method).hamiltonian_flow
     guess = first_increment(system, method, t, h, start)
     end, p1 = small_jit(step)(t, h, q, p, guess)

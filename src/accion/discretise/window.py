@@ -222,4 +222,10 @@ class Window(Discretisation):
 
 @discretise.register
 def _(system: HigherOrderSystem, method: Any) -> Window:
+    if method.on_levels:
+        raise ValueError(
+            f"{type(method).__name__} has no windows of r + 1 configurations, which this asks for:"
+            f" it steps {system.kind} from (q, ..., q^(r-1)) to the next; try Midpoint(), or"
+            " first_order(system)."
+        )
     return Window(system, method)

@@ -60,7 +60,8 @@ def at(trajectory: "Trajectory", t: Any) -> Moments:
     else:
         row = by_a_polynomial(trajectory, times)
     q, beside = trajectory.system.parts(row.z)
-    fields = {"q": q, "p": row.p, "lam": row.lam, "jets": row.jets, "guess": row.v}
+    guess = row.v if row.jets is None else None
+    fields = {"q": q, "p": row.p, "lam": row.lam, "jets": row.jets, "guess": guess}
     if trajectory.system.beside:
         fields[trajectory.system.beside] = beside
     fields["supplied"] = row.supplied

@@ -104,7 +104,7 @@ def simulate(
         raise ValueError("give steps, how many there are, or until, the time at which they end.")
     system = checks.check_system(system, method, params, S0)
     system.check()
-    t0, h = checks.check_steps(system, t0, h, steps, save_every)
+    t0, h = checks.check_steps(system, method, t0, h, steps, save_every)
     count, save_every = checks.check_counts(steps, save_every)
     start = checks.check_start(system, start)
     checks.check_rows_fit(system, count, save_every)
@@ -143,7 +143,7 @@ def ensemble(
     `StepFailed`, whose `trajectory` holds all members.
     """
     system = checks.check_system(system, method)
-    t0, h = checks.check_steps(system, t0, h, steps, save_every)
+    t0, h = checks.check_steps(system, method, t0, h, steps, save_every)
     steps, save_every = checks.check_counts(steps, save_every)
     given = Start(q0, v0, p0, q1, lam0, S0, z0)
     wide, start, member = checks.check_ensemble(system, params, given)

@@ -2,6 +2,7 @@
 
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -91,7 +92,8 @@ def test_a_riemannian_cubic_in_letters():
     """w''' = w'' x w (Noakes, Heinzinger and Paden 1989), and its Hamilton's equations."""
     eqs = ac.symbolic(TURNING)
     w = sp.Matrix([sp.Function(f"omega_{i}")(t) for i in (1, 2, 3)])
-    cubic = w.diff(t, 3) - w.diff(t, 2).cross(w)
+    second: Any = w.diff(t, 2)
+    cubic = w.diff(t, 3) - second.cross(w)
     rows = sp.Matrix([e.lhs for e in eqs.equations])
     assert sp.simplify(rows - cubic) == sp.zeros(3, 1)
     p0 = sp.Matrix([sp.Function(f"p_0_omega_{i}")(t) for i in (1, 2, 3)])

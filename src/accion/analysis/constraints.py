@@ -211,7 +211,7 @@ def constraint_algorithm(
     Nester & Hinds 1978.
     """
     what = "constraint_algorithm"
-    own = of_first_order(system)
+    own: Any = of_first_order(system)
     check_mechanical(own, what)
     if system.constraint is not None and not system.enters_action:
         kind = "holonomic" if system.holds_positions else "nonholonomic"

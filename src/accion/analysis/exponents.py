@@ -228,9 +228,11 @@ def prepared(
     """The first frame, in units that are those of the motion: a few steps say what they are."""
     t, h, q, p, x = begun
     n, space = len(p), configurations(system, method)
-    reference = None if system.discrete_time else moving(system, method, h, q, x)
-    if reference and not depends(lambda t: system.L(t, *reference), jnp.zeros(())):
-        reference = None
+    reference = None
+    if not system.discrete_time:
+        place = moving(system, method, h, q, x)
+        if depends(lambda t: system.L(t, *place), jnp.zeros(())):
+            reference = place
     brackets = None if space.flat else structure_constants(space)
     levels = levels_of(system, method, float(h))
     at = Coordinates(np.ones(2 * n), brackets, levels)

@@ -13,13 +13,13 @@ from accion.symbols.linear_algebra import Undecided, determinant, solve
 from accion.symbols.render import equation, equations_of
 from accion.symbols.simplification import Simplifier
 from accion.symbols.variables import TIME, Variables
-from accion.systems import AbstractSystem, HigherOrderSystem, System
+from accion.systems import HigherOrderSystem, System
 from accion.systems.first_order import as_first_order
 
 
 @singledispatch
 def level_equations(
-    system: AbstractSystem, cuts: Sequence[Any], seconds: float
+    system: Any, cuts: Sequence[Any], seconds: float
 ) -> tuple[list[Any], Any, str | None]:
     """The equations of each W_k and the determinant of the test of regularity (Vakonomic
     thesis, eq 4.11).

@@ -282,7 +282,7 @@ def bent(t, q, v, a, params):
             lambda: run(
                 ac.HigherOrderSystem(bent, ac.Euclidean(1)), 2, {"q0": [0.0], "v0": [[0.0]]}, 1.0, 5
             ),
-            "v0 must have 3 rows",
+            "v0 must have shape .3, 1.",
         ),
         (lambda: ac.symbolic(FREE).discrete(ac.Galerkin(2)), "inner points are is no formula"),
     ],

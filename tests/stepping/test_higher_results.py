@@ -168,14 +168,17 @@ FLAT = ac.HigherOrderSystem(
         (run(v0=np.full((3, 2), np.nan)), "finite"),
         (run(v0=None, p0=START[:2]), r"need v0 = \(q'\) beside them"),
         (run(p0=START[:2]), r"need v0 = \(q'\) beside them"),
-        (run(v0=START[1:2]), "go with momenta p0"),
+        (run(v0=START[1:2]), "alone goes with momenta p0"),
         (run(v0=START[1:2], p0=START[:1]), r"p0 must have shape \(2, 2\)"),
         (run(v0=START[1:2], p0=START[:2], q1=START[1:]), "without q1"),
         (run(CURVE, v0=START[1:2], p0=START[:2], lam0=[[0.1], [0.0]]), "starts from v0"),
         (run(method=ac.Galerkin(2), v0=None, q1=START[1:]), "from v0 or p0, not"),
         (run(method=ac.Galerkin(2, quadrature="lobatto")), "would be held twice"),
         (bad(spline, ac.Euclidean(2), force=3), "force must be a function"),
-        (bad(spline, ac.Euclidean(2), force=lambda t, q, v, a, p: a[0]), "a covector of shape"),
+        (
+            bad(lambda t, q, v, a, p: a @ a, ac.Euclidean(2), force=lambda t, q, v, a, p: a[0]),
+            "a covector of shape",
+        ),
         (run(v0=None, q1=START[:2]), "3 configurations"),
         (run(v0=None, q1=START[0]), "3 configurations"),
         (run(lam0=[1.0]), "lam0 belongs to vakonomic"),
@@ -219,6 +222,6 @@ def test_bad_input(call, words):
         call()
 
 
-def test_forces_are_not_supported():
-    with pytest.raises(TypeError):
+def test_a_force_takes_the_derivatives_of_the_lagrangian():
+    with pytest.raises(ValueError, match=r"force takes 5 arguments, force\(t, q, v, a, params\)"):
         ac.HigherOrderSystem(spline, ac.Euclidean(2), force=lambda t, q, v, params: v)

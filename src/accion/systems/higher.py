@@ -135,8 +135,8 @@ class HigherOrderSystem(Mechanical):
             )
         if start.p0 is None and rows == r - 1:
             raise ValueError(
-                f"v0 must have {2 * r - 1} rows, q', ..., q^({2 * r - 1}), of a system of order"
-                f" {r}; {r - 1} of them, {low}, go with momenta p0, shape ({r}, {n})."
+                f"v0 must have shape ({2 * r - 1}, {n}), a row for each of q', ..., q^({2 * r - 1})"
+                f" of a system of order {r}; {low} alone goes with momenta p0, shape ({r}, {n})."
             )
 
     def is_low(self, value: Any) -> bool:

@@ -10,11 +10,13 @@ With as many controls as coordinates there is no constraint.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.arguments import wrong
 from accion.control.elimination import Elimination, elimination_of, force_balance
 from accion.discretise.step import variation
 from accion.methods import Method
@@ -26,6 +28,14 @@ if TYPE_CHECKING:
     from accion.control.problem import ControlProblem
 
 OTHER = 'try optimize(problem, method, steps, formulation="direct")'
+
+
+@runtime_checkable
+class Moved(Protocol):
+    """What has configurations at some times: a `Solution`, an `Extremal`, a `Trajectory`."""
+
+    t: Any
+    q: Any
 
 
 # ---------------------------------------------------------------- what has other faces
@@ -74,6 +84,10 @@ class RunningCost:
     def __call__(self, t: Scalar, q: Configuration, v: Vector, a: Vector, params: Params) -> Scalar:
         E = force_balance(self.system.altered(params=params), t, q, v, a)
         return self.cost(t, q, v, self.eliminated.split(t, q, params, E)[0], params)
+
+    def is_of(self, problem: "ControlProblem") -> bool:
+        """Whether it is what `problem` minimises."""
+        return self.cost is problem.cost and self.eliminated.B == problem.B
 
 
 @dataclass(frozen=True)
@@ -151,6 +165,10 @@ class WindowCost:
     ) -> Scalar:
         return self.node(self.system.altered(params=params), t, h, q0, q1, q2)[0]
 
+    def is_of(self, problem: "ControlProblem") -> bool:
+        """Whether it is what `problem` minimises."""
+        return self.node.cost is problem.cost and self.node.eliminated.B == problem.B
+
 
 @dataclass(frozen=True)
 class WindowConstraint:
@@ -188,30 +206,52 @@ def discrete(problem: "ControlProblem", method: Method) -> DiscreteSystem:
     )
 
 
+def face_of(system: Any) -> RunningCost | WindowCost | None:
+    """What a system was made of, where it is a face of a control problem; else None."""
+    f = system.lagrangian.source if isinstance(system, HigherOrderSystem | DiscreteSystem) else None
+    return f if isinstance(f, RunningCost | WindowCost) else None
+
+
 # ---------------------------------------------------------------- the ends
 
 
-def conditions(problem: "ControlProblem") -> dict[str, Any]:
+def conditions(problem: "ControlProblem", motion: Any) -> dict[str, Any]:
     """See `ControlProblem.conditions`."""
+    if motion is not None:
+        return pairs_of(problem, motion)
     start, end = problem.ends
     given = {"duration": problem.longest, "t0": problem.t0}
     if problem.free_time:
         raise ValueError(
-            "connect does not support a free duration: give `duration` as a number, such as that"
-            " of a solution."
+            "connect does not support a free duration: give `duration` as a number, or the motion"
+            " of a solution, problem.conditions(solution)."
         )
     if problem.terminal is not None:
         raise ValueError(
             "connect does not support a terminal cost: its ends are given, and with them the cost"
-            " there; leave out `terminal`."
+            " there. Leave out `terminal`, or take the ends of a solution:"
+            " problem.conditions(solution)."
         )
     if problem.boundary == "configurations":
         return given | {"qa": stacked([start.q, start.v]), "qb": stacked([end.q, end.v])}
     for words, one in (("start", start), ("end", end)):
         if not (np.all(one.q_fixed) and np.all(one.v_fixed)):
             raise ValueError(
-                f"connect does not support free components at an end: give the {words} whole, such"
-                " as that of a solution."
+                f"connect does not support free components at an end: give the {words} whole, or"
+                " take the ends of a solution: problem.conditions(solution)."
             )
     rates = {"va": jnp.asarray(start.v)[None], "vb": jnp.asarray(end.v)[None]}
     return given | {"qa": start.q, "qb": end.q} | rates
+
+
+def pairs_of(problem: "ControlProblem", motion: Any) -> dict[str, Any]:
+    """The first and the last two configurations of a motion, its times, and itself as the guess."""
+    if not isinstance(motion, Moved):
+        wrong("motion", "a Solution or a Trajectory", motion)
+    q = jax.tree.map(np.asarray, motion.q)
+    t, lengths = np.asarray(motion.t), {len(leaf) for leaf in jax.tree.leaves(q)}
+    same = jax.tree.structure(q) == jax.tree.structure(problem.system.space.identity())
+    if not same or lengths != {len(t)} or len(t) < 4:
+        wrong("motion", f"one of {problem.system.name}, of four times or more", motion)
+    head, tail = (jax.tree.map(lambda a, s=s: a[s], q) for s in (slice(2), slice(-2, None)))
+    return {"qa": head, "qb": tail, "t0": float(t[0]), "duration": float(t[-1] - t[0]), "guess": q}

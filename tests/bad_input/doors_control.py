@@ -121,16 +121,14 @@ def doors() -> list[Door]:
         "duration": 0.2,
         "t0": 0.0,
         "u0": np.zeros(2),
-        "substeps": 2,
     }
-    march_words = {"q0": ("q",), "v0": ("v",), "u0": ("u",), "t0": ("t",)}
     nodes = [own.Q, own.Q + 0.01, own.Q + 0.02, own.Q + 0.03]
     four = {"method": own.MIDPOINT, "h": 0.1, "q": np.array(nodes), "lam": None, "t0": 0.0}
     jets = {"t": 0.0, "q": own.Q, "jets": np.ones((3, 2)), "lams": None}
     return [
         Door("ControlProblem.discrete", problem().discrete, {"method": own.MIDPOINT}, often=0.3),
         Door("ControlProblem.conditions", whole_problem().conditions, {"motion": None}, often=0.3),
-        Door("CanonicalSystem.march", face().march, march, march_words, often=0.3),
+        Door("CanonicalSystem.march", face().march, march, often=0.3),
         Door("CanonicalSystem.control", face().control, point, often=0.3),
         Door("CanonicalSystem.H", face().H, point, often=0.3),
         Door("CanonicalSystem.to_vakonomic", face().to_vakonomic, point, often=0.3),

@@ -272,3 +272,19 @@ def test_an_extremal_and_a_solution_are_conditions_of_connect():
     assert_allclose(trajectory.q, solution.q, atol=1e-9)
     near = W1.march(solution.extremal().costates[0], steps=64)
     assert_allclose(near.q[-1], 0, atol=1e-5)
+
+
+def test_figure_7_2_the_lagrangian_is_that_of_a_cart_and_a_ball():
+    """The ball at (x + R sin theta, R cos theta); the print lacks a mass and has a sine for a
+    cosine.
+    """
+    values, rng = PROBLEM.system.params, np.random.default_rng(2)
+    q, v = jnp.asarray(rng.normal(size=2)), jnp.asarray(rng.normal(size=2))
+
+    def ball(q: Any) -> Any:
+        return jnp.stack([q[0] + values["l"] * jnp.sin(q[1]), values["l"] * jnp.cos(q[1])])
+
+    place, velocity = jax.jvp(ball, (q,), (v,))
+    T = 0.5 * values["M"] * v[0] ** 2 + 0.5 * values["m"] * velocity @ velocity
+    L = T - values["m"] * values["gravity"] * place[1]
+    assert_allclose(PROBLEM.system.L(0.0, q, v), L, rtol=1e-12)

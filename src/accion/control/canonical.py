@@ -25,6 +25,7 @@ from accion.control.elimination import Elimination, elimination_of
 from accion.control.extremal import Extremal
 from accion.control.hamiltonian import Hamiltonian, at_nodes, is_regular
 from accion.errors import OptimizeFailed
+from accion.memory import rows
 from accion.methods import Method
 from accion.numerics.batches import at_times
 from accion.results.trajectory import Trajectory
@@ -103,17 +104,18 @@ class CanonicalSystem(Written):
 
     # ------------------------------------------------------------ at a point
 
-    def point(self, t: Any, q: Any, v: Any, costates: Any) -> Point:
-        """What a user gave, as arrays."""
+    def point(self, t: Any, q: Any, v: Any, costates: Any, at: str = "") -> Point:
+        """What a user gave, as arrays; `at` is what follows the letters in its names."""
         system, n = self.system, self.system.space.dim
-        v = check_vector(v, n, "v", "degree of freedom")
+        v = check_vector(v, n, f"v{at}", "degree of freedom")
         p = check_rows(costates, 2, n, "costates", "p0 and p1, those of q and v")
-        return Point(number(t, "t"), system.space.check(q, "q"), jnp.asarray(v), jnp.asarray(p))
+        q = system.space.check(q, f"q{at}")
+        return Point(number(t, f"t{at}"), q, jnp.asarray(v), jnp.asarray(p))
 
-    def guess(self, u: Any) -> Array:
+    def guess(self, u: Any, name: str = "u") -> Array:
         """Where the search for a control begins."""
         count = self.problem.control_count
-        return jnp.zeros(count) if u is None else check_vector(u, count, "u", "control")
+        return jnp.zeros(count) if u is None else check_vector(u, count, name, "control")
 
     def control(
         self,
@@ -147,7 +149,7 @@ class CanonicalSystem(Written):
 
     # ------------------------------------------------------------ its flow
 
-    @door(steps=count, duration=positive, t0=number, substeps=count)
+    @door(steps=rows(2000), duration=positive, t0=number, substeps=count)
     def march(
         self,
         costates: ArrayLike,
@@ -177,8 +179,8 @@ class CanonicalSystem(Written):
         t0 = problem.t0 if t0 is None else t0
         duration = problem.longest if duration is None else duration
         q0, v0 = start.q if q0 is None else q0, start.v if v0 is None else v0
-        t, q, v, p = self.point(t0, q0, v0, costates)
-        u, y0 = self.guess(u0), (q, v, p[0], p[1], jnp.zeros(()))
+        t, q, v, p = self.point(t0, q0, v0, costates, "0")
+        u, y0 = self.guess(u0, "u0"), (q, v, p[0], p[1], jnp.zeros(()))
         runs = [
             ways.marched(self.hamiltonian, steps, self.system, t, duration / steps, y0, u, pieces)
             for pieces in (substeps, 2 * substeps)
@@ -187,7 +189,7 @@ class CanonicalSystem(Written):
         times = t + duration * np.linspace(0, 1, steps + 1)
         self.check_followed(times, y, guess)
         error = jnp.abs(runs[1][0][4][-1] - runs[0][0][4][-1])
-        return self.extremal(Path(times, *y[:4], guess), y[4][-1], error)
+        return self.extremal(Path(times, y[0], y[1], y[2], y[3], guess), y[4][-1], error)
 
     def check_followed(self, t: np.ndarray, y: Any, u: Array) -> None:
         """Raise OptimizeFailed where a march ended before its time."""

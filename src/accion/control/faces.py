@@ -138,7 +138,7 @@ class Node:
         q0: Configuration,
         q1: Configuration,
         q2: Configuration,
-    ) -> tuple[Scalar, Array, Array]:
+    ) -> tuple[Array, Array, Array]:
         """(h C, u, c) at q1, the node of the time t + h."""
         x = system.space.local(q0, q1), system.space.local(q1, q2)
         before = variation(system, self.method, t, h, q0, x[0])[1]
@@ -208,8 +208,10 @@ def discrete(problem: "ControlProblem", method: Method) -> DiscreteSystem:
 
 def face_of(system: Any) -> RunningCost | WindowCost | None:
     """What a system was made of, where it is a face of a control problem; else None."""
-    f = system.lagrangian.source if isinstance(system, HigherOrderSystem | DiscreteSystem) else None
-    return f if isinstance(f, RunningCost | WindowCost) else None
+    if not isinstance(system, HigherOrderSystem | DiscreteSystem):
+        return None
+    own: Any = system.lagrangian  # traced
+    return own.source if isinstance(own.source, RunningCost | WindowCost) else None
 
 
 # ---------------------------------------------------------------- the ends

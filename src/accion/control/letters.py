@@ -46,9 +46,9 @@ class ControlEquations(Readable):
     """The canonical equations of a `ControlProblem` whose controls act on coordinates, on a flat
     space (Vakonomic thesis, eqs 7.3 to 7.13, corrected).
 
-    `H`, `controls` (U), `primary` (7.6), `accelerations` (7.3), `p0_rates` (7.4), `p1_rates` (7.5, 7.8
-    and 7.12), `euler_lagrange` (7.7), `regularity` (7.9) and `explicit` (7.10) are expressions in
-    the coordinates, the controls and the costates p_0_x, p_1_x as functions of time.
+    `H`, `controls` (U), `primary` (7.6), `accelerations` (7.3), `p0_rates` (7.4), `p1_rates` (7.5,
+    7.8 and 7.12), `euler_lagrange` (7.7), `regularity` (7.9) and `explicit` (7.10) are expressions
+    in the coordinates, the controls and the costates p_0_x, p_1_x as functions of time.
     """
 
     problem: "ControlProblem"

@@ -83,7 +83,7 @@ def test_costates_and_derivatives_are_each_other(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES + LARGE[1:])
+@pytest.mark.parametrize("name", NAMES)
 def test_costates_and_discrete_momenta_are_each_other(name):
     W1, exact, k, h = face(name), marched(name), 8, SHORT / 16
     point = (exact.t[k], exact.q[k], exact.v[k], exact.costates[k])

@@ -115,28 +115,52 @@ def middle_of(
 
 
 @small_jit
+def first_pair(
+    system: DiscreteSystem, h: Scalar, q: Configuration, v: Vector, p: Covector
+) -> tuple[Any, Any, Array]:
+    """The two nodes of which (q, v) with the costates `p` is the middle, and their momenta."""
+    return *pair_of(system, h, q, v), to_nodes(system.space, v[None], h, p)
+
+
+@small_jit
+def window_after(
+    system: DiscreteSystem,
+    t: Scalar,
+    h: Scalar,
+    q: Configuration,
+    last: Configuration,
+    P: Array,
+    d: Array,
+    guess: Array,
+) -> tuple[Any, Array, Array, Array, Array]:
+    """(next node, its momenta with the one before, their increment, what was found, whether it
+    was) of the window from the nodes q and `last`, with momenta P and increment d.
+    """
+    n = system.space.dim
+    found = next_window(system, None, t, h, q, P, d, guess)
+    window = jnp.concatenate([d, found.x[None, :n]])
+    G = discretise(system, None).variation(t, h, q, window, found.x[n:]).end
+    x = window[:-1] + window[1:]
+    after = system.space.retract(last, x[0])
+    return after, G.at[:-1].add(P[1:]), x, found.x, found.converged
+
+
 def nodes_from(
     system: DiscreteSystem, t: Scalar, h: Scalar, q: Configuration, p: Covector, jets: Jets
 ) -> tuple[list[Any], Array, Array]:
     """(four nodes, the multipliers of their two windows, whether they were found), of which the
     middle of the first two is (q, v) with the costates `p`, at t + h/2.
     """
-    space, form = system.space, discretise(system, None)
     v, a, _ = jets.jets
-    nodes = list(pair_of(system, h, q, v))
-    P, d = to_nodes(space, v[None], h, p), h * v[None]
-    lams, good = [], jnp.array(True)
-    guess = jnp.concatenate([h**2 * a, jets.lams[0]])
+    first, second, P = first_pair(system, h, q, v, p)
+    nodes, lams, good = [first, second], [], jnp.array(True)
+    d, guess = h * v[None], jnp.concatenate([h**2 * a, jets.lams[0]])
     for k in range(2):
-        found = next_window(system, None, t + k * h, h, nodes[k], P, d, guess)
-        window = jnp.concatenate([d, found.x[None, : len(v)]])
-        lam = found.x[len(v) :]
-        G = form.variation(t + k * h, h, nodes[k], window, lam).end
-        P = G.at[:-1].add(P[1:])
-        d, guess = window[:-1] + window[1:], found.x
-        nodes.append(space.retract(nodes[-1], d[0]))
-        lams.append(lam)
-        good = good & found.converged
+        window = (t + k * h, h, *nodes[-2:], P, d, guess)
+        after, P, d, guess, converged = window_after(system, *window)
+        nodes.append(after)
+        lams.append(guess[len(v) :])
+        good = good & converged
     return nodes, jnp.stack(lams), good
 
 

@@ -38,8 +38,28 @@ def problem() -> Any:
 
 
 @cache
+def whole_problem() -> Any:
+    ends = ENDS | {"end": (own.Q + 0.1, own.V)}
+    return ac.ControlProblem(own.system("free"), cost, actuated=[0, 1], **ends)
+
+
+@cache
 def solution() -> Any:
     return ac.optimize(problem(), own.MIDPOINT, 4)
+
+
+@cache
+def face() -> Any:
+    return problem().hamiltonian()
+
+
+@cache
+def discrete_run() -> Any:
+    given = face().to_discrete(own.MIDPOINT, 0.1, 0.0, own.Q, own.V, COSTATES)
+    return ac.simulate(problem().discrete(own.MIDPOINT), **given, h=0.1, steps=4)
+
+
+COSTATES = np.array([[0.1, 0.2], [0.3, -0.1]])
 
 
 def plotted(axes: Any) -> Any:
@@ -92,7 +112,35 @@ def doors() -> list[Door]:
         "options": None,
     }
     path = Path(folder().name) / "control.zarr"
+    point = {"t": 0.0, "q": own.Q, "v": own.V, "costates": COSTATES, "u": np.zeros(2)}
+    march = {
+        "costates": COSTATES,
+        "q0": own.Q,
+        "v0": own.V,
+        "steps": 4,
+        "duration": 0.2,
+        "t0": 0.0,
+        "u0": np.zeros(2),
+    }
+    nodes = [own.Q, own.Q + 0.01, own.Q + 0.02, own.Q + 0.03]
+    four = {"method": own.MIDPOINT, "h": 0.1, "q": np.array(nodes), "lam": None, "t0": 0.0}
+    jets = {"t": 0.0, "q": own.Q, "jets": np.ones((3, 2)), "lams": None}
     return [
+        Door("ControlProblem.discrete", problem().discrete, {"method": own.MIDPOINT}, often=0.3),
+        Door("ControlProblem.conditions", whole_problem().conditions, {"motion": None}, often=0.3),
+        Door("CanonicalSystem.march", face().march, march, often=0.3),
+        Door("CanonicalSystem.control", face().control, point, often=0.3),
+        Door("CanonicalSystem.H", face().H, point, often=0.3),
+        Door("CanonicalSystem.to_vakonomic", face().to_vakonomic, point, often=0.3),
+        Door("CanonicalSystem.from_vakonomic", face().from_vakonomic, jets, often=0.3),
+        Door(
+            "CanonicalSystem.to_discrete",
+            face().to_discrete,
+            {"method": own.MIDPOINT, "h": 0.1} | point,
+            often=0.3,
+        ),
+        Door("CanonicalSystem.from_discrete", face().from_discrete, four, often=0.3),
+        Door("CanonicalSystem.read", face().read, {"motion": discrete_run()}, often=0.1),
         Door("ControlProblem", ac.ControlProblem, whole, words, often=2.0),
         Door("optimize", ac.optimize, settings, {"method": ("method",)}, often=0.7),
         Door("Solution.control", solution().control, {"t": np.array([0.1, 0.2])}),

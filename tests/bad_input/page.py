@@ -53,7 +53,7 @@ def room_of(name: str) -> str:
             return "analysis"
         case "campaign" | "formation" | "Formation":
             return "campaigns and formations"
-        case "ControlProblem" | "optimize" | "Solution" | "control":
+        case "ControlProblem" | "CanonicalSystem" | "optimize" | "Solution" | "control":
             return "control"
     return "spaces, systems, methods"
 

@@ -274,7 +274,6 @@ def test_what_is_not_a_problem():
         ({"duration": (0.5, 1.0)}, "free duration"),
         ({"velocity_bounds": {"x": (-2, 2)}}, "velocity bounds"),
         ({"path": {"wall": book.wall}, "end": ([0.1], [0.0])}, "path constraints"),
-        ({"actuated": None, "actuation": lambda t, q, p: jnp.ones((1, 1))}, "needs actuated"),
     ],
 )
 def test_what_the_vakonomic_formulation_does_not_do(changes, words):
@@ -293,6 +292,64 @@ def test_vakonomic_and_constraints():
     )
     with pytest.raises(ValueError, match="does not support constrained systems"):
         ac.optimize(problem, MIDPOINT, 8, formulation="vakonomic")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"velocity_bounds": {"x": (-2, 2)}}, "path constraints and bounds"),
+        ({"control_bounds": (-2, 2)}, "path constraints and bounds"),
+        ({"path": {"wall": book.wall}, "end": ([0.1], [0.0])}, "path constraints and bounds"),
+    ],
+)
+def test_problems_with_inequalities_have_no_other_faces(changes, words):
+    problem = book.block(**changes)
+    for make in (problem.vakonomic, problem.hamiltonian, lambda: problem.discrete(MIDPOINT)):
+        with pytest.raises(ValueError, match=words):
+            make()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"duration": (0.5, 1.0)}, "does not support a free duration"),
+        ({"end": ([1.0], None)}, "give the end whole"),
+        ({"terminal": book.near_rest_at_1}, "does not support a terminal cost"),
+    ],
+)
+def test_conditions_of_a_two_point_problem_are_whole(changes, words):
+    with pytest.raises(ValueError, match=words):
+        book.block(**changes).conditions()
+
+
+def test_what_the_other_faces_are_not_given():
+    problem = book.block()
+    with pytest.raises(ValueError, match="does not support Galerkin"):
+        problem.discrete(ac.Galerkin(2))
+    with pytest.raises(ValueError, match="method must be a method"):
+        problem.discrete("midpoint")  # pyright: ignore
+    with pytest.raises(ValueError, match="motion must be a Solution or a Trajectory"):
+        problem.conditions(3)
+    face = problem.hamiltonian()
+    with pytest.raises(ValueError, match=r"costates must have shape \(2, 1\)"):
+        face.march([1.0, 2.0, 3.0], steps=4)
+    own = ac.System(lambda t, q, v, p: 0.5 * v @ v, ac.Euclidean(1))
+    run = ac.simulate(own, MIDPOINT, q0=[0.0], v0=[1.0], h=0.1, steps=4)
+    with pytest.raises(ValueError, match="motion must be a Trajectory of problem"):
+        face.read(run)
+    other = book.block(cost=book.square).vakonomic()
+    run = ac.simulate(other, MIDPOINT, q0=[0.0], v0=[[1.0], [0.0], [0.0]], h=0.1, steps=4)
+    with pytest.raises(ValueError, match="motion must be a Trajectory of problem"):
+        face.read(run)
+
+
+def test_costs_that_do_not_bend_in_the_control_are_not_marched():
+    """A quartic cost has d2H/du2 = 0 at u = 0."""
+    face = book.block(cost=book.quartic).hamiltonian()
+    with pytest.raises(ac.OptimizeFailed, match="no control with dH/du = 0 was found"):
+        face.march(np.array([[1.0], [0.5]]), steps=4)
+    found = face.march(np.array([[1.0], [0.5]]), steps=4, duration=0.2, u0=[0.8])
+    np.testing.assert_allclose(found.u[:, 0] ** 3, found.costates[:, 1, 0], rtol=1e-9)
 
 
 def test_sqp_is_for_equations():

@@ -1,8 +1,9 @@
 """Optimal control: problems, their discrete formulations, solvers and solutions."""
 
+from accion.control.canonical import CanonicalSystem as CanonicalSystem
+from accion.control.extremal import Extremal as Extremal
 from accion.control.hamiltonian import Hamiltonian as Hamiltonian
 from accion.control.optimization import optimize as optimize
-from accion.control.pontryagin import Extremal as Extremal
 from accion.control.problem import ControlProblem as ControlProblem
 from accion.control.refinement import Refined as Refined, refine as refine
 from accion.control.saved import load as load

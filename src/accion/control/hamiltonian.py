@@ -114,6 +114,26 @@ class Hamiltonian:
         """
         return jax.jacfwd(self.primary)(u, (system, t, q, v, p0, p1))
 
+    def of_control(
+        self,
+        system: System,
+        t: Scalar,
+        q: Configuration,
+        v: Vector,
+        p0: Covector,
+        p1: Covector,
+        guess: Array,
+    ) -> tuple[Array, Array, Array, Array]:
+        """(u, H, dH/du, d2H/du2) on W1, with the control that is found from `guess`."""
+        u = self.control(system, t, q, v, p1, guess)
+        args = (system, t, q, v, p0, p1)
+        return (
+            u,
+            self.H(system, t, q, v, u, p0, p1),
+            self.primary(u, args),
+            self.regularity(*args[:4], u, p0, p1),
+        )
+
     def rates(self, system: System, guess: Array, t: Scalar, y: Any) -> Any:
         """The canonical equations, with the cost as one more component: the rates of y = (q, v, p0,
         p1, cost), with the control that is found from `guess`.
@@ -140,18 +160,7 @@ def at_nodes(
 ) -> tuple[Array, Array, Array, Array]:
     """(u, H, dH/du, d2H/du2) at each node."""
 
-    def one(
-        t: Scalar, q: Configuration, v: Vector, p0: Covector, p1: Covector, guess: Array
-    ) -> tuple[Array, Array, Array, Array]:
-        u = hamiltonian.control(system, t, q, v, p1, guess)
-        args = (system, t, q, v, p0, p1)
-        return (
-            u,
-            hamiltonian.H(system, t, q, v, u, p0, p1),
-            hamiltonian.primary(u, args),
-            hamiltonian.regularity(*args[:4], u, p0, p1),
-        )
-
+    one = partial(hamiltonian.of_control, system)
     return jax.vmap(one)(t, q, v, p0, p1, guess)
 
 

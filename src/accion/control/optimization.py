@@ -16,6 +16,7 @@ from accion.assembly.interrupts import INTERRUPTED
 from accion.assembly.program import Program
 from accion.assembly.sqp import Found
 from accion.control import direct, vakonomic
+from accion.control.faces import check_windows
 from accion.control.guess import Guess, a_guess, guess_of, perturbed
 from accion.control.layout import Layout, displacements
 from accion.control.path_constraints import held_between_samples
@@ -149,12 +150,8 @@ def check(problem: Any, method: Any, guess: Any, formulation: Any, solver: Any) 
     checks.check_method(problem.system, method)
     if not method.variational:
         raise ValueError(f"the method {type(method).__name__} is not variational; try Midpoint().")
-    if method.inner_points and formulation == "vakonomic":
-        raise ValueError(
-            f"the vakonomic formulation does not support {type(method).__name__}: the balance at a"
-            " node has the controls of both steps, each several, so that none of them can be"
-            ' eliminated there; try formulation="direct", or Midpoint().'
-        )
+    if formulation == "vakonomic":
+        check_windows(method)
     for name, value, known in (
         ("formulation", formulation, FORMULATIONS),
         ("solver", solver, SOLVERS | {None: None}),

@@ -2,67 +2,18 @@
 solved near a discrete solution, which they refine and certify.
 """
 
-from typing import NamedTuple
-
 import jax
 import numpy as np
 
 from accion.assembly.sqp import Found, feasible
+from accion.control.extremal import Extremal
 from accion.control.hamiltonian import Hamiltonian, at_nodes, control_hessians, is_regular
 from accion.control.problem import ControlProblem
 from accion.control.shooting import Nodes, solved, unknown_numbers, with_substeps
 from accion.errors import OptimizeFailed
-from accion.types import Configuration
 
 SUBSTEPS = 4  # of an interval of multiple shooting
 INTERVALS = 64  # at least
-
-
-class Extremal(NamedTuple):
-    """A solution of the necessary conditions, at the nodes of multiple shooting.
-
-    `costates` (times, 2, dim) are (p0, p1); `H` the Hamiltonian, constant where nothing depends on
-    time, and then 0 where the duration is free and no terminal cost sees it; `optimality` the
-    largest |dH/du|; `gap` the largest of the equations that were solved, as part of their terms;
-    `error` an estimate of the error of `cost`; `regularity` d2H/du2 at the nodes.
-    """
-
-    t: np.ndarray
-    q: Configuration
-    v: np.ndarray
-    u: np.ndarray
-    costates: np.ndarray
-    cost: float
-    H: np.ndarray
-    optimality: float
-    gap: float
-    error: float
-    regularity: np.ndarray
-    iterations: int
-
-    @property
-    def duration(self) -> float:
-        """From the first to the last time."""
-        return float(self.t[-1] - self.t[0])
-
-    @property
-    def drift(self) -> float:
-        """How much the Hamiltonian changes along the solution."""
-        return float(np.ptp(self.H))
-
-    @property
-    def symplectic(self) -> bool:
-        """Whether W1 is symplectic along the solution (Vakonomic thesis, Prop 7.1.2): det d2H/du2
-        is nowhere zero.
-        """
-        return bool(np.all(is_regular(self.regularity)))
-
-    @property
-    def minimal(self) -> bool:
-        """Whether H has a maximum in u all along (the condition of Legendre and Clebsch): d2H/du2
-        negative definite.
-        """
-        return bool(np.all(np.linalg.eigvalsh(self.regularity) < 0))
 
 
 def extremal(problem: ControlProblem, nodes: Nodes, substeps: int = SUBSTEPS) -> Extremal:

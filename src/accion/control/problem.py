@@ -9,14 +9,18 @@ import numpy as np
 
 from accion import checks
 from accion._config import check_process
-from accion.arguments import leaves, number, one_of, text, wrong
+from accion.arguments import door, leaves, number, one_of, text, wrong
+from accion.checks import a_method
+from accion.control import faces
 from accion.control.actuation import Actuation, actuation_of, control_names
 from accion.control.bounds import Bounds, bounds_of, durations_of, named_bounds, path_of
+from accion.control.canonical import CanonicalSystem
 from accion.control.ends import End, end_of
 from accion.instant.constrained import bordered
 from accion.instant.sizes import Sizes, held_off, sizes_of
 from accion.instant.starts import check_rank
-from accion.systems import System
+from accion.methods import Method
+from accion.systems import DiscreteSystem, HigherOrderSystem, System
 from accion.systems.arity import check_function
 from accion.systems.functions import check_returns, evaluate
 from accion.systems.rank import evened
@@ -124,6 +128,74 @@ class ControlProblem:
     def longest(self) -> float:
         """The longest duration that is allowed: the duration itself where it is given."""
         return self.durations[1]
+
+    # ------------------------------------------------------------ its other faces
+
+    def vakonomic(self) -> HigherOrderSystem:
+        """The problem without its controls, a variational one of second order (Vakonomic thesis,
+        section 7.1), whose motions are its extremals:
+
+            L~(t, q, v, a) = C(t, q, v, u),    Phi(t, q, v, a) = 0
+            B u + K Phi = d/dt dL/dv - dL/dq - F
+
+        The columns of K are complementary to those of B; with as many controls as coordinates there
+        is no constraint. With actuated=[...] u and Phi are the equations of the coordinates that
+        are actuated, and of the others.
+
+        Returns:
+            A system of order 2 for `simulate`, `connect` (see `conditions`), `symbolic` and
+            `discrete`; its momenta are the costates.
+
+        Raises:
+            ValueError: where the system has constraints, or the problem bounds or path constraints.
+        """
+        return faces.vakonomic(self)
+
+    @door(method=a_method)
+    def discrete(self, method: Method) -> DiscreteSystem:
+        """The same in discrete time (Vakonomic thesis, sections 8.5 and 8.6): the discrete
+        Lagrangian of order 2, with its constraint in the action, of
+
+            minimise  sum_k h C(t_k, q_k, v_k, u_k),    v_k = (q_{k+1} - q_{k-1}) / 2h
+            B u_k + K c_k = -R_k/h,    c_k = 0
+            R_k = D2 Ld(q_{k-1}, q_k) + Fd^+ + D1 Ld(q_k, q_{k+1}) + Fd^-
+
+        Arguments:
+            method: a variational one without inner points, that of Ld.
+
+        Returns:
+            A system that is simulated and connected without a method: the integrator F_d of the
+            Vakonomic thesis. With boundary="configurations" `optimize(..., "vakonomic")` solves the
+            same equations.
+
+        Raises:
+            ValueError: as `vakonomic`, and where the method has inner points.
+        """
+        return faces.discrete(self, method)
+
+    def hamiltonian(self) -> CanonicalSystem:
+        """The Hamiltonian system on W1, where dH/du = 0 (Vakonomic thesis, section 7.1), with its
+        flow from given costates and the ways to the other faces.
+
+        Raises:
+            ValueError: as `vakonomic`.
+        """
+        faces.check_smooth(self, "hamiltonian()")
+        return CanonicalSystem(self)
+
+    def conditions(self, motion: Any = None) -> dict[str, Any]:
+        """The ends and times of the problem as arguments of `connect`: `ac.connect(
+        problem.vakonomic(), method, **problem.conditions(), steps=N)`.
+
+        Arguments:
+            motion: a `Solution` or a `Trajectory` on equal steps, whose first and last two
+                configurations are then the ends, and which is the guess; so problems of which
+                velocities are given at the ends are connected in discrete time.
+
+        Raises:
+            ValueError: where an end is not given whole, or the duration is free.
+        """
+        return faces.conditions(self, motion)
 
 
 def check_mechanics(problem: ControlProblem) -> None:

@@ -13,7 +13,9 @@ import numpy as np
 from accion.assembly.elements import Family, all_at_once
 from accion.assembly.sqp import Found
 from accion.control import vakonomic
+from accion.control.actuation import Actuation
 from accion.control.direct import Step
+from accion.control.elimination import Elimination
 from accion.control.guess import control_times
 from accion.control.layout import Layout
 from accion.control.path_constraints import PathPoint
@@ -22,6 +24,7 @@ from accion.control.solution import Solution
 from accion.discretise.step import variation
 from accion.instant import constrained
 from accion.methods import Method
+from accion.numerics import newton
 from accion.numerics.batches import at_times
 from accion.results.trajectory import Trajectory
 from accion.stepping.nodal import from_nodes
@@ -122,7 +125,8 @@ class VakonomicDetails:
         steps = (s.t[:-1], np.full(s.steps, h), part_of(s.q, 0, -1), part_of(s.q, 1, None))
         found = at_times(StepMomenta(s.method), False, problem.system, *steps)
         before, after = (np.array(a) for a in found)
-        pushed = h / 2 * s.control(s.t) @ np.asarray(problem.B(0.0, None, None)).T
+        pushed = at_times(Pushed(problem.B), False, problem.system, s.t, s.q, s.control(s.t))
+        pushed = h / 2 * np.asarray(pushed)
         p = node_momenta(s, self, before - pushed[:-1], after + pushed[1:])
         return trajectory_of(s, self, p)
 
@@ -158,6 +162,16 @@ class StepMomenta:
     ) -> tuple[Covector, Covector]:
         minus, plus = variation(system, self.method, t, h, q0, system.space.local(q0, q1))
         return -minus, plus
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """B(t, q) u."""
+
+    B: Actuation
+
+    def __call__(self, system: System, t: Scalar, q: Configuration, u: Array) -> Covector:
+        return self.B(t, q, system.params) @ u
 
 
 def node_momenta(
@@ -257,29 +271,39 @@ def costate(
 
 
 @dataclass(frozen=True)
-class CostByControls:
-    """dC/du."""
+class NodeMultipliers:
+    """The multipliers of all components of a balance, with [B K]^T lam = (-dC/du, mu), from those
+    of its constraints.
+    """
 
     cost: Function
+    eliminated: Elimination
 
     def __call__(
-        self, system: System, t: Scalar, q: Configuration, v: Vector, u: Array
+        self, system: System, t: Scalar, q: Configuration, v: Vector, u: Array, mu: Array
     ) -> Covector:
-        return jax.grad(lambda u: self.cost(t, q, v, u, system.params))(u)
+        slope = jax.grad(lambda u: self.cost(t, q, v, u, system.params))(u)
+        whole = self.eliminated.whole(t, q, system.params)
+        return newton.solve(whole.T, jnp.concatenate([-slope, mu]))
 
 
 def all_multipliers(s: Solution, mu: np.ndarray) -> np.ndarray:
-    """lam = N mu - B (B^T B)^-1 dC/du: the multipliers of all components, where those of the
-    actuated ones were eliminated.
+    """The multipliers of all components of the momentum balances R, of which those of the actuated
+    ones were eliminated; `mu` are those of c = -K^T R/h, at an end of -2 K^T R/h.
     """
     problem: ControlProblem = s.problem
-    eliminated = vakonomic.elimination(problem)
-    lam = mu @ np.array(eliminated.rest).reshape(-1, problem.system.space.dim)
+    h = s.duration / s.steps
+    eliminated, lam = (
+        vakonomic.elimination(problem),
+        np.zeros((s.steps + 1, problem.system.space.dim)),
+    )
     inner = slice(None) if len(s.u) == len(s.t) else slice(1, -1)
+    share = np.full((s.steps + 1, 1), -h)
+    share[[0, -1]] /= 2
     q = jax.tree.map(lambda a: a[inner], s.q)
-    point = (s.t[inner], q, np.asarray(s.v)[inner])
-    slopes = at_times(CostByControls(problem.cost), False, problem.system, *point, s.u)
-    lam[inner] -= np.asarray(slopes) @ np.array(eliminated.inverse)
+    point = (s.t[inner], q, np.asarray(s.v)[inner], s.u, (mu / share)[inner])
+    found = NodeMultipliers(problem.cost, eliminated)
+    lam[inner] = at_times(found, False, problem.system, *point)
     return lam
 
 

@@ -3,9 +3,9 @@
 
 With R_k = D2 Ld(q_{k-1}, q_k) + Fd^+ + D1 Ld(q_k, q_{k+1}) + Fd^-, which is -h (d/dt dL/dv - dL/dq
 - F) to second order, the control at node k is what the actuated components lack and the others are
-constraints on three configurations:
+constraints on three configurations (`control.elimination`):
 
-    h B u_k = -R_k        u_k = -(B^T B)^-1 B^T R_k / h,        Phi_k = N^T R_k = 0,   N^T B = 0
+    B u_k + K c_k = -R_k / h,    c_k = 0
     minimise  sum_k h C(t_k, q_k, v_k, u_k),    v_k = (q_{k+1} - q_{k-1}) / 2h
 
 At ends with velocities dL/dv takes the place of the missing step, and the end node counts half.
@@ -20,39 +20,19 @@ import numpy as np
 
 from accion.assembly.elements import Family
 from accion.assembly.numbering import RowNumbers
-from accion.control.actuation import Selected
+from accion.control.elimination import Elimination, elimination_of
+from accion.control.faces import Node, check_unconstrained
 from accion.control.layout import base_of, layout_of, split
 from accion.control.problem import ControlProblem
 from accion.control.transcription import Transcription, bounded_velocities, program_of, time_words
 from accion.discretise.step import variation
 from accion.methods import Method
-from accion.types import Array, Configuration, Covector, Function, Scalar
+from accion.types import Array, Configuration, Function
 
 
-@dataclass(frozen=True)
-class Eliminated:
-    """The controls and constraints that a momentum balance R leaves: constant B, as tuples so that
-    it is compared by value.
-    """
-
-    inverse: tuple[tuple[float, ...], ...]  # (B^T B)^-1 B^T
-    rest: tuple[tuple[float, ...], ...]  # N^T
-
-    def u(self, R: Covector, h: Scalar) -> Array:
-        return -jnp.asarray(self.inverse) @ R / h
-
-    def Phi(self, R: Covector) -> Array:
-        return jnp.asarray(self.rest).reshape(-1, len(R)) @ R
-
-
-def elimination(problem: ControlProblem) -> Eliminated:
+def elimination(problem: ControlProblem) -> Elimination:
     """How to eliminate the controls of `problem`, or a ValueError where they cannot be."""
-    system = problem.system
-    if system.constraint is not None:
-        raise ValueError(
-            "the vakonomic formulation does not support constrained systems; try"
-            ' formulation="direct".'
-        )
+    check_unconstrained(problem, "the vakonomic formulation")
     if problem.free_time:
         raise ValueError(
             'the vakonomic formulation does not support a free duration; try formulation="direct".'
@@ -62,34 +42,16 @@ def elimination(problem: ControlProblem) -> Eliminated:
             "the vakonomic formulation does not support path constraints and velocity bounds; try"
             ' formulation="direct".'
         )
-    if not isinstance(problem.B, Selected):
-        raise ValueError(
-            "the vakonomic formulation needs actuated=[...], controls that act on coordinates"
-            " (Vakonomic thesis,"
-            ' section 7.1); try formulation="direct".'
-        )
-    from scipy.linalg import null_space  # takes long to import
-
-    B = np.asarray(problem.B(0.0, None, None))
-
-    def tuples(A: np.ndarray) -> tuple[tuple[float, ...], ...]:
-        return tuple(map(tuple, A.tolist()))
-
-    return Eliminated(
-        tuples(np.linalg.pinv(B)),
-        tuples(null_space(B.T).T if B.shape[1] < B.shape[0] else np.zeros((0, B.shape[0]))),
-    )
+    return elimination_of(problem)
 
 
 @dataclass(frozen=True)
 class Window:
-    """What three configurations in a row add: the cost and the constraint Phi at the middle one;
-    and u, where it has bounds.
+    """What three configurations in a row add: the cost and the constraint at the middle one; and u,
+    where it has bounds. It is a window of `ControlProblem.discrete`.
     """
 
-    method: Method
-    cost: Function
-    eliminated: Eliminated
+    node: Node
     bounded: bool
 
     def __call__(self, args: Any, data: Any, x: Array) -> tuple[Array, Array]:
@@ -97,16 +59,9 @@ class Window:
         base, k = data
         space, n = system.space, system.space.dim
         h = duration / steps
-        t = t0 + k * h
-        q0, q1, q2 = (space.retract(b, e) for b, e in zip(base, split(x, n, n, n), strict=False))
-        x0, x1 = space.local(q0, q1), space.local(q1, q2)
-        R = (
-            variation(system, self.method, t - h, h, q0, x0)[1]
-            + variation(system, self.method, t, h, q1, x1)[0]
-        )
-        u = self.eliminated.u(R, h)
-        cost = h * self.cost(t, q1, (x0 + x1) / (2 * h), u, system.params)
-        return cost, jnp.concatenate([self.eliminated.Phi(R), *([u] if self.bounded else [])])
+        q = (space.retract(b, e) for b, e in zip(base, split(x, n, n, n), strict=False))
+        cost, u, c = self.node(system, t0 + (k - 1) * h, h, *q)
+        return cost, jnp.concatenate([c, *([u] if self.bounded else [])])
 
 
 @dataclass(frozen=True)
@@ -115,10 +70,8 @@ class HalfWindow:
     half.
     """
 
-    method: Method
-    cost: Function
+    node: Node
     terminal: Function | None
-    eliminated: Eliminated
     bounded: bool
     last: bool
 
@@ -130,15 +83,15 @@ class HalfWindow:
         base, _ = data
         q0, q1 = (space.retract(b, e) for b, e in zip(base, (e0, e1), strict=True))
         t = t0 + duration - h if self.last else t0
-        minus, plus = variation(system, self.method, t, h, q0, space.local(q0, q1))
+        minus, plus = variation(system, self.node.method, t, h, q0, space.local(q0, q1))
         there, q = (t + h, q1) if self.last else (t, q0)
         p = system.legendre(there, q, v)
         R = plus - p if self.last else p + minus
-        u = self.eliminated.u(R, h / 2)
-        cost = h / 2 * self.cost(there, q, v, u, system.params)
+        u, c = self.node.eliminated.split(there, q, system.params, -2 * R / h)
+        cost = h / 2 * self.node.cost(there, q, v, u, system.params)
         if self.last and self.terminal is not None:
             cost = cost + self.terminal(there, q, v, system.params)
-        return cost, jnp.concatenate([self.eliminated.Phi(R), *([u] if self.bounded else [])])
+        return cost, jnp.concatenate([c, *([u] if self.bounded else [])])
 
 
 def without_terminal(f: Any) -> HalfWindow:
@@ -191,13 +144,14 @@ def families_of(problem: ControlProblem, method: Method, steps: int, bounded: bo
     yet with places among unknowns and rows, nor a base.
     """
     args = (problem.system, np.float64(problem.t0), np.float64(problem.longest), np.float64(steps))
-    eliminated, k, nowhere = elimination(problem), np.arange(steps + 1), np.zeros((0, 0), dtype=int)
-    inner = Window(method, problem.cost, eliminated, bounded)
+    node = Node(problem.cost, elimination(problem), method)
+    k, nowhere = np.arange(steps + 1), np.zeros((0, 0), dtype=int)
+    inner = Window(node, bounded)
     triples = np.stack([k[:-2], k[1:-1], k[2:]], axis=1)
     found = [Family(inner, args, k[1:-1].astype(float), nowhere, nowhere, triples)]
     if problem.boundary == "velocities":
         for last, nodes in ((False, k[None, :2]), (True, k[None, -2:])):
-            f = HalfWindow(method, problem.cost, problem.terminal, eliminated, bounded, last)
+            f = HalfWindow(node, problem.terminal, bounded, last)
             found.append(Family(f, args, (), nowhere, nowhere, nodes))
     return found
 

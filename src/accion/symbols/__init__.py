@@ -4,6 +4,7 @@ SymPy takes as long to import as JAX, so it is imported when one of these is cal
 """
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any
 
 from accion.arguments import door, positive
@@ -13,13 +14,21 @@ from accion.spaces import Space
 from accion.systems import AbstractSystem, HigherOrderSystem, System
 
 
+class Written(ABC):
+    """What is no system and yet has equations that `symbolic` writes."""
+
+    @abstractmethod
+    def letters(self, seconds: float) -> Any:
+        """They, where simplification may take `seconds`."""
+
+
 def time_allowed(value: Any, name: str) -> Any:
     """A time above zero, which may be without end."""
     return value if isinstance(value, float) and value == math.inf else positive(value, name)
 
 
 @door(seconds=time_allowed)
-def symbolic(system: AbstractSystem, *, seconds: float = 10.0) -> Any:
+def symbolic(system: AbstractSystem | Written, *, seconds: float = 10.0) -> Any:
     """The equations of a system, momenta, energy, conserved quantities, Hamiltonian, forms and
     discrete equations, as SymPy expressions.
 
@@ -27,7 +36,7 @@ def symbolic(system: AbstractSystem, *, seconds: float = 10.0) -> Any:
     after the keys of `params`.
 
     Arguments:
-        system: a system of any kind.
+        system: a system of any kind, or the Hamiltonian face of a `ControlProblem`.
         seconds: what simplification may take in all; what is beyond it is left as it comes.
 
     Returns:
@@ -36,12 +45,15 @@ def symbolic(system: AbstractSystem, *, seconds: float = 10.0) -> Any:
         `accion.symbols.contact.ContactEquations`; of a `HigherOrderSystem` an
         `accion.symbols.higher.HigherOrderEquations`: equations of order 2r, the momenta of Jacobi
         and Ostrogradsky, energy, Hamilton's equations and forms; of a `DiscreteSystem` or a
-        `DiscreteThermalSystem` an `accion.symbols.discrete_equations.DiscreteEquations`.
+        `DiscreteThermalSystem` an `accion.symbols.discrete_equations.DiscreteEquations`; of what
+        `ControlProblem.hamiltonian` returns an `accion.control.letters.ControlEquations`.
 
     Raises:
         Untranslatable: where a function of the system cannot be written as an expression; when what
             needs it is first asked for.
     """
+    if isinstance(system, Written):
+        return system.letters(seconds)
     from accion.symbols.kinds import derive
 
     check_kind(system)

@@ -1,5 +1,6 @@
 """Optimal control: problems, their discrete formulations, solvers and solutions."""
 
+from accion.control import chain as chain
 from accion.control.hamiltonian import Hamiltonian as Hamiltonian
 from accion.control.optimization import optimize as optimize
 from accion.control.pontryagin import Extremal as Extremal

@@ -51,7 +51,7 @@ class ExtremalChain(Chain):
 
     def control_units(self, rng: np.random.Generator, samples: int, sizes: Any) -> np.ndarray:
         """The control that accelerates as the motion does in its natural time."""
-        z = rng.normal(size=(samples, self.size)) * self.scale
+        z = jnp.asarray(rng.normal(size=(samples, self.size)) * self.scale)
 
         def push(z: Array) -> Array:
             t, q, v, _, _, u = self.cut(z)

@@ -12,7 +12,7 @@ from accion.checks import check_mechanical, refuse
 from accion.instant.constrained import bordered, first_velocity
 from accion.instant.split import Split
 from accion.numerics import newton
-from accion.stepping.views import two_form
+from accion.stepping.views_vakonomic import two_form
 from accion.systems import System
 from accion.systems.rank import relative_rank
 from accion.types import Array, Configuration, Covector, Multipliers, Scalar, Vector

@@ -35,8 +35,11 @@ def positions_of(system: Any, chosen: Any, name: str) -> tuple[int, ...]:
 def position_of(system: Any, item: Any, name: str) -> int:
     if isinstance(item, str) and item in system.names:
         return system.names.index(item)
-    whole = isinstance(item, int | np.integer) and not isinstance(item, bool)
-    if whole and 0 <= item < system.space.dim:
+    if (
+        isinstance(item, int | np.integer)
+        and not isinstance(item, bool)
+        and 0 <= item < system.space.dim
+    ):
         return int(item)
     raise ValueError(
         f"{name}: {shown(item)} is no velocity of {system.name}. Try one of:"

@@ -11,7 +11,8 @@ from accion.discretise import discretise
 from accion.discretise.forms import theta_minus, theta_plus, window_derivatives
 from accion.discretise.window import differences, summation
 from accion.methods import Method
-from accion.stepping.views import DiscreteGiven, discrete_objects, given_multipliers, two_form
+from accion.stepping.views import DiscreteGiven, discrete_objects
+from accion.stepping.views_vakonomic import given_multipliers, two_form
 from accion.stepping.windows import next_window
 from accion.systems import DiscreteSystem, HigherOrderSystem
 from accion.types import Array, Configuration, Covector, Scalar

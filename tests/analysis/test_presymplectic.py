@@ -9,7 +9,7 @@ import pytest
 
 import accion as ac
 from accion.instant.constrained import project_at
-from tests.symbols.test_reduced import HEISENBERG, SYSTEMS, number, values
+from tests.symbols.velocity_constraints import HEISENBERG, SYSTEMS, number, values
 
 A = ac.analysis
 

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.analysis.at_point import at_point
 from accion.analysis.matrices import Random
 from accion.arguments import door, positive, seed
 from accion.checks import check_mechanical, refuse
@@ -58,14 +59,17 @@ class Connection:
     def still(self, t: Scalar, q: Configuration) -> Array:
         return self.split.still(self.system, t, q, jnp.zeros(len(self.split.dependent)))
 
+    @at_point
     def A(self, t: Scalar, q: Configuration) -> Array:
         """The connection, shape (m, dim - m)."""
         return -self.still(t, q)[:, 1:]
 
+    @at_point
     def gamma(self, t: Scalar, q: Configuration) -> Array:
         """The part without velocities, shape (m,)."""
         return -self.still(t, q)[:, 0]
 
+    @at_point
     def velocity(self, t: Scalar, q: Configuration, r: Vector) -> Vector:
         """The velocity that the constraints make of the independent ones, shape (dim,)."""
         found = self.still(t, q)
@@ -76,16 +80,19 @@ class Connection:
         zero = jnp.zeros(len(self.split.dependent))
         return self.split.curvature(self.system, t, q, zero).R
 
+    @at_point
     def B(self, t: Scalar, q: Configuration) -> Array:
         """The curvature, shape (m, dim - m, dim - m), antisymmetric in the last two: B_s[a, b] =
         dA_sa/dr_b - A_s'b dA_sa/ds' - (a and b exchanged) on a flat space.
         """
         return self.curvature(t, q)[:, 1:, 1:]
 
+    @at_point
     def Gamma(self, t: Scalar, q: Configuration) -> Array:
         """The curvature with time, shape (m, dim - m)."""
         return self.curvature(t, q)[:, 1:, 0]
 
+    @at_point
     def force(self, t: Scalar, q: Configuration, v: Vector, lam: Any = None) -> Covector:
         """-mu_s (B_s v_r + Gamma_s), by which the motion differs from that of a holonomic system
         with the same Lagrangian on the constraints, shape (dim - m,): mu = dL/dv_s of nonholonomic

@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from accion.analysis.at_point import at_point
 from accion.analysis.connection import looked_at, split_of
 from accion.arguments import door
 from accion.checks import check_mechanical, refuse
@@ -37,6 +38,7 @@ class Presymplectic:
         """The names of the dependent velocities."""
         return tuple(self.system.names[i] for i in self.split.dependent)
 
+    @at_point
     def allowed(self, t: Scalar, q: Configuration, v: Vector) -> Array:
         """The changes of the velocity that the constraints allow, as columns: shape (dim, dim -
         m).
@@ -47,6 +49,7 @@ class Presymplectic:
         slopes, k = self.split.slopes(self.system, t, q, v), len(self.split.independent)
         return jax.vmap(self.split.joined, 1, 1)(slopes, jnp.eye(k))
 
+    @at_point
     def multipliers(self, t: Scalar, q: Configuration, v: Vector, p: Covector) -> Multipliers:
         """lam with p_s = d(L + lam.Phi)/dv_s, shape (m,)."""
         system = self.system
@@ -56,16 +59,19 @@ class Presymplectic:
         left = jnp.asarray(p) - system.legendre(t, q, v)
         return newton.solve(C.T, left[jnp.asarray(self.split.dependent, int)])
 
+    @at_point
     def H_W0(self, t: Scalar, q: Configuration, v: Vector, p: Covector) -> Scalar:
         """p.v - L at a point of W0."""
         return jnp.asarray(p) @ v - self.system.L(t, q, v)
 
+    @at_point
     def primary(self, t: Scalar, q: Configuration, v: Vector, p: Covector) -> Array:
         """phi_a = p_a + p_s dPsi_s/dv_a - dL~/dv_a, zero on W1: shape (dim - m,) (Vakonomic thesis,
         eq 4.6).
         """
         return (jnp.asarray(p) - self.system.legendre(t, q, v)) @ self.allowed(t, q, v)
 
+    @at_point
     def momenta(self, t: Scalar, q: Configuration, v: Vector, p_s: Covector) -> Covector:
         """All momenta of the point of W1 with coordinates (q, v_r, p_s), shape (dim,)."""
         s, r = (jnp.asarray(i, int) for i in (self.split.dependent, self.split.independent))
@@ -73,6 +79,7 @@ class Presymplectic:
         held = jnp.asarray(p_s) - own[s]
         return own.at[s].set(p_s).at[r].add(-held @ X[s])
 
+    @at_point
     def regularity(self, t: Scalar, q: Configuration, v: Vector, p: Covector) -> Array:
         """C_ab = d2L~/dv_a dv_b - p_s d2Psi_s/dv_a dv_b, shape (dim - m, dim - m): W1 is symplectic
         where it is regular (Vakonomic thesis, Prop 4.2.3, eq 4.13).
@@ -81,6 +88,7 @@ class Presymplectic:
         X = self.allowed(t, q, v)
         return X.T @ jax.hessian(self.system.L, 2)(t, q, v, lam) @ X
 
+    @at_point
     def symplectic(self, t: Scalar, q: Configuration, v: Vector, p: Covector) -> bool:
         """Whether W1 is symplectic at a point: the rank of d2(L + lam.Phi)/dv2 bordered by dPhi/dv,
         each coordinate measured by its inertia (Vakonomic thesis, eq 4.11).
@@ -89,6 +97,7 @@ class Presymplectic:
         K = bordered(self.system, t, q, v, lam)
         return relative_rank(K, self.system.space.dim)[0] == len(K)
 
+    @at_point
     def Omega_W0(self, t: Scalar, q: Configuration, v: Vector, p: Covector) -> Array:
         """dq ^ dp on changes of (q, p, v_r), shape (3 dim - m, 3 dim - m); those of v_r are its
         kernel.
@@ -100,6 +109,7 @@ class Presymplectic:
 
         return two_form(self.system.space, theta, [q], jnp.zeros(n + k))
 
+    @at_point
     def Omega_W1(self, t: Scalar, q: Configuration, v: Vector, p_s: Covector) -> Array:
         """The form on changes of the coordinates (q, v_r, p_s) of W1, shape (2 dim, 2 dim)."""
         k, r = len(self.split.independent), jnp.asarray(self.split.independent, int)
@@ -115,12 +125,14 @@ class Presymplectic:
         y = jnp.concatenate([v[r], jnp.asarray(p_s)])
         return two_form(self.system.space, theta, [q], y)
 
+    @at_point
     def state(self, t: Scalar, q: Configuration, p: Covector) -> tuple[Vector, Any]:
         """(v, lam) of a point of W1, from p = d(L + lam.Phi)/dv and Phi = 0; NaN where they do not
         follow.
         """
         return first_velocity(self.system, t, q, jnp.asarray(p))
 
+    @at_point
     def hamiltonian(self, t: Scalar, q: Configuration, p: Covector) -> Scalar:
         """H_W1(t, q, p) = p.v - L with the velocity of `state` (Vakonomic thesis, Obs 4.2.4 and Thm
         6.2.1).
@@ -128,6 +140,7 @@ class Presymplectic:
         v, _ = self.state(t, q, p)
         return jnp.asarray(p) @ v - self.system.L(t, q, v)
 
+    @at_point
     def field(self, t: Scalar, q: Configuration, p: Covector) -> tuple[Vector, Covector]:
         """The Hamiltonian field on W1: (q', p') = (dH/dp, -dH/dq + F), on a group with ad*_v p in
         addition; q' is the velocity.

@@ -38,4 +38,6 @@ def checked(own: Any, name: str, value: Any) -> Any:
         return jnp.asarray(number(value, name), float)
     if name == "q":
         return system.space.check(value, name)
-    return check_vector(value, lengths[name], name) if value is not None else None
+    if name == "lam" and value is None:
+        return None
+    return check_vector(value, lengths[name], name)

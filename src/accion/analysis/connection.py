@@ -13,7 +13,7 @@ import numpy as np
 
 from accion.analysis.at_point import at_point
 from accion.analysis.matrices import Random
-from accion.arguments import door, positive, seed
+from accion.arguments import door, positive, seed, wrong
 from accion.checks import check_mechanical, refuse
 from accion.engines.auto import small_map
 from accion.instant.constrained import project_at
@@ -289,7 +289,15 @@ def connection(system: System, dependent: Any = None) -> Connection:
     return Connection(system, split)
 
 
-@door(samples=rows(10_000), seed=seed, tolerance=positive)
+def part(value: Any, name: str) -> Any:
+    """A part of something, above zero and below one."""
+    found = positive(value, name)
+    if not EPS <= found < 1:
+        wrong(name, "a number below 1, and not below rounding, 2e-16", value)
+    return found
+
+
+@door(samples=rows(10_000), seed=seed, tolerance=part)
 def integrability(
     system: System, *, samples: int = 12, seed: int = 0, tolerance: float = 1e-9
 ) -> Integrability:

@@ -1,12 +1,18 @@
 """The constraint algorithm: chains that are known, in numbers and in symbols."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import sympy as sp
 
 import accion as ac
+from accion.analysis.chains import Cut
+from accion.control.chain import ExtremalChain
 from accion.gallery import skate
+from accion.symbols.constraint_levels import next_level
+from accion.symbols.equations import Equations
+from accion.symbols.simplification import Simplifier
 
 t = sp.Symbol("t")
 
@@ -159,3 +165,99 @@ def test_bad_input():
         ac.analysis.constraint_algorithm(skate.system)
     with pytest.raises(ValueError, match="must be a System"):
         ac.analysis.constraint_algorithm(3)
+
+
+def test_a_body_on_a_group():
+    """The chain and its equations on SO(3): without inertia along the first axis p_1 = 0, and then
+    p_1' = (p x omega)_1 = 0, by hand; with it W1 is symplectic.
+    """
+    J = jnp.array([1.0, 2.0, 2.5])
+
+    def body(J):
+        return ac.System(
+            lambda t, q, v, p: 0.5 * v @ (J * v),
+            ac.SO3(),
+            vakonomic=lambda t, q, v, p: v[2:],
+            name="body",
+        )
+
+    found = ac.analysis.constraint_algorithm(body(J), samples=4)
+    assert found.dimensions == (8, 6)
+    assert found.symplectic
+    assert found.determinant == -2
+    lam, omega, third = (sp.Function(name)(t) for name in ("lambda", "omega_2", "omega_3"))
+    eqs = Equations(body(J.at[0].set(0.0)), Simplifier(5.0))
+    g = [
+        *eqs.inner_constraints,
+        *(p - m for p, m in zip(eqs.variables.p, eqs.inner_p, strict=True)),
+    ]
+    (new,) = next_level(eqs, g, Cut(((), ()), (1,)))
+    p = 2 * omega, sp.Rational(5, 2) * third + lam
+    assert sp.expand(eqs.for_reader(new) - (p[0] * third - p[1] * omega)) == 0
+
+
+def control(cost, L=lambda t, q, v, p: 0.5 * v @ v, space=None, actuated=(0,), **more):
+    space = ac.Euclidean(1) if space is None else space
+    zero = np.zeros(space.dim)
+    return ac.ControlProblem(
+        ac.System(L, space),
+        cost,
+        actuated=list(actuated),
+        start=(space.identity(), zero),
+        end=(None, None),
+        duration=1.0,
+        **more,
+    )
+
+
+def test_of_control_problems():
+    """Vakonomic thesis, section 7.1 and Obs 5.3.3: W1 has dimension 4n and is symplectic where
+    d2C/du2 is regular; a control that the cost does not see has a singular arc, here of order two:
+    p1 = 0, p0 = 0, q = 0, v = 0, u = 0 by five derivatives of dH/du.
+    """
+    regular = ac.analysis.constraint_algorithm(control(lambda t, q, v, u, p: 0.5 * u @ u))
+    assert regular.dimensions == (5, 4)
+    assert regular.symplectic
+    singular = ac.analysis.constraint_algorithm(control(lambda t, q, v, u, p: 0.5 * q @ q))
+    assert singular.dimensions == (5, 4, 3, 2, 1, 0)
+    assert singular.stabilises_at == 5
+    assert "In W1 the controls are not determined by (q, v, p0, p1)" in singular.text()
+    free = ac.analysis.constraint_algorithm(control(lambda t, q, v, u, p: 0.0 * u[0]))
+    # p1 = p0 = 0: what is left is (q, v, u), all free, on which the form is zero.
+    assert free.dimensions == (5, 4, 3)
+    assert free.stabilises_at == 2
+    assert not free.symplectic
+
+
+def test_of_a_control_problem_on_a_group(rng):
+    """The rates along the chain are the canonical equations."""
+    body = control(
+        lambda t, q, v, u, p: 0.5 * u @ u,
+        lambda t, q, v, p: 0.5 * v @ (jnp.array([1.0, 2.0, 2.5]) * v) - q[2, 2],
+        ac.SO3(),
+        (0, 1),
+    )
+    found = ac.analysis.constraint_algorithm(body, samples=4)
+    assert found.dimensions == (14, 12)
+    assert found.symplectic
+    chain = ExtremalChain(body, np.random.default_rng(0), 4)
+    z = rng.normal(size=chain.size)
+    _, q, v, p0, p1, _ = chain.cut(jnp.asarray(z * chain.scale))
+    z[chain.first :] = p1[:2] / np.array([1.0, 2.0]) / chain.scale[chain.first :]
+    u = jnp.asarray(z * chain.scale)[chain.first :]
+    np.testing.assert_allclose(chain.equations(jnp.asarray(z)), 0.0, atol=1e-12)
+    rates = chain.own.rates(body.system, u, 0.0, (q, v, p0, p1, 0.0))
+    drift = chain.drift(jnp.asarray(z)) * chain.scale / chain.time
+    np.testing.assert_allclose(drift[4:13], jnp.concatenate(rates[1:4]), atol=1e-12)
+    x = jnp.asarray(z * chain.scale)[1:4]
+    moved = jax.jvp(lambda x: body.system.space.retract(jnp.eye(3), x), (x,), (drift[1:4],))[1]
+    np.testing.assert_allclose(moved, rates[0], atol=1e-12)
+
+
+def test_of_control_problems_in_other_units():
+    """Lengths in millimetres, time in milliseconds: the same chain."""
+    small = control(
+        lambda t, q, v, u, p: 1e6 * q @ q,
+        lambda t, q, v, p: 1e-9 * 0.5 * v @ v - 1e-15 * q[0] ** 2,
+    )
+    assert ac.analysis.constraint_algorithm(small, samples=4).dimensions == (5, 4, 3, 2, 1, 0)

@@ -7,8 +7,10 @@ import pytest
 import accion as ac
 from accion.gallery import damped_spring
 from tests.analysis.systems import DECAYING, METHODS
+from tests.symbols.velocity_constraints import HEISENBERG, SYSTEMS
 
 A = ac.analysis
+VAKONOMIC_BODY = SYSTEMS["vakonomic body"]
 
 
 def test_exact_discrete_lagrangian_of_the_oscillator():
@@ -48,6 +50,31 @@ def test_on_a_group():
     )
 
 
+def test_of_geodesics_of_heisenbergs_group():
+    """z' = x y' - y x': circles with angular velocity 2 p_z, from the origin."""
+    exact, c, h, w = A.exact_discrete_lagrangian(HEISENBERG), 0.7, 0.8, np.array([0.5, -0.3])
+    a = 2 * c * h
+    turn = np.array([[np.sin(a), np.cos(a) - 1], [1 - np.cos(a), np.sin(a)]]) / (2 * c)
+    end = [*(turn @ w), w @ w * (a - np.sin(a)) / (2 * c) ** 2]
+    S, D1, D2 = exact.evaluate(0.0, h, np.zeros(3), end)
+    assert float(S) == pytest.approx(h * w @ w / 2, rel=1e-12)
+    np.testing.assert_allclose(D1, [*-w, -c], rtol=1e-11)
+    assert float(D2[2]) == pytest.approx(c, rel=1e-11)
+
+
+@pytest.mark.slow
+def test_of_a_vakonomic_motion_on_a_group():
+    """Its ends and momenta are those of the continuous equations."""
+    v0 = np.array([0.3, 0.2, 0.6])
+    start = {"q0": np.eye(3), "v0": v0, "lam0": [0.4]}
+    q, v, lam = ac.reference(VAKONOMIC_BODY, **start, ts=[0.1, 0.4], rtol=1e-13, atol=1e-13)
+    p = [VAKONOMIC_BODY.legendre(t, q[i], v[i], lam[i]) for i, t in enumerate((0.1, 0.4))]
+    exact = A.exact_discrete_lagrangian(VAKONOMIC_BODY)
+    _, D1, D2 = exact.evaluate(0.1, 0.3, q[0], q[1])
+    np.testing.assert_allclose(D1, -p[0], atol=1e-10)
+    np.testing.assert_allclose(D2, p[1], atol=1e-10)
+
+
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_variational_order_is_the_order_of_the_method(method):
     found = A.variational_order(DECAYING, method, q0=[1.2], v0=[0.4], t0=0.1, h=[0.1, 0.05, 0.025])
@@ -57,6 +84,10 @@ def test_variational_order_is_the_order_of_the_method(method):
 def test_exact_discrete_lagrangian_says_when_it_cannot():
     with pytest.raises(ValueError, match="does not support systems with a force"):
         A.exact_discrete_lagrangian(damped_spring.system)
+    with pytest.raises(ValueError, match="does not support nonholonomic systems: their motions"):
+        A.exact_discrete_lagrangian(SYSTEMS["skate"])
+    with pytest.raises(ValueError, match="variational_order does not support vakonomic systems"):
+        A.variational_order(HEISENBERG, ac.Midpoint(), q0=[0.0] * 3, v0=[0.0] * 3, h=[0.1, 0.05])
     with pytest.raises(ValueError, match="was not found"):
         A.exact_discrete_lagrangian(ac.mechanical(1.0, lambda t, q, p: -1 / jnp.abs(q[0]), 1))(
             0.0, 30.0, [1.0], [0.9]

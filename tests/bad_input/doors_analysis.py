@@ -43,6 +43,14 @@ def exact(system: Any, t: Any, h: Any, q0: Any, q1: Any) -> Any:
     return A.exact_discrete_lagrangian(system)(t, h, q0, q1)
 
 
+def curved(system: Any, dependent: Any, t: Any, q: Any) -> Any:
+    return A.connection(system, dependent).B(t, q)
+
+
+def field(system: Any, dependent: Any, t: Any, q: Any, p: Any) -> Any:
+    return A.presymplectic(system, dependent).field(t, q, p)
+
+
 def along(system: Any, method: Any, order: Any, trajectory: Any) -> Any:
     return A.modified_hamiltonian(system, method, order).along(trajectory)
 
@@ -135,6 +143,30 @@ def doors() -> list[Door]:
             "constraint_algorithm",
             A.constraint_algorithm,
             {"system": own.system("vakonomic"), "samples": 3, "seed": 0, "seconds": 0.2},
+            0.1,
+        ),
+        door(
+            "connection",
+            curved,
+            {"system": own.system("vakonomic"), "dependent": [1], "t": 0.0, "q": own.Q},
+            0.1,
+        ),
+        door(
+            "integrability",
+            A.integrability,
+            {"system": own.system("vakonomic"), "samples": 3, "seed": 0, "tolerance": 1e-9},
+            0.02,
+        ),
+        door(
+            "presymplectic",
+            field,
+            {
+                "system": own.system("vakonomic"),
+                "dependent": [1],
+                "t": 0.0,
+                "q": own.Q,
+                "p": own.V,
+            },
             0.1,
         ),
         door(

@@ -3,8 +3,14 @@ regularity.
 """
 
 from accion.analysis.card import Card as Card, audit as audit
-from accion.analysis.constraint_chain import ConstraintAlgorithm as ConstraintAlgorithm
+from accion.analysis.connection import (
+    Connection as Connection,
+    Integrability as Integrability,
+    connection as connection,
+    integrability as integrability,
+)
 from accion.analysis.constraints import (
+    ConstraintAlgorithm as ConstraintAlgorithm,
     constraint_algorithm as constraint_algorithm,
 )
 from accion.analysis.cosymplectic import (
@@ -31,6 +37,10 @@ from accion.analysis.noether import (
 )
 from accion.analysis.on_section import Section as Section
 from accion.analysis.order import Order as Order, order as order
+from accion.analysis.presymplectic import (
+    Presymplectic as Presymplectic,
+    presymplectic as presymplectic,
+)
 from accion.analysis.regularity import regularity as regularity
 from accion.analysis.runge_kutta import rk4 as rk4
 from accion.analysis.sections import poincare_section as poincare_section

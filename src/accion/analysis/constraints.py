@@ -2,53 +2,130 @@
 Lagrangians (Vakonomic thesis, section 4.2; of order r, section 5.3).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial, singledispatch
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.analysis.constraint_chain import ConstraintAlgorithm, Level
+from accion.analysis.chains import Chain, Followed, Words, followed, rank
 from accion.arguments import door, positive, seed
 from accion.checks import check_mechanical, refuse
 from accion.memory import rows
+from accion.numerics import newton
 from accion.systems import HigherOrderSystem, System
 from accion.systems.first_order import of_first_order
-from accion.types import Array, Configuration, Scalar, Vector
+from accion.types import Array, Scalar, Vector
 
-SMALL = 1e-8  # a singular value or a residual below this, relative to the largest, counts as zero
 NO_INERTIA = 1e-14  # a mass below this, relative to the largest, is roundoff
-STEPS = 200
 
 
 @dataclass(frozen=True)
-class Cut:
-    """Equations that follow from g = 0 by differentiation: rows that the pivots cannot reach, b_r -
-    G_rC (G_RC)^-1 b_R.
+class Level:
+    """One submanifold W_k: its dimension, the equations that cut it out of the one before and,
+    where SymPy can, what they are.
     """
 
-    pivots: tuple[tuple[int, ...], tuple[int, ...]]
-    rows: tuple[int, ...]
+    dimension: int
+    count: int
+    equations: Any  # a tuple of sympy.Eq, or None
 
 
-class Chain:
-    """The functions on z = (t, q, p, v, lam) and their derivatives along a motion.
+@dataclass(frozen=True)
+class ConstraintAlgorithm:
+    """The chain W0 > W1 > ... of a system with Lagrangian L + lam.Phi on T*Q + TQ (variables q, p,
+    v and the multipliers lam).
 
-    Each coordinate is measured by its inertia and L by the largest one, so that ranks do not depend
-    on the units of the user.
+    Of a system of order r it is on T*(T^(r-1)Q) + T^(r)Q (q, ..., q^(r), the momenta p_0, ...,
+    p_{r-1}, and lam), of a control problem on (q, v, p0, p1, u).
+
+    `stabilises_at` is the k with W_{k+1} = W_k, None where no point is left. `symplectic` says
+    whether dq ^ dp restricted to that final submanifold is nondegenerate, so that the motion is
+    unique; `determinant` is the determinant of the bordered Hessian [[L_vv + lam.Phi_vv, Phi_v^T],
+    [Phi_v, 0]], which is not zero where W1 is symplectic (the test 4.11), or None where SymPy could
+    not follow the functions; `why_not_symbolic` then says why.
+    """
+
+    system: Any
+    levels: tuple[Level, ...]
+    stabilises_at: int | None
+    symplectic: bool
+    regular_at: float
+    determinant: Any
+    why_not_symbolic: str | None
+    words: Words
+
+    @property
+    def dimensions(self) -> tuple[int, ...]:
+        """Those of W0, W1, ..."""
+        return tuple(level.dimension for level in self.levels)
+
+    def text(self) -> str:
+        """The result in words."""
+        lines = [self.words.subject]
+        for k, level in enumerate(self.levels):
+            lines.append(
+                f"W{k} has dimension {level.dimension}"
+                + (f", {level.count} less" if k else "")
+                + (":" if level.equations else ".")
+            )
+            lines += [f"    {equation.lhs} = {equation.rhs}" for equation in level.equations or ()]
+        if self.determinant is not None:
+            lines.append(f"The determinant of the test 4.11 is {self.determinant}.")
+        lines.append(self.verdict())
+        if self.why_not_symbolic:
+            lines.append(f"The equations are not printed: {self.why_not_symbolic}")
+        return "\n".join(lines)
+
+    def verdict(self) -> str:
+        """What it means for motions, in words."""
+        k = self.stabilises_at
+        if k is None:
+            return "No point is left: the equations contradict each other, and there is no motion."
+        where = f"The algorithm stabilises at W{k}"
+        if self.symplectic and k <= 1:
+            return (
+                where
+                + f", which is symplectic: through each of its points, given by {self.words.point},"
+                f" passes one motion, and {self.words.follows} follow from it."
+            )
+        if self.symplectic:
+            return (
+                where
+                + f", which is symplectic: motions are unique, but only initial data in W{k} have"
+                f" one. In W1 the {self.words.free} are not determined by {self.words.point}, so"
+                " the marching step is singular; start on the final submanifold, or leave out what"
+                " has no inertia."
+            )
+        return (
+            where
+            + ", where dq ^ dp is degenerate: a motion exists through each of its points but is not"
+            + f" unique; some {self.words.free.replace(' and ', ' or ')} are free."
+        )
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+class SystemChain(Chain):
+    """On z = (t, q, p, v, lam): the equations of a system with Lagrangian L + lam.Phi.
+
+    Each coordinate is measured by its inertia and L by the largest one. On a group q is x, with
+    which the retraction leads there from the origin.
     """
 
     def __init__(self, system: System, rng: np.random.Generator, samples: int) -> None:
         self.system, self.n, self.m = system, system.space.dim, system.multipliers
         self.ends = np.cumsum([1, self.n, self.n, self.n])
-        self.first = 1 + 2 * self.n  # where (v, lam), whose rates are free, begin
-        size, unit = units(system, rng.normal(size=(samples, 1 + 2 * self.n)))
-        self.momentum = size * unit
+        self.first, self.size, self.beside = 1 + 2 * self.n, 1 + 3 * self.n + self.m, self.m
+        self.whole, unit = units(system, rng.normal(size=(samples, 1 + 2 * self.n)))
+        self.momentum = self.whole * unit
         self.scale = np.concatenate(
-            [np.ones(1), 1 / unit, self.momentum, 1 / unit, np.full(self.m, size)]
+            [np.ones(1), 1 / unit, self.momentum, 1 / unit, np.full(self.m, self.whole)]
         )
+        self.words = words_of(system)
 
     def parts(self, z: Array) -> tuple[Any, ...]:
         """(t, q, p, v, lam) of a point, in the user's units."""
@@ -72,83 +149,62 @@ class Chain:
         )
 
     def drift(self, z: Array) -> Array:
-        """The rates of (t, q, p) along a motion: 1, v and dL/dq + F; those of (v, lam) are left
-        out.
+        """The rates of (t, q, p) along a motion: 1, v and dL/dq + ad*_v p + F; those of (v, lam)
+        are left out.
         """
-        t, q, _, v, lam = self.parts(z)
-        space = self.system.space
+        t, q, p, v, lam = self.parts(z)
+        space, still = self.system.space, np.zeros(self.n + self.m)
         force = jax.grad(lambda e: self.system.L(t, space.retract(q, e), v, lam))(
             jnp.zeros(self.n)
         ) + self.system.F(t, q, v)
-        return jnp.concatenate(
-            [
-                jnp.ones(1),
-                z[self.ends[2] : self.ends[3]],
-                force / self.momentum,
-                jnp.zeros(self.n + self.m),
-            ]
-        )
+        if space.flat:
+            moved = z[self.ends[2] : self.ends[3]]
+        else:
+            force = force + space.coad(v, p)
+            moved = newton.solve(self.frame(z), v) / self.scale[1 : 1 + self.n]
+        return jnp.concatenate([jnp.ones(1), moved, force / self.momentum, still])
 
-    def rate(self, g: Callable[..., Any], z: Array) -> tuple[Array, ...]:
-        """(g, its derivative, b, G) with dg/dt = b + G (v', lam').
+    def frame(self, z: Array) -> Array:
+        """What makes a velocity of the rate of x, shape (n, n): one on a flat space."""
+        x, zero = (z * self.scale)[1 : 1 + self.n], jnp.zeros(self.n)
+        return jax.jacfwd(lambda rate: self.system.space.velocity(x, rate))(zero)
 
-        `g` is called once: each level of the chain calls the one before.
+    def form(self, z: Array) -> Array:
+        """dq ^ dp, on a group with p.[e_i, e_j] for displacements of the body."""
+        space, one = self.system.space, jnp.eye(self.n)
+        p = self.parts(z)[2]
+        turned = jax.vmap(lambda a: jax.vmap(lambda b: p @ space.ad(a, b))(one))(one)
+        T = self.frame(z) * self.scale[1 : 1 + self.n]
+        across = T.T * self.momentum / self.whole
+        return jnp.block([[T.T @ turned @ T / self.whole, across], [-across.T, 0 * one]])
+
+    def random(self, rng: np.random.Generator, samples: int) -> np.ndarray:
+        """Configurations and velocities are random in the user's units, where her functions are at
+        home; momenta in those of L.
         """
-
-        def twice(z: Configuration) -> Any:
-            value = g(z)
-            return value, value
-
-        J, value = jax.jacfwd(twice, has_aux=True)(z)
-        return value, J, J @ self.drift(z), J[:, self.first :]
-
-    def extend(self, g: Callable[..., Any], cut: Cut) -> Callable[..., Any]:
-        """g together with the equations of a cut."""
-        R, C = (jnp.array(i, dtype=int) for i in cut.pivots)
-        rows = jnp.array(cut.rows, dtype=int)
-
-        def extended(z: Configuration) -> Any:
-            value, _, b, G = self.rate(g, z)
-            new = (
-                b[rows] - G[rows][:, C] @ jnp.linalg.solve(G[R][:, C], b[R])
-                if len(cut.pivots[0])
-                else b[rows]
-            )
-            return jnp.concatenate([value, new])
-
-        return extended
-
-    def rates_of(self, g: Callable[..., Any]) -> Callable[..., Any]:
-        """A compiled function of many points: g, its derivative and its rate (b, G) at each."""
-        return jax.jit(jax.vmap(lambda z: self.rate(g, z)))
-
-    def points(
-        self, rates: Callable[..., Any], rng: np.random.Generator, samples: int
-    ) -> list[np.ndarray]:
-        """(g, its derivative, b, G) at points with g = 0, found by Gauss-Newton from random ones;
-        those where it failed are left out.
-        """
-        z = rng.normal(size=(samples, 1 + 3 * self.n + self.m))
-        # Configurations and velocities are random in the user's units, where her functions are at
-        # home; momenta in those of L.
+        z = rng.normal(size=(samples, self.size))
         for first in (self.ends[0], self.ends[2]):
             z[:, first : first + self.n] /= self.scale[first : first + self.n]
-        first = np.abs(z)  # where a number goes to zero, its size is what it had
-        for _ in range(STEPS):
-            r, J = (np.nan_to_num(np.asarray(x)) for x in rates(z)[:2])
-            terms = np.einsum("pij,pj->pi", np.abs(J), np.abs(z) + first)
-            if np.all(np.abs(r) <= 1e-13 * terms):
-                break
-            step = np.array(
-                [np.linalg.lstsq(A, x, rcond=SMALL)[0] for A, x in zip(J, r, strict=True)]
-            )
-            z = z - step / np.maximum(
-                1.0, np.max(np.abs(step) / (1 + np.abs(z)), axis=1, keepdims=True)
-            )
-        found = [np.asarray(x) for x in rates(z)]
-        terms = np.einsum("pij,pj->pi", np.abs(found[1]), np.abs(z) + first)
-        good = np.all(np.abs(found[0]) <= 1e-10 * terms, axis=1)  # False for NaN
-        return [x[good] for x in found]
+        return z
+
+
+def subject(system: Any) -> str:
+    """A system and what it has, in words."""
+    n, m = system.space.dim, system.multipliers
+    what = f"{m} vakonomic constraint{'s' if m != 1 else ''}" if m else "no constraints"
+    return f"{system.name}: {n} coordinate{'s' if n != 1 else ''}, {what}."
+
+
+def words_of(system: System) -> Words:
+    """How the chain of a system speaks of it."""
+    return Words(subject(system), "(q, p)", "velocities and multipliers", "the multipliers")
+
+
+def words_of_order(system: HigherOrderSystem) -> Words:
+    """The same of a system of order r."""
+    r = system.order
+    state = "(q, q', p_0, p_1)" if r == 2 else f"(q, ..., q^({r - 1}), p_0, ..., p_{r - 1})"
+    return Words(subject(system), state, f"derivatives q^({r}) and multipliers", "the multipliers")
 
 
 def units(system: System, points: np.ndarray) -> tuple[float, np.ndarray]:
@@ -168,95 +224,89 @@ def units(system: System, points: np.ndarray) -> tuple[float, np.ndarray]:
     return size, np.sqrt(np.where(inertia > NO_INERTIA, inertia, 1.0))
 
 
-def rank(A: np.ndarray) -> int:
-    """The number of singular values that are not small beside the largest, or one."""
-    s = np.linalg.svd(A, compute_uv=False)
-    return int(np.sum(s > SMALL * max(1.0, s[0] if len(s) else 0.0)))
-
-
-def pivoted(A: np.ndarray) -> Any:
-    """The columns of A, the most independent ones first."""
-    from scipy import linalg  # takes long to import
-
-    return linalg.qr(A, pivoting=True)[-1]
-
-
-def pivots(G: np.ndarray, r: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Rows and columns of a regular r x r block of G, by elimination with full pivoting."""
-    columns = pivoted(G)
-    rows = pivoted(G[:, columns[:r]].T)
-    return tuple(int(i) for i in sorted(rows[:r])), tuple(int(i) for i in sorted(columns[:r]))
-
-
 @door(samples=rows(10_000), seed=seed, seconds=positive)
 def constraint_algorithm(
-    system: System | HigherOrderSystem, *, samples: int = 12, seed: int = 0, seconds: float = 10.0
+    system: Any, *, samples: int = 12, seed: int = 0, seconds: float = 10.0
 ) -> ConstraintAlgorithm:
-    """The chain of submanifolds W0 > W1 > ... on which a vakonomic system has motions.
+    """The chain of submanifolds W0 > W1 > ... > Wf on which a vakonomic system has motions, or a
+    control problem extremals.
 
     W_{k+1} is where the motion can stay in W_k: at random points of each W_k the ranks of the
     equations are found by singular values. A system without constraints is looked at in the same
-    way, which is Dirac's algorithm for a singular Lagrangian.
+    way, which is Dirac's algorithm for a singular Lagrangian. Of a control problem W0 has the
+    points (q, v, p0, p1, u), its Hamiltonian is p0.v + p1.a(t, q, v, u) - C, and W1 is dH/du = 0:
+    where d2H/du2 is singular, as of a control that the cost does not see, the algorithm goes on to
+    the final submanifold Wf (its singular arcs), on which extremals need not be unique.
 
     Of a system of order r it is that of `first_order(system)`, which has the same W_k: its
     coordinates are (q, ..., q^(r-1)), its multipliers p_0, ..., p_{r-2} and lam.
 
     Arguments:
-        system: vakonomic or without constraints, on a flat space; of any order.
+        system: vakonomic or without constraints, of any order, on any space; or a `ControlProblem`
+            of a system without constraints.
         samples, seed: how many random points of each W_k, and which.
         seconds: for the simplification of the equations, which are printed where SymPy can follow
             the functions of the system.
 
-    Reference: Vakonomic thesis, section 4.2, eq 4.5-4.11, and section 5.3, eq 5.8-5.10; Gotay,
-    Nester & Hinds 1978.
+    Reference: Vakonomic thesis, section 4.2, eq 4.5-4.11, section 5.3, eq 5.8-5.10, and section
+    7.1; Gotay, Nester & Hinds 1978.
     """
-    what = "constraint_algorithm"
-    own: Any = of_first_order(system)
-    check_mechanical(own, what)
+    return algorithm_of(system, samples, seed, seconds)
+
+
+@singledispatch
+def algorithm_of(system: Any, samples: int, seed: int, seconds: float) -> ConstraintAlgorithm:
+    """The algorithm of a kind of system, or of problem; each registers its own."""
+    check_mechanical(system, "constraint_algorithm")
+    refuse("constraint_algorithm", system.kind, "nothing is known of them")
+
+
+@algorithm_of.register
+def _(system: System, samples: int, seed: int, seconds: float) -> ConstraintAlgorithm:
     if system.constraint is not None and not system.enters_action:
         kind = "holonomic" if system.holds_positions else "nonholonomic"
-        refuse(what, f"{kind} systems", "constraints that act by forces give no such chain")
-    if not system.space.flat:
-        refuse(what, f"systems on {system.space}", "its points are vectors of (q, p, v, lam)")
+        why = "constraints that act by forces give no such chain"
+        refuse("constraint_algorithm", f"{kind} systems", why)
     system.check()
     rng = np.random.default_rng(seed)
-    chain = Chain(own, rng, samples)
-    n, m, first = chain.n, chain.m, [system.multipliers]
-    g, before, cuts, dimensions, counts = chain.equations, chain.equations, [], [3 * n - m], first
-    stable, symplectic, smallest = None, False, 0.0
-    for k in range(1, 3 * n + m + 2):
-        _, J, b, G = chain.points(chain.rates_of(g), rng, samples)
-        if not len(J):
-            break
-        if k == 1:
-            check_independent(system, J[:, :m, 1:])
-        else:
-            kept, keep = independent(cuts[-1], J[:, :, 1:])
-            cuts[-1], g, J, b, G = (
-                kept,
-                chain.extend(before, kept),
-                J[:, keep],
-                b[:, keep],
-                G[:, keep],
-            )
-        dimensions.append(3 * n + m - max(rank(x[:, 1:]) for x in J))
-        counts.append(dimensions[-2] - dimensions[-1])
-        if k == 1:
-            smallest = min(float(np.linalg.svd(x, compute_uv=False)[-1]) for x in G)
-        cut = next_cut(b, G)
-        if cut is None:
-            stable, symplectic = k, all(is_symplectic(x[:, 1:], n) for x in J)
-            break
-        cuts.append(cut)
-        before, g = g, chain.extend(g, cut)
+    chain = SystemChain(system, rng, samples)
+    found = followed(chain, rng, samples, partial(check_independent, system))
     from accion.symbols.constraint_levels import level_equations  # SymPy takes long to import
 
-    equations, determinant, reason = level_equations(system, cuts, seconds)
-    levels = tuple(
-        Level(d, c, e)
-        for d, c, e in zip(dimensions, counts, equations[: len(dimensions)], strict=True)
+    equations, determinant, reason = level_equations(system, found.cuts, seconds)
+    return result_of(system, chain, found, equations, determinant, reason)
+
+
+@algorithm_of.register
+def _(system: HigherOrderSystem, samples: int, seed: int, seconds: float) -> ConstraintAlgorithm:
+    system.check()
+    rng = np.random.default_rng(seed)
+    chain = SystemChain(of_first_order(system), rng, samples)
+    chain.words = words_of_order(system)
+    found = followed(chain, rng, samples, partial(check_independent, system))
+    from accion.symbols.constraint_levels import level_equations  # SymPy takes long to import
+
+    equations, determinant, reason = level_equations(system, found.cuts, seconds)
+    # Those that say which number is the derivative of which are none of the user's.
+    found = found._replace(counts=[system.multipliers, *found.counts[1:]])
+    return result_of(system, chain, found, equations, determinant, reason)
+
+
+def result_of(
+    system: Any, chain: Chain, found: Followed, equations: Any, determinant: Any, reason: Any
+) -> ConstraintAlgorithm:
+    """What was found, with the equations of each level."""
+    rows = zip(found.dimensions, found.counts, equations[: len(found.dimensions)], strict=True)
+    return ConstraintAlgorithm(
+        system,
+        tuple(Level(*row) for row in rows),
+        found.stable,
+        found.symplectic,
+        found.smallest,
+        determinant,
+        reason,
+        chain.words,
     )
-    return ConstraintAlgorithm(system, levels, stable, symplectic, smallest, determinant, reason)
 
 
 def check_independent(system: Any, J: np.ndarray) -> None:
@@ -272,51 +322,3 @@ def check_independent(system: Any, J: np.ndarray) -> None:
             f"the {m} vakonomic constraints of {system.name} are not independent: their derivatives"
             f" have rank {found} where they hold. Leave out what the others say already."
         )
-
-
-def independent(cut: Cut, J: np.ndarray) -> tuple[Cut, list[int]]:
-    """The cut without rows that follow from its others, and the rows of all equations that are
-    left.
-    """
-    old = J.shape[1] - len(cut.rows)
-    A = max(J, key=rank)
-    count = rank(A) - rank(A[:old])
-    if not 0 < count < len(cut.rows):
-        return cut, list(range(J.shape[1]))
-    beside = A[old:] - A[old:] @ np.linalg.pinv(A[:old], rcond=SMALL) @ A[:old]
-    chosen = sorted(int(i) for i in pivoted(beside.T)[:count])
-    return Cut(cut.pivots, tuple(cut.rows[i] for i in chosen)), [
-        *range(old),
-        *(old + i for i in chosen),
-    ]
-
-
-def next_cut(b: np.ndarray, G: np.ndarray) -> Cut | None:
-    """The equations that a motion in W_k must satisfy besides those of W_k, None where there are
-    none.
-    """
-    r = max(map(rank, G))
-    R, C = pivots(next(A for A in G if rank(A) == r), r)
-    others = [j for j in range(G.shape[1]) if j not in R]
-    new = np.array(
-        [
-            x[others]
-            - A[np.ix_(others, C)] @ np.linalg.lstsq(A[np.ix_(R, C)], x[list(R)], rcond=None)[0]
-            for x, A in zip(b, G, strict=True)
-        ]
-    )
-    least = SMALL * max(1.0, float(np.max(np.abs(b), initial=0.0)))
-    large = np.max(np.abs(new), axis=0) > least
-    rows = tuple(j for j, seen in zip(others, large, strict=True) if seen)
-    return Cut((R, C), rows) if rows else None
-
-
-def is_symplectic(derivative: np.ndarray, n: int) -> bool:
-    """Whether dq ^ dp is nondegenerate on the kernel of the derivative of the equations (columns q,
-    p, v, lam).
-    """
-    from scipy import linalg  # takes long to import
-
-    kernel = linalg.null_space(derivative, rcond=SMALL)
-    q, p = kernel[:n], kernel[n : 2 * n]
-    return rank(q.T @ p - p.T @ q) == kernel.shape[1]

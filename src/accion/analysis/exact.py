@@ -11,7 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.analysis.inputs import check_free, row, step_sizes
+from accion.analysis.connection import integrability
+from accion.analysis.inputs import row, step_sizes
 from accion.arguments import door, number
 from accion.checks import check_mechanical, is_vector_space, refuse
 from accion.engines.xla import kept_jit
@@ -30,11 +31,24 @@ TOLERANCE = 3e-13
 @cache
 def points(degree: int) -> tuple[np.ndarray, ...]:
     """Nodes in [0, 1] with both ends (Lobatto), Gauss points and weights, and the matrices that
-    give values and derivatives there.
+    give values and derivatives there; of more Gauss points than the degree, so that the action is
+    that of the polynomial.
     """
+    return points_with(degree, degree + 1)
+
+
+@cache
+def held_points(degree: int) -> tuple[np.ndarray, ...]:
+    """The same of as many Gauss points as the degree: a constraint on velocities at each of them
+    determines as many numbers of a polynomial from its start.
+    """
+    return points_with(degree, degree)
+
+
+def points_with(degree: int, count: int) -> tuple[np.ndarray, ...]:
     inner = np.polynomial.legendre.Legendre.basis(degree).deriv().roots()
     nodes = np.concatenate([[-1.0], np.sort(inner.real), [1.0]])
-    x, w = np.polynomial.legendre.leggauss(degree + 1)
+    x, w = np.polynomial.legendre.leggauss(count)
     V = np.polynomial.legendre.legvander(nodes, degree)
     values = np.polynomial.legendre.legvander(x, degree) @ np.linalg.inv(V)
     slopes = np.stack(
@@ -48,27 +62,53 @@ def points(degree: int) -> tuple[np.ndarray, ...]:
 
 
 def action(
-    system: System, degree: int, t: Scalar, h: Scalar, q0: Configuration, end: Vector, inner: Array
+    system: System,
+    degree: int,
+    t: Scalar,
+    h: Scalar,
+    q0: Configuration,
+    end: Vector,
+    unknowns: Array,
 ) -> Scalar:
     """The action of the curve q0 + x(t), on a group `retract(q0, x(t))`, where x is the polynomial
     through zero, the inner points and `end`; taken from q0, velocities keep their digits.
+
+    Of a vakonomic system that of L + lam.Phi; its multipliers at the Gauss points, as many as the
+    degree, come after the inner points in `unknowns`.
     """
-    space, (_, c, w, values, slopes) = system.space, points(degree)
+    space, m, (_, c, w, values, slopes) = system.space, system.multipliers, points(degree)
+    inner, lam = jnp.split(unknowns, [(degree - 1) * len(end)])
     x = jnp.concatenate([jnp.zeros_like(end)[None], inner.reshape(degree - 1, -1), end[None]])
     at, rates = jnp.asarray(values) @ x, jnp.asarray(slopes) @ x / h
 
-    def L(c: Any, x: Vector, rate: Any) -> Scalar:
+    def point(x: Vector, rate: Any) -> tuple[Configuration, Vector]:
         q = space.retract(q0, x)
-        v = jax.jvp(lambda x: space.displacement(q, space.retract(q0, x)), (x,), (rate,))[1]
-        return system.L(t + c * h, q, v)
+        return q, jax.jvp(lambda x: space.displacement(q, space.retract(q0, x)), (x,), (rate,))[1]
 
-    return h * jnp.asarray(w) @ jax.vmap(L)(jnp.asarray(c), at, rates)
+    def L(c: Any, x: Vector, rate: Any) -> Scalar:
+        return system.L(t + c * h, *point(x, rate))
+
+    total, constraint = (
+        h * jnp.asarray(w) @ jax.vmap(L)(jnp.asarray(c), at, rates),
+        system.constraint,
+    )
+    if constraint is None:
+        return total
+    _, c, w, values, slopes = held_points(degree)
+    at, rates = jnp.asarray(values) @ x, jnp.asarray(slopes) @ x / h
+
+    def held(c: Any, x: Vector, rate: Any, lam: Any) -> Scalar:
+        return lam @ constraint.value(system, t + c * h, *point(x, rate))
+
+    return total + h * jnp.asarray(w) @ jax.vmap(held)(
+        jnp.asarray(c), at, rates, lam.reshape(degree, m)
+    )
 
 
 @dataclass(frozen=True)
 class Stationarity(newton.Equations):
-    """dS/d(inner points) = 0; the arguments are (system, t, h, q0, end, an array as long as the
-    degree).
+    """dS/d(inner points) = 0, and dS/dlam = 0 of a vakonomic system; the arguments are (system, t,
+    h, q0, end, an array as long as the degree).
     """
 
     multipliers: int = 0
@@ -79,9 +119,10 @@ class Stationarity(newton.Equations):
 
     def sizes(self, unknowns: Array, J: Array, args: Any) -> tuple[Array, Array]:
         """The size of an inner point that matters: the length of the step."""
-        system, _, _, q0, end, _ = args
+        system, _, _, q0, end, mark = args
         scale = jnp.max(jnp.abs(end)) + jnp.max(system.space.magnitude(q0)) * newton.EPS
-        return jnp.full_like(unknowns, scale), jnp.zeros_like(unknowns)
+        own = jnp.full((len(mark) - 1) * len(end), scale)
+        return own, jnp.zeros_like(own)
 
 
 def stationary(
@@ -92,8 +133,10 @@ def stationary(
     """
     nodes = jnp.asarray(points(degree)[0][1:-1])
     guess = (nodes[:, None] * end).ravel()
+    guess = jnp.concatenate([guess, jnp.zeros(degree * system.multipliers)])
     fixed = jax.lax.stop_gradient((system, t, h, q0, end, jnp.zeros(degree)))
-    inner, _, converged = newton.root(Stationarity(), guess, fixed)
+    equations = Stationarity(degree * system.multipliers)
+    inner, _, converged = newton.root(equations, guess, fixed)
     return action(system, degree, t, h, q0, end, jax.lax.stop_gradient(inner)), converged
 
 
@@ -161,16 +204,18 @@ solved = kept_jit(solve_with, static_argnums=(1,))
 
 @door()
 def exact_discrete_lagrangian(system: System) -> ExactLagrangian:
-    """The exact discrete Lagrangian of a system without forces and constraints,
+    """The exact discrete Lagrangian of a system without forces, free or vakonomic,
 
         Ld(t, h, q0, q1) = integral of L(t, q(t), v(t)) along the true motion from q0 to q1.
 
     Polynomials of high degree through the two ends, on a group in the coordinates of its
     retraction, the action by Gauss quadrature and stationary; they converge faster than any power
-    of the degree where the motion is smooth.
+    of the degree where the motion is smooth. A vakonomic motion is the stationary one among those
+    that satisfy Phi = 0, which holds at Gauss points; p is d(L + lam.Phi)/dv.
 
     Arguments:
-        system: free, on any space.
+        system: free or vakonomic, on any space; no function of (t, q) may be held by a vakonomic
+            constraint, so that all ends near each other are joined by a motion.
 
     Returns:
         A function of (t, h, q0, q1) with its derivatives D1 and D2 and, in one call, `evaluate`.
@@ -178,12 +223,18 @@ def exact_discrete_lagrangian(system: System) -> ExactLagrangian:
     Reference: Colombo-Eyrea, section 4; Marsden & West 2001, section 1.6.
     """
     check_mechanical(system, "exact_discrete_lagrangian")
-    check_free(system, "exact_discrete_lagrangian", "it is the action of a free motion")
-    if system.enters_action:
-        refuse(
-            "exact_discrete_lagrangian", "vakonomic systems", "it is the action of a free motion"
-        )
+    what, why = "exact_discrete_lagrangian", "their motions make no action stationary"
+    if system.forced:
+        refuse(what, "systems with a force", why)
+    if system.holds_velocities:
+        refuse(what, "nonholonomic systems", why)
+    if system.holds_positions:
+        why = "it is a function of ends on the constraint alone, and has no D1 and D2 off it"
+        refuse(what, "systems under holonomic constraints", why)
     system.check()
+    if system.enters_action and integrability(system, samples=4).integrals:
+        why = "their two ends cannot be chosen freely"
+        refuse(what, "vakonomic systems whose constraints hold a function of (t, q)", why)
     return ExactLagrangian(system)
 
 
@@ -219,6 +270,9 @@ def variational_order(
 
     Reference: Marsden & West 2001, section 2.3.
     """
+    if isinstance(system, System) and system.enters_action:
+        why = "the ends of a true motion and those of a step satisfy different constraints"
+        refuse("variational_order", "vakonomic systems", why)
     exact, d = exact_discrete_lagrangian(system), discrete(system, method)
     sizes = step_sizes(h, 2)
     q, _ = reference(system, q0=q0, v0=v0, ts=[t0, *(t0 + sizes[::-1])], rtol=1e-13, atol=1e-13)

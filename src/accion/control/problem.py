@@ -213,7 +213,7 @@ def check_mechanics(problem: ControlProblem) -> None:
         raise TypeError(TRACED)
     checks.check_mechanical(problem.system, "ControlProblem")
     if problem.system.enters_action:
-        why = "they have no forces to be controlled by"
+        why = "start and end are (q, v), and a vakonomic motion is not given by them alone"
         checks.refuse("ControlProblem", "vakonomic systems", why)
     problem.system.check()
     check_function("cost", problem.cost, "t, q, v, u, params")

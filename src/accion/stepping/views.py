@@ -1,7 +1,6 @@
 """The discrete objects of a system under a method, as functions of the ends of a step."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
@@ -10,72 +9,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.arguments import door, reals
+from accion.arguments import door
 from accion.checks import check_kind, check_method
 from accion.discretise import discretise
 from accion.instant.constrained import first_velocity, node
 from accion.methods import Method
 from accion.numerics.repeated import repeated
-from accion.spaces import Space
 from accion.stepping.at_step import at_step
 from accion.stepping.variational import increments
+from accion.stepping.views_vakonomic import StepForms, given_multipliers
 from accion.stepping.windows import next_window
 from accion.systems import AbstractSystem, DiscreteSystem, System
 from accion.types import Array, Configuration, Covector, Scalar
 
 
-def given_multipliers(system: Any, lam: Any, windows: int) -> Any:
-    """The multipliers `lam` of so many windows, shape (windows, m); those of a vakonomic system
-    must be given.
-    """
-    m = system.multipliers if system.enters_action else 0
-    if m and lam is None:
-        words = (
-            f"of the {windows} windows, shape ({windows}, {m})"
-            if windows > 1
-            else f"of the window, shape ({m},)"
-        )
-        raise ValueError(
-            "configurations do not determine a vakonomic motion, whose multiplier is part of the"
-            f" state: give lam, the multipliers {words}."
-        )
-    if lam is None or not m:
-        return jnp.zeros((windows, m))
-    lam = jnp.asarray(reals(lam, "lam"))
-    if lam.size != windows * m:
-        raise ValueError(
-            f"lam must have shape ({windows}, {m}), a row for each window; got shape {lam.shape}."
-        )
-    return jnp.reshape(lam, (windows, m))
-
-
-def two_form(space: Space, theta: Any, nodes: Sequence[Configuration], lam: Any) -> Any:
-    """-d Theta at configurations and multipliers `lam`, of a one-form whose components at the nodes
-    are `theta(nodes, lam)`, shape (len(nodes), dim).
-
-    Its entries are for the fields e_a of constant displacement in local coordinates, -(e_a(Theta_b)
-    - e_b(Theta_a)) + Theta([e_a, e_b]); after those of the nodes come those for changes of the
-    multipliers.
-    """
-    n, count = space.dim, len(nodes) * space.dim
-
-    def at(z: Configuration) -> Any:
-        moved = [
-            space.retract(node, part)
-            for node, part in zip(nodes, z[:count].reshape(-1, n), strict=True)
-        ]
-        return jnp.concatenate(
-            [theta(moved, lam + z[count:].reshape(lam.shape)).ravel(), jnp.zeros(lam.size)]
-        )
-
-    zero = jnp.zeros(count + lam.size)
-    D = jax.jacfwd(at)(zero)
-    bracket = jax.vmap(lambda a: jax.vmap(lambda b: space.ad(a, b))(jnp.eye(n)))(jnp.eye(n))
-    turned = jnp.einsum("abc,kc->kab", bracket, at(zero)[:count].reshape(-1, n))
-    return D - D.T + jax.scipy.linalg.block_diag(*turned, jnp.zeros((lam.size, lam.size)))
-
-
-class StepObjects(ABC):
+class StepObjects(StepForms):
     """The discrete Lagrangian of a system of order one, and what follows from it; functions of (t,
     h, q0, q1).
 
@@ -255,24 +203,6 @@ class StepObjects(ABC):
         zero = jnp.zeros(system.multipliers)
         force = jax.jacfwd(lambda lam: self.form.reaction(t + h, h, q1, v, lam))(zero)
         return jnp.linalg.lstsq(force, -self.euler_lagrange(t, h, q0, q1, q2))[0]
-
-    @at_step
-    def omega(
-        self, t: Scalar, h: Scalar, q0: Configuration, q1: Configuration, lam: Any = None
-    ) -> Array:
-        """The discrete Poincare-Cartan 2-form -d(D2 Ld dq1) on pairs (q0, q1), shape (2 dim, 2
-        dim), kept by `flow` where there is no force.
-
-        For a vakonomic system on (q0, q1, lam), `lam` being the multipliers of the step, shape (2
-        dim + m, 2 dim + m); see `DiscreteHigher.omega`.
-        """
-        lam = given_multipliers(self.system, lam, 1)
-
-        def theta(nodes: Sequence[Configuration], lam: Any) -> Any:
-            last = self.D2(t, h, nodes[0], nodes[1], self.one(lam))
-            return jnp.stack([jnp.zeros_like(last), last])
-
-        return two_form(self.system.space, theta, [q0, q1], lam)
 
     @at_step
     def flow(

@@ -13,7 +13,8 @@ from accion.discretise.window import combine, differences, differencing, summati
 from accion.instant.ostrogradsky import from_momenta
 from accion.methods import Method
 from accion.stepping.levels import OnLevels
-from accion.stepping.views import DiscreteGiven, discrete_objects, given_multipliers, two_form
+from accion.stepping.views import DiscreteGiven, discrete_objects
+from accion.stepping.views_vakonomic import given_multipliers, two_form
 from accion.stepping.windows import next_window
 from accion.systems import DiscreteSystem, HigherOrderSystem
 from accion.types import Array, Configuration, Covector, Scalar

@@ -102,9 +102,18 @@ def next_level(eqs: Equations, g: Sequence[Any], cut: Any) -> list[Any]:
     """The equations of a cut of `g` = 0, with the momenta replaced by what they are."""
     x = eqs.variables
     at = dict(zip(x.p, eqs.inner_p, strict=True))
-    forces = [derivative(eqs.inner_total, q) + f for q, f in zip(x.q, eqs.inner_force, strict=True)]
-    moving = [(x.t, sp.Integer(1)), *zip(x.q, x.v, strict=True), *zip(x.p, forces, strict=True)]
-    b: Any = sp.Matrix([sp.Add(*(derivative(e, y) * dy for y, dy in moving)) for e in g])
+    turned = x.coad(x.v, x.p)
+    forces = [
+        x.displaced(eqs.inner_total, i) + turned[i] + f for i, f in enumerate(eqs.inner_force)
+    ]
+
+    def along(e: Any) -> Any:
+        """d/dt of an equation with (v, lam) as they are."""
+        moved = [x.displaced(e, i) * v for i, v in enumerate(x.v)]
+        pushed = [derivative(e, p) * f for p, f in zip(x.p, forces, strict=True)]
+        return derivative(e, x.t) + sp.Add(*moved, *pushed)
+
+    b: Any = sp.Matrix([along(e) for e in g])
     u = (*x.v, *x.lam)
     G: Any = sp.Matrix(len(g), len(u), lambda i, j: derivative(g[i], u[j]))
     R, C = (list(i) for i in cut.pivots)

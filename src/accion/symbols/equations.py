@@ -15,7 +15,10 @@ from accion.symbols.discrete_equations import DiscreteEquations
 from accion.symbols.extended import ExtendedForms
 from accion.symbols.forms import Form
 from accion.symbols.jax_to_sympy import translate
+from accion.symbols.kinematics import kinematic_equations
 from accion.symbols.modified import ModifiedEquations, modified
+from accion.symbols.presymplectic import Presymplectic, presymplectic
+from accion.symbols.reduced import Reduced, reduced
 from accion.symbols.registry import derive
 from accion.symbols.render import (
     Readable,
@@ -332,26 +335,22 @@ class Equations(Readable):
         """g' = g hat(xi) of the entries of a group's matrix that the equations need; none on a flat
         space.
         """
-        x = self.variables
-        rates = {
-            q: rate
-            for q, rate in zip(x.q, x.tangent * sp.Matrix(x.v), strict=True)
-            if q.name not in x.words
-        }
-        rows = (
-            *self.inner_operator,
-            *self.inner_force,
-            *self.inner_reaction,
-            *self.inner_constraints,
-        )
-        needed = set().union(*(row.free_symbols for row in rows))
-        while more := set().union(*(rates[q].free_symbols for q in needed & set(rates))) - needed:
-            needed |= more
-        return tuple(
-            equation(self.for_reader(q).diff(TIME), self.for_reader(rate))
-            for q, rate in rates.items()
-            if q in needed
-        )
+        return kinematic_equations(self)
+
+    def reduced(self, dependent: Any = None) -> Reduced:
+        """The equations with as many velocities eliminated as there are constraints: the connection
+        and its curvature, and the nonholonomic or vakonomic equations written with them (Vakonomic
+        thesis, chapter 3 and section 4.1).
+
+        `dependent` are the velocities to be eliminated, by name or number.
+        """
+        return reduced(self, dependent)
+
+    def presymplectic(self, dependent: Any = None) -> Presymplectic:
+        """The forms and Hamiltonians of a vakonomic system on W0 and W1 (Vakonomic thesis, section
+        4.2), in the coordinates that the velocities `dependent` leave.
+        """
+        return presymplectic(self, dependent)
 
     # ------------------------------------------------------------ under a method
 

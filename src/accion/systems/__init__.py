@@ -8,6 +8,7 @@ from accion.systems.discrete import (
     DiscreteThermalSystem as DiscreteThermalSystem,
 )
 from accion.systems.forces import rayleigh as rayleigh
+from accion.systems.hamiltonians import HamiltonianSystem as HamiltonianSystem
 from accion.systems.higher import HigherOrderSystem as HigherOrderSystem
 from accion.systems.manifolds import sphere as sphere, stiefel as stiefel
 from accion.systems.mechanical import mechanical as mechanical

@@ -31,6 +31,7 @@ from accion.analysis.noether import (
 )
 from accion.analysis.on_section import Section as Section
 from accion.analysis.order import Order as Order, order as order
+from accion.analysis.principle import action as action, first_variation as first_variation
 from accion.analysis.regularity import regularity as regularity
 from accion.analysis.runge_kutta import rk4 as rk4
 from accion.analysis.sections import poincare_section as poincare_section

@@ -107,7 +107,6 @@ def action_of(motion: Any, system: Any, t0: Any, t1: Any) -> Any:
     """The action of a motion of some kind."""
     check_curve(system, motion, t0, t1, "action")
 
-
     def L(t: Any) -> Any:
         value = system.L(t, motion(t), jets_of(system, motion, t))
         return value, jnp.abs(value)
@@ -268,16 +267,14 @@ def discrete_work(
     if system.order > 1:
         refuse("first_variation of a trajectory", "forced systems of higher order", "try a curve")
     d = discrete(system, trajectory.method)
-    first, last = (jax.tree.map(lambda a: jnp.asarray(a)[part], q) for part in (FIRST, LAST))
+    first = jax.tree.map(lambda a: jnp.asarray(a)[:-1], q)
+    last = jax.tree.map(lambda a: jnp.asarray(a)[1:], q)
 
     def both(t: Any, a: Configuration, b: Configuration) -> Any:
         return d.force_minus(t, h, a, b), d.force_plus(t, h, a, b)
 
     minus, plus = jax.jit(jax.vmap(both))(t[:-1], first, last)
     return jnp.sum(minus * eta[:-1]) + jnp.sum(plus * eta[1:])
-
-
-FIRST, LAST = slice(None, -1), slice(1, None)
 
 
 def integral_along(

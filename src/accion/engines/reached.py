@@ -60,4 +60,3 @@ def entry_of(value: Any, places: list[tuple[int, int]]) -> Entry:
             found.add(places[item.args[1]])
         waiting.extend(arguments(item))
     return Entry(None, frozenset(found))
-

@@ -117,9 +117,7 @@ def _(lagrangian: HamiltonianLagrangian, eqs: "Equations") -> Any:
 
 
 @first_groups.register(HamiltonianLagrangian)
-def _(
-    lagrangian: HamiltonianLagrangian, eqs: "Equations"
-) -> Sequence[tuple[str, Sequence[Any]]]:
+def _(lagrangian: HamiltonianLagrangian, eqs: "Equations") -> Sequence[tuple[str, Sequence[Any]]]:
     return (
         ("Hamiltonian", [equation(sp.Symbol("H"), eqs.hamiltonian)]),
         ("Hamilton's equations", eqs.hamilton),

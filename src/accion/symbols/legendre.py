@@ -70,6 +70,7 @@ def only_branch(eqs: "Equations", rows: Sequence[Any], unknowns: Sequence[Any]) 
 
 def branches(eqs: "Equations", rows: Sequence[Any], unknowns: Sequence[Any]) -> list[Branch]:
     """The solutions of `rows` = 0 in letters that are found."""
+
     def solved(rows: Any) -> Any:
         try:
             found = radicals.solutions(rows, unknowns, positive(eqs))

@@ -4,7 +4,6 @@ By v = dH/dp the derivatives of L are those of H at that p, dL/dv = p, dL/dq = -
 -dH/dt; so none of them passes through the solution, and second derivatives pass through it once.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from accion.systems.frozen import Examples, Untraced, freeze
 from accion.systems.functions import check_returns
 from accion.systems.lagrangians import MechanicalLagrangian, as_mechanical, velocity_of
 from accion.systems.tree import join, split
-from accion.types import Configuration, Covector, Function, Params, Scalar, Vector
+from accion.types import Configuration, Covector, Params, Scalar, Vector
 
 TAKES = "(t, q, p, params)"
 DOUBLINGS = 400  # of a length along v, which reach momenta of any unit

@@ -116,7 +116,7 @@ def checks():
 def figure():
     fig, axes = new_figure(1, 3, (13, 3.9))
     plane, angles, orders = axes[0]
-    ts = np.linspace(0, 12, 240)
+    ts = np.linspace(0, 5, 150)
     way = np.stack([exact(t) for t in ts])
     even = np.asarray(
         simulate(
@@ -128,22 +128,24 @@ def figure():
             steps=150,
         ).q
     )
-    run = marched(Midpoint(), H, 12.0)
+    run = marched(Midpoint(), H, 5.0)
     line = plane.plot(way[:, 0], way[:, 1], label="vakonomic: shortest, closed form")[0]
     plane.plot(
-        *np.asarray(run.q)[::8, :2].T, "o", ms=2.5, color=line.get_color(), label="h = 0.04 s"
+        *np.asarray(run.q)[::4, :2].T, "o", ms=2.5, color=line.get_color(), label="h = 0.04 s"
     )
     plane.plot(even[:, 0], even[:, 1], label="nonholonomic: a circle")
     plane.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title="point of contact")
-    plane.legend(fontsize=7)
+    plane.set_ylim(-1.0, 1.6)
+    plane.legend(fontsize=7, loc="upper right")
     angles.plot(ts, heading(ts), label="phi, heading")
     angles.plot(ts, rolled(ts), label="theta, rolled")
-    angles.plot(run.t[::8], np.asarray(run.q)[::8, 2:], "k.", ms=2.5)
+    angles.plot(run.t[::4], np.asarray(run.q)[::4, 2:], "k.", ms=2.5)
     angles.set(xlabel="t [s]", ylabel="[rad]", title="angles of the shortest way")
-    angles.legend(fontsize=7)
+    angles.set_ylim(-2.6, 2.8)
+    angles.legend(fontsize=7, loc="lower right")
     hs = np.array([0.16, 0.08, 0.04, 0.02])
     orders.loglog(hs, [error(marched(Midpoint(), h, 6.0 - 6.0 % h)) for h in hs], "o-")
-    orders.loglog(hs, 0.5 * hs**2, "k:", lw=1, label="slope 2")
+    orders.loglog(hs, 1.5 * hs**2, "k:", lw=1, label="slope 2")
     step_axis(orders, hs)
     orders.set(ylabel="largest error of the angles [rad]", title="Midpoint")
     orders.legend(fontsize=7)

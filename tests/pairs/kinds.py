@@ -138,6 +138,18 @@ def thermal(place: Place) -> Any:
     return found, {"v0": place.v0, "S0": 0.1}
 
 
+def hamiltonian(place: Place) -> Any:
+    """With a mass that depends on the configuration."""
+
+    def H(t, q, p, params):
+        u = Units(place, params)
+        p, height = p / u.momenta, place.height(u.bare(q))
+        bare = 0.5 * (1 + 0.1 * height**2) * p @ (p / place.inertia)
+        return u.energy * (bare + params["k"] * height)
+
+    return ac.HamiltonianSystem(H, place.space, params_of(ONE)), {"v0": place.v0}
+
+
 def contact(place: Place) -> Any:
     own = lagrangian(place)
 
@@ -289,6 +301,7 @@ KINDS: dict[str, Callable[[Place], Any]] = {
     "DiscreteSystem, order 2": discrete_of_order_two,
     "DiscreteThermalSystem": discrete_thermal,
     "ContactSystem": contact,
+    "HamiltonianSystem": hamiltonian,
 }
 
 

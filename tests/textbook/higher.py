@@ -19,7 +19,7 @@ def splines():
 
 def elastica():
     """A rod: the force B q''' + lambda' q' along it does not change."""
-    B, lam = sp.Symbol("B"), sp.Function("lambda")(T)
+    B, lam = sp.Symbol("B"), sp.Function("lam")(T)
     return Page(
         [
             (B * q.diff(T, 3) + lam.diff(T) * q.diff(T)).diff(T)

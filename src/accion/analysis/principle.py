@@ -158,19 +158,20 @@ def check_curve(system: Any, motion: Any, t0: Any, t1: Any, what: str) -> None:
             f"motion could not be evaluated ({type(error).__name__}: {error}). It is a function"
             " q(t), written with jax.numpy."
         ) from error
-    if not fits:
-        wrong("motion", f"a curve on {system.space}, which returns its configurations", motion)
+    if not fits or any(leaf.dtype != np.float64 for leaf in jax.tree.leaves(here)):
+        words = f"a curve on {system.space}, which returns its configurations in 64 bits"
+        wrong("motion", words, motion)
     system.space.check(motion(jnp.asarray(t0, float)), "motion(t0)")
 
 
 def displacement(system: Any, along: Direction, t: Any) -> Vector:
     """The direction at a time, as a vector of the right length."""
     with in_function("along"):
-        eta = jnp.asarray(along(t), dtype=float)
-    if eta.shape != (system.space.dim,):
+        eta = jnp.asarray(along(t))
+    if eta.shape != (system.space.dim,) or eta.dtype not in (np.float64, np.int64):
         words = f"a function of t that returns a displacement, shape ({system.space.dim},)"
-        raise ValueError(f"along must be {words}; it returned shape {eta.shape}.")
-    return eta
+        raise ValueError(f"along must be {words}; it returned {eta.dtype}, shape {eta.shape}.")
+    return eta.astype(float)
 
 
 def jets_of(system: Any, curve: Callable[[Any], Configuration], t: Any) -> Any:
@@ -206,7 +207,8 @@ def integral(f: Callable[[Any], Any], t0: float, t1: float) -> float:
         now, whole = float(np.sum(weights * values)), float(np.sum(np.abs(weights) * sizes))
         if not np.isfinite(now):
             raise ValueError(
-                f"the Lagrangian is not finite on the curve between t0 = {t0:g} and t1 = {t1:g}."
+                f"the Lagrangian is not finite along the motion from t0 = {t0:g} to t1 = {t1:g}: is"
+                " `motion`, or `along`?"
             )
         if before is not None and abs(now - before) <= TOLERANCE * whole:
             return now

@@ -139,13 +139,11 @@ def thermal(place: Place) -> Any:
 
 
 def hamiltonian(place: Place) -> Any:
-    """With a mass that depends on the configuration."""
-
     def H(t, q, p, params):
         u = Units(place, params)
-        p, height = p / u.momenta, place.height(u.bare(q))
-        bare = 0.5 * (1 + 0.1 * height**2) * p @ (p / place.inertia)
-        return u.energy * (bare + params["k"] * height)
+        p = p / u.momenta
+        bare = 0.5 * p @ (p / place.inertia) + params["k"] * place.height(u.bare(q))
+        return u.energy * bare
 
     return ac.HamiltonianSystem(H, place.space, params_of(ONE)), {"v0": place.v0}
 

@@ -76,10 +76,10 @@ GIVEN = {
     for name, (H, _, space, _, _, more) in CASES.items()
 }
 FORMS = {
-    "relativistic": Form(quadratic=False, diagonal=False, constant=False, magnetic=True),
-    "moving support": Form(quadratic=True, diagonal=True, constant=False, magnetic=True),
-    "polar": Form(quadratic=True, diagonal=True, constant=False, magnetic=False),
-    "top": Form(quadratic=True, diagonal=True, constant=True, magnetic=False),
+    "relativistic": Form(False, quadratic=False, diagonal=False, constant=False, magnetic=True),
+    "moving support": Form(True, quadratic=True, diagonal=True, constant=False, magnetic=True),
+    "polar": Form(False, quadratic=True, diagonal=True, constant=False, magnetic=False),
+    "top": Form(False, quadratic=True, diagonal=True, constant=True, magnetic=False),
 }
 
 

@@ -25,7 +25,9 @@ DOUBLINGS = 400  # of a length along v, which reach momenta of any unit
 
 
 class Form(NamedTuple):
-    """What is known of how H depends on p, by its operations."""
+    """What is known of how H depends on t and p, by its operations."""
+
+    timed: bool  # whether it depends on t
 
     quadratic: bool  # whether d2H/dp2 does not depend on p
     diagonal: bool  # whether it is diagonal
@@ -33,7 +35,7 @@ class Form(NamedTuple):
     magnetic: bool  # whether dH/dp is anything but zero at p = 0
 
 
-GENERAL = Form(False, False, False, True)
+GENERAL = Form(True, False, False, False, True)
 
 
 @jax.tree_util.register_pytree_node_class
@@ -180,7 +182,9 @@ class HamiltonianLagrangian:
     out: Any = field(default=None, metadata={"static": True})
 
     def __call__(self, t: Scalar, q: Configuration, v: Vector, params: Params) -> Any:
-        t, v = jnp.asarray(t, dtype=float), jnp.asarray(v, dtype=float)
+        # Who asks whether L depends on t is told by what is computed from it.
+        t = jnp.asarray(t, dtype=float) if self.form.timed else jnp.zeros(())
+        v = jnp.asarray(v, dtype=float)
         return transform(self.form, Bound(self.hamiltonian, params), t, q, v)
 
 
@@ -194,7 +198,9 @@ def _(f: HamiltonianLagrangian, name: str, arguments: str, examples: Examples, t
 
 
 def form_of(f: Any, t: Any, q: Any, p: Any, params: Params) -> Form:
-    """How a Hamiltonian depends on p: read off what its second derivatives are computed from."""
+    """How a Hamiltonian depends on t and p: read off what it and its derivatives are computed
+    from.
+    """
     numbers, frame = split(params, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
 
     def bound(numbers: Any) -> Bound:
@@ -206,16 +212,16 @@ def form_of(f: Any, t: Any, q: Any, p: Any, params: Params) -> Form:
     def bend(t: Any, q: Any, p: Any, u: Any, numbers: Any) -> Any:
         return bound(numbers).along(t, q, p, u)
 
+    value = reached(lambda t, q, p, numbers: bound(numbers)(t, q, p), t, q, p, numbers)
+    timed = value is None or value[0].sees(0)
     second, first = reached(bend, t, q, p, p, numbers), reached(slope, t, q, numbers)
-    if second is None or first is None:
-        return GENERAL
     count = len(jax.tree.leaves(q))  # the leaves of t, q, p, u are 0, ..., count + 2
-    if any(entry.sees(count + 1) for entry in second):
-        return GENERAL
+    if second is None or first is None or any(entry.sees(count + 1) for entry in second):
+        return GENERAL._replace(timed=timed)
     magnetic = any(entry.constant != 0 for entry in first)
     fixed = not any(entry.sees(leaf) for entry in second for leaf in range(count + 1))
     constant = fixed and not any(entry.sees(0) for entry in first)
-    return Form(True, is_diagonal(second, count + 2), constant, magnetic)
+    return Form(timed, True, is_diagonal(second, count + 2), constant, magnetic)
 
 
 def is_diagonal(rows: list[Entry], leaf: int) -> bool:

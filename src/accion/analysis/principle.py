@@ -183,7 +183,7 @@ def jets_of(system: Any, curve: Callable[[Any], Configuration], t: Any) -> Any:
         q, rate = jax.jvp(curve, (t,), (jnp.ones(()),))
         return jax.jvp(lambda moved: system.space.displacement(q, moved), (q,), (rate,))[1]
 
-    rows = [velocity]
+    rows: list[Callable[[Any], Any]] = [velocity]
     for _ in range(system.order - 1):
         rows.append(rate_of(rows[-1]))
     found = [f(t) for f in rows]
@@ -295,19 +295,20 @@ def integral_along(
     weights = (half * WEIGHTS).ravel()
     found = trajectory.at(ts)
 
-    def L(t: Any, q: Configuration, v: Vector) -> Any:
-        return system.L(t, q, v)
+    def f(t: Any, q: Configuration, v: Vector) -> Any:
+        return system.L(t, q, v) if along is None else change(system, along, t, q, v)
 
-    def change(t: Any, q: Configuration, v: Vector) -> Any:
-        eta, rate = jax.jvp(lambda t: displacement(system, along, t), (t,), (jnp.ones(()),))
-        bent = rate + system.space.ad(v, eta)
-
-        def moved(s: Any) -> Any:
-            return system.L(t, system.space.displace(q, s * eta), v + s * bent)
-
-        power = system.F(t, q, v) @ eta if system.forced else 0.0
-        return slope(moved) + power
-
-    f = L if along is None else change
     values = jax.jit(jax.vmap(f))(jnp.asarray(ts), found.q, jnp.asarray(found.v))
     return float(weights @ np.asarray(values))
+
+
+def change(system: Any, along: Direction, t: Any, q: Configuration, v: Vector) -> Any:
+    """The variation of L at a state of a motion, with the work of the force."""
+    eta, rate = jax.jvp(lambda t: displacement(system, along, t), (t,), (jnp.ones(()),))
+    bent = rate + system.space.ad(v, eta)
+
+    def moved(s: Any) -> Any:
+        return system.L(t, system.space.displace(q, s * eta), v + s * bent)
+
+    power = system.F(t, q, v) @ eta if system.forced else 0.0
+    return slope(moved) + power

@@ -3,6 +3,7 @@ nonholonomic motion of the same Lagrangian under the same constraint beside it.
 """
 
 from functools import lru_cache
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -82,7 +83,8 @@ def angle(across, up):
     def off(turn):
         return (turn - np.sin(turn)) / (8 * np.sin(turn / 2) ** 2) - up / across**2
 
-    return brentq(off, 1e-3, 2 * np.pi - 1e-9, xtol=1e-15)
+    found: Any = brentq(off, 1e-3, 2 * np.pi - 1e-9, xtol=1e-15)
+    return found
 
 
 def least(across, up):
@@ -132,7 +134,7 @@ def checks():
     rows += compare(
         "the nonholonomic motion is a straight line", straight.q[-1], exact(H * STEPS, 0.0), 1e-12
     )
-    rows += compare("its multiplier is zero", np.max(np.abs(straight.lam)), 0.0, 1e-12)
+    rows += compare("its multiplier is zero", np.max(np.abs(np.asarray(straight.lam))), 0.0, 1e-12)
     costs = [steered(n, Midpoint())[1] for n in (20, 40, 80)]
     rows += compare(
         "Brockett's integrator: cost by 20 and 40 steps, extrapolated",

@@ -85,7 +85,7 @@ def solutions(
     right = -sp.Matrix(linear).xreplace(dict.fromkeys(unknowns, sp.Integer(0)))
     at = dict(zip(unknowns, K.LUsolve(right), strict=True))
     square = sp.Dummy("s2")
-    left = sp.numer(sp.together(base.xreplace(at) - ROOT**2)).xreplace({ROOT: sp.sqrt(square)})
+    left: Any = sp.numer(sp.together(base.xreplace(at) - ROOT**2)).xreplace({ROOT: sp.sqrt(square)})
     if not left.is_polynomial(square):
         return []
     found = [written_out(s2, positive) for s2 in sp.solve(sp.expand(left), square)]

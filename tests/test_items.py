@@ -1,5 +1,5 @@
-"""docs/items_000.md and docs/items_002.md, which say where each item of two documents is and which
-test shows it: what they name is there, and nothing is left out.
+"""The pages docs/items_*.md, which say where each item of the documents is and which test shows it:
+what they name is there, and nothing is left out.
 """
 
 import ast
@@ -14,8 +14,10 @@ import accion as ac
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
-PAGES = ("000", "002")
+PAGES = ("000", "002", "003", "004")
 STATES = ("there", "partly", "not there")
+# Of each chapter of 004, one behind the last.
+LAST_EQUATIONS = {1: 2, 2: 4, 4: 14, 5: 12, 6: 13, 7: 17, 8: 7}
 # What is numbered in the documents; each number must be in the head of an item.
 NUMBERED = {
     "000": {"": range(1, 3), "Ex": range(1, 6)},
@@ -29,6 +31,22 @@ NUMBERED = {
         "Lemma": (5.1,),
         "Prop": (1,),
         "Cor": (1,),
+    },
+    "003": {
+        "": range(1, 54),
+        "Ex": (1.1, 1.2, 2.1, 2.2, 2.3, 2.4, 2.5, 5.1),
+        "Figure": range(1, 6),
+    },
+    "004": {
+        "": [f"{chapter}.{k}" for chapter, last in LAST_EQUATIONS.items() for k in range(1, last)],
+        "Figure": (1.1, 7.1, 7.2),
+        "Def": ("2.1.1", "2.2.2", "4.1.1", "4.2.2", "5.2.1", "6.0.4", "6.1.1", "6.2.2", "8.3.2"),
+        "Thm": ("2.2.1", "3.0.4", "5.1.1", "6.2.1", "6.2.3", "8.1.1", "8.2.1"),
+        "Prop": ("4.1.2", "4.2.3", "5.2.2", "5.3.2", "7.1.2"),
+        "Obs": (
+            *("2.2.3", "3.0.5", "3.0.6", "4.1.3", "4.2.1", "4.2.4", "4.2.5", "4.2.6", "5.2.3"),
+            *("5.3.1", "5.3.3", "7.1.1", "7.1.3", "7.1.4", "8.2.2", "8.3.1", "8.4.1"),
+        ),
     },
 }
 
@@ -105,6 +123,7 @@ def test_every_number_of_the_document_is_there(page):
     heads = " ".join(head for head, _ in items(page))
     for word, numbers in NUMBERED[page].items():
         for number in numbers:
+            number = re.escape(str(number))
             pattern = rf"{word} {number}\b" if word else rf"\({number}\)"
             assert re.search(pattern, heads), f"{word} {number}".strip()
 

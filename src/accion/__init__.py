@@ -63,6 +63,7 @@ from accion.systems import (
     ContactSystem as ContactSystem,
     DiscreteSystem as DiscreteSystem,
     DiscreteThermalSystem as DiscreteThermalSystem,
+    HamiltonianSystem as HamiltonianSystem,
     HigherOrderSystem as HigherOrderSystem,
     System as System,
     ThermalSystem as ThermalSystem,

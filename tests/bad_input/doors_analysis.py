@@ -22,6 +22,14 @@ def f(t, q):
     return 0.0 * t
 
 
+def curve(t):
+    return jnp.stack([jnp.cos(t), jnp.sin(t)])
+
+
+def bump(t):
+    return t * (1 - t) * jnp.ones(2)
+
+
 def loop(s):
     angle = 2 * jnp.pi * s
     q = jnp.array([0.3 + 0.1 * jnp.cos(angle), 0.4])
@@ -111,6 +119,12 @@ def doors() -> list[Door]:
             0.02,
         ),
         door("law", A.law, {"trajectory": own.trajectory(), "of": X}),
+        door("action", A.action, {**alone, "motion": curve, "t0": 0.0, "t1": 1.0}),
+        door(
+            "first_variation",
+            A.first_variation,
+            {**alone, "motion": curve, "along": bump, "t0": 0.0, "t1": 1.0},
+        ),
         door("cosymplectic", A.cosymplectic, {**both, "h": own.H, "order": 2}),
         door("extended_flow", A.extended_flow, both),
         door("decay", A.decay, {"trajectory": own.trajectory(), "X": X}),

@@ -33,6 +33,10 @@ def potential(t, q, params):
     return 0.5 * q @ q
 
 
+def hamiltonian(t, q, p, params):
+    return 0.5 * p @ p + jnp.cos(q[0])
+
+
 def weight(t, params):
     return jnp.exp(-0.1 * t)
 
@@ -221,6 +225,13 @@ def makers() -> list[Door]:
         "force": None,
         "name": "own",
     }
+    energy = {
+        "hamiltonian": hamiltonian,
+        "space": 2,
+        "params": None,
+        "force": None,
+        "name": "own",
+    }
     names = {"space_or_n": ("space", "Euclidean", "mass", "potential", "magnetic", "lagrangian")}
     points = {
         "positions": positions,
@@ -239,6 +250,12 @@ def makers() -> list[Door]:
     n_words = whole | {"n": ("Euclidean", "lagrangian", "positions", "force")}
     return [
         Door("mechanical", ac.mechanical, mass, names, often=2.0, allowed={"mass": COMPUTED}),
+        Door(
+            "HamiltonianSystem",
+            ac.HamiltonianSystem,
+            energy,
+            {"space": ("hamiltonian", "Euclidean", "force")},
+        ),
         Door("particles", ac.particles, points, n_words, often=2.0, allowed={"masses": COMPUTED}),
         Door("rigid_body", rigid_body, body, allowed={"mass": COMPUTED, "inertia": COMPUTED}),
         # of a System, it is its force

@@ -7,6 +7,7 @@ import pytest
 
 from accion.engines import native
 from accion.engines.abreast import abreast
+from accion.engines.rarely import rarely
 from accion.numerics import newton
 
 RNG = np.random.default_rng(0)
@@ -59,3 +60,16 @@ def test_what_is_not_needed_is_not_computed():
     program = native.compile(f, np.arange(100.0) + 1, RNG.normal(size=(6, 50)))
     rows = RNG.normal(size=(6, 50))
     np.testing.assert_allclose(program(np.arange(100.0) + 2, rows), 2 * np.sum(rows[:, 0]))
+
+
+def test_rows_that_call_what_is_seldom_needed():
+    """A function of vectors has no such calls: its rows are written out."""
+
+    def often(x):
+        return jax.lax.cond(x > 2.0, lambda: rarely(lambda x: 10 * x, x, x), lambda: x)
+
+    def f(rows):
+        return abreast(lambda k, row: often(k * row[0]), jnp.array(2.0), rows)
+
+    rows = jnp.array([[0.5], [1.5], [0.25], [3.0]])
+    np.testing.assert_array_equal(native.compile(f, rows)(rows), [1.0, 30.0, 0.5, 60.0])

@@ -138,6 +138,16 @@ def thermal(place: Place) -> Any:
     return found, {"v0": place.v0, "S0": 0.1}
 
 
+def hamiltonian(place: Place) -> Any:
+    def H(t, q, p, params):
+        u = Units(place, params)
+        p = p / u.momenta
+        bare = 0.5 * p @ (p / place.inertia) + params["k"] * place.height(u.bare(q))
+        return u.energy * bare
+
+    return ac.HamiltonianSystem(H, place.space, params_of(ONE)), {"v0": place.v0}
+
+
 def contact(place: Place) -> Any:
     own = lagrangian(place)
 
@@ -289,6 +299,7 @@ KINDS: dict[str, Callable[[Place], Any]] = {
     "DiscreteSystem, order 2": discrete_of_order_two,
     "DiscreteThermalSystem": discrete_thermal,
     "ContactSystem": contact,
+    "HamiltonianSystem": hamiltonian,
 }
 
 

@@ -76,7 +76,7 @@ def page(found: dict[tuple[str, str], str], by_methods: dict[tuple[str, str], st
     numbers = {kind: str(i + 1) for i, kind in enumerate(KINDS)}
     lines = [f"{number}. {kind}" for kind, number in numbers.items()]
     lines += ["", f"| operation | {' | '.join(numbers.values())} |"]
-    lines.append("| --- |" + " --- |" * len(numbers))
+    lines.append("| --- |" + " - |" * len(numbers))  # so many that the line is long
     for operation in OPERATIONS:
         cells = ["-" if found[operation, kind] else "+" for kind in KINDS]
         lines.append(f"| {operation} | {' | '.join(cells)} |")

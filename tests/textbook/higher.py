@@ -17,7 +17,18 @@ def splines():
     )
 
 
-HIGHER_PAGES = {"splines": splines}
+def elastica():
+    """A rod: the force B q''' + lambda' q' along it does not change."""
+    B, lam = sp.Symbol("B"), sp.Function("lam")(T)
+    return Page(
+        [
+            (B * q.diff(T, 3) + lam.diff(T) * q.diff(T)).diff(T)
+            for q in (sp.Function("x")(T), sp.Function("y")(T))
+        ]
+    )
+
+
+HIGHER_PAGES = {"elastica": elastica, "splines": splines}
 
 
 def cubic(t, q, v, a, j):

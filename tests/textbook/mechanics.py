@@ -125,6 +125,14 @@ def driven_mass():
     )
 
 
+def heisenberg():
+    t = sp.Symbol("t")
+    m = sp.Symbol("m", positive=True)
+    x, y, z = q = tuple(sp.Function(name)(t) for name in ("x", "y", "z"))
+    L = m * (x.diff(t) ** 2 + y.diff(t) ** 2) / 2
+    return Textbook(t, q, L, nonholonomic=(z.diff(t) - (x * y.diff(t) - y * x.diff(t)) / 2,))
+
+
 def henon_heiles():
     t = sp.Symbol("t")
     x, y = sp.Function("x")(t), sp.Function("y")(t)
@@ -250,6 +258,7 @@ TEXTBOOK = {
     "disk_on_wedge": disk_on_wedge,
     "double_pendulum": double_pendulum,
     "driven_mass": driven_mass,
+    "heisenberg": heisenberg,
     "henon_heiles": henon_heiles,
     "kepler": kepler,
     "magnetic_particle": magnetic_particle,
@@ -261,4 +270,5 @@ TEXTBOOK = {
     "sleigh": sleigh,
     "slotted_disk": slotted_disk,
     "two_masses": two_masses,
+    "vertical_disk": rolling_disk,
 }

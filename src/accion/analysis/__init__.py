@@ -41,6 +41,7 @@ from accion.analysis.presymplectic import (
     Presymplectic as Presymplectic,
     presymplectic as presymplectic,
 )
+from accion.analysis.principle import action as action, first_variation as first_variation
 from accion.analysis.regularity import regularity as regularity
 from accion.analysis.runge_kutta import rk4 as rk4
 from accion.analysis.sections import poincare_section as poincare_section

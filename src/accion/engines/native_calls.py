@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from jax.extend.core import jaxprs_in_params
+
 from accion.engines import abreast, rarely
 from accion.engines.arrays import Equation, ValueArray as Array, entries, of_shape, unpack
 from accion.engines.control_flow import called
@@ -11,6 +13,7 @@ from accion.engines.kinds import BOOLEAN, FLOAT, INTEGER
 from accion.engines.needed import needed
 from accion.engines.sums import found_by
 from accion.engines.values import Value
+from accion.jaxprs import parts
 
 DENSE_SOLVE = "accion_dense_solve"  # the name of the function that solves A x = b
 WRITTEN_OUT = 4  # unknowns of a dense solver; beyond, it is a function of its own
@@ -56,7 +59,8 @@ def side_by_side(run: Interpreter[Graph], equation: Equation, x: list[Array]) ->
     closed, k = equation.params["closed"].closed, equation.params["closed"].shared
     count, shapes = x[-1].shape[0], [a.shape for a in closed.out_avals]
     rows = [[a[i : i + 1].reshape(a.shape[1:]) for a in x[k:]] for i in range(count)]
-    if run.algebra.vectors and count > 1:
+    # A function of vectors has no calls of its own of what is compiled later.
+    if run.algebra.vectors and count > 1 and not calls_later(closed):
         found = of_vectors(run, closed, x[:k], rows)
     else:
         found = [entries(run.call(closed, [*x[:k], *row])) for row in rows]
@@ -65,6 +69,14 @@ def side_by_side(run: Interpreter[Graph], equation: Equation, x: list[Array]) ->
         of_shape((count, *shape), [v for row in each for v in row[i].ravel().tolist()])
         for i, shape in enumerate(shapes)
     ]
+
+
+def calls_later(function: Any) -> bool:
+    """Whether a traced function calls, somewhere inside, what is seldom needed."""
+    return any(
+        eqn.primitive.name == rarely.NAME or any(map(calls_later, jaxprs_in_params(eqn.params)))
+        for eqn in parts(function)[0].eqns
+    )
 
 
 def of_vectors(

@@ -118,6 +118,23 @@ def turned():
     return np.asarray(q), np.asarray(jets), forth, between
 
 
+def about_one_axis():
+    """Turned about one axis e, a Riemannian cubic is R = exp(angle e) with a cubic as its angle."""
+    axis, rates = np.array([2.0, -1.0, 2.0]) / 3, np.array([0.7, -1.1, 2.4])
+    run = simulate(
+        rotations, Midpoint(), q0=np.eye(3), v0=np.outer(rates, axis), h=1 / 64, steps=64
+    )
+    angle = rates @ np.array([1.0, 1 / 2, 1 / 6])
+    return compare(
+        "Riemannian cubic about one axis: its end, an angle that is a cubic of time",
+        np.max(
+            np.abs(np.asarray(run.q[-1]) - SO3().retract(jnp.eye(3), jnp.asarray(angle * axis)))
+        ),
+        0.0,
+        1e-10,
+    )
+
+
 def checks():
     rows = compare(
         "cubic spline, marched: largest error over 100 steps",
@@ -173,6 +190,7 @@ def checks():
     rows += compare(
         "Theta^+ of a turn of the plane is kept: largest change", np.ptp(kept), 0.0, 1e-7
     )
+    rows += about_one_axis()
     q, jets, forth, between = turned()
     rows += compare(
         "Riemannian cubic: R w'' is constant, largest change",

@@ -1,6 +1,6 @@
 """The equations of a system as a person would write them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 
 from accion.methods import Method
-from accion.symbols import forms, legendre
+from accion.symbols import forms, from_hamiltonian, legendre
 from accion.symbols.derivatives import derivative
 from accion.symbols.discrete_equations import DiscreteEquations
 from accion.symbols.extended import ExtendedForms
@@ -74,7 +74,7 @@ class Equations(Readable):
     @cached_property
     def inner_L(self) -> Any:
         """The Lagrangian."""
-        return self.simplify(self.read(System.L).item(), self.variables.v)
+        return from_hamiltonian.lagrangian_of(self.system.lagrangian, self)
 
     @cached_property
     def inner_force(self) -> tuple[Any, ...]:
@@ -152,7 +152,7 @@ class Equations(Readable):
         """(v, lam) as functions of (t, q, p), lam only where it is in the action: the inverse
         Legendre transform.
         """
-        return legendre.inverse(self)
+        return from_hamiltonian.inverse_of(self.system.lagrangian, self)
 
     @property
     def inner_velocities(self) -> tuple[Any, ...]:
@@ -161,10 +161,8 @@ class Equations(Readable):
 
     @cached_property
     def inner_hamiltonian(self) -> Any:
-        """p.v - L in momenta."""
-        x = self.variables
-        at = dict(zip((*x.v, *x.lam), self.inner_inverse, strict=False))
-        return self.simplify(self.inner_energy.xreplace(at), x.p)
+        """p.v - L in momenta, or H as it was given."""
+        return from_hamiltonian.hamiltonian_of(self.system.lagrangian, self)
 
     # ------------------------------------------------------------ outside: functions of time
 
@@ -362,10 +360,18 @@ class Equations(Readable):
 
     @property
     def sheet(self) -> Sheet:
-        """What is printed: the Lagrangian, the equations, and what is conserved."""
+        """What is printed: the Lagrangian, the equations, and what is conserved; of a system that
+        is given by its Hamiltonian, this and Hamilton's equations.
+        """
+        groups = from_hamiltonian.first_groups(self.system.lagrangian, self)
+        return sheet_of(self.system.name, groups, self.complete)
+
+    @property
+    def groups(self) -> tuple[tuple[str, Sequence[Any]], ...]:
+        """What is printed of a Lagrangian, in its groups."""
         p = [sp.Symbol(f"p_{name}") for name in self.variables.words]
         E = sp.Symbol("E"), sp.Function("E")(TIME).diff(TIME)
-        groups = (
+        return (
             ("Lagrangian", [equation(sp.Symbol("L"), self.L)]),
             ("equations of motion", self.equations),
             ("kinematics", self.kinematics),
@@ -377,7 +383,6 @@ class Equations(Readable):
                 [equation(sp.Symbol(f"p_{x.func}"), p) for x, p in self.cyclic.items()],
             ),
         )
-        return sheet_of(self.system.name, groups, self.complete)
 
 
 @modified_equations.register

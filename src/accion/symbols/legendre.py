@@ -1,11 +1,12 @@
 """The inverse Legendre transform in letters, and Hamilton's equations."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy as sp
 
+from accion.symbols import radicals
 from accion.symbols.derivatives import derivative
 from accion.symbols.linear_algebra import UNSOLVED, determinant, solve
 from accion.symbols.render import equation
@@ -47,14 +48,13 @@ def inverse(eqs: "Equations") -> tuple[Any, ...]:
 
 def only_branch(eqs: "Equations", rows: Sequence[Any], unknowns: Sequence[Any]) -> Branch:
     """The solution of `rows` = 0 that SymPy finds and that numbers confirm."""
-    in_action = eqs.system.enters_action
-    found = eqs.simplify.within(lambda e: sp.solve(e, unknowns, dict=True), rows)
-    branches = [
-        branch
-        for branch in (found if found and isinstance(found[0], dict) else ())
-        if len(branch) == len(unknowns)
+    in_action, x = eqs.system.enters_action, eqs.variables
+    of_v = dict(zip(x.p, eqs.inner_p, strict=True))
+    good = [
+        b
+        for b in branches(eqs, rows, unknowns)
+        if (solves(eqs, rows, b) if in_action else inverts(eqs, of_v, b))
     ]
-    good = [b for b in branches if (solves(eqs, rows, b) if in_action else inverts(eqs, b))]
     # Two branches of a vakonomic system are two motions with the same momenta: neither is the
     # Hamiltonian one.
     if not good or (in_action and len(good) > 1):
@@ -68,6 +68,29 @@ def only_branch(eqs: "Equations", rows: Sequence[Any], unknowns: Sequence[Any]) 
     return good[0]
 
 
+def branches(eqs: "Equations", rows: Sequence[Any], unknowns: Sequence[Any]) -> list[Branch]:
+    """The solutions of `rows` = 0 in letters that are found."""
+
+    def solved(rows: Any) -> Any:
+        try:
+            found = radicals.solutions(rows, unknowns, positive(eqs))
+            return found or sp.solve(rows, unknowns, dict=True)
+        except NotImplementedError:  # SymPy's word for equations that it cannot solve
+            return []
+
+    found = eqs.simplify.within(solved, rows)
+    return [
+        branch
+        for branch in (found if found and isinstance(found[0], dict) else ())
+        if len(branch) == len(unknowns)
+    ]
+
+
+def positive(eqs: "Equations") -> list[Any]:
+    """The letters of the parameters that are positive numbers."""
+    return [s for s, c in eqs.variables.numbers.items() if c > 0]
+
+
 def singular(eqs: "Equations") -> str:
     """Why momenta do not determine velocities, in words."""
     if not eqs.system.enters_action:
@@ -79,27 +102,27 @@ def singular(eqs: "Equations") -> str:
     )
 
 
-def point(eqs: "Equations", rng: np.random.Generator, sign: int) -> dict[Any, Any]:
-    """Numbers for the parameters and random ones for (t, q, v), velocities of one sign."""
+def point(
+    eqs: "Equations", rng: np.random.Generator, sign: int, moving: Iterable[Any]
+) -> dict[Any, Any]:
+    """Numbers for the parameters and random ones for (t, q) and, of one sign, for what moves."""
     x = eqs.variables
     numbers = {s: sp.Float(float(c)) for s, c in x.numbers.items()}
     return (
         numbers
         | {s: sp.Float(rng.uniform(0.1, 0.4)) for s in (x.t, *x.q)}
-        | {v: sp.Float(sign * rng.uniform(0.1, 0.4)) for v in x.v}
+        | {v: sp.Float(sign * rng.uniform(0.1, 0.4)) for v in moving}
     )
 
 
-def inverts(eqs: "Equations", branch: Branch) -> bool:
-    """Whether a solution v(p) gives v back from p(v), tried at numbers, with velocities of both
-    signs.
-    """
-    x, rng = eqs.variables, np.random.default_rng(0)
+def inverts(eqs: "Equations", forth: Branch, back: Branch) -> bool:
+    """Whether a solution such as v(p) gives v back from p(v), tried at numbers of both signs."""
+    rng = np.random.default_rng(0)
     for sign in (1, -1, 1, -1):
-        at = point(eqs, rng, sign)
-        p = {s: m.xreplace(at) for s, m in zip(x.p, eqs.inner_p, strict=True)}
-        back = {v: sp.N(branch[v].xreplace(at | p)) for v in x.v}
-        if not all(abs(value - at[v]) < 1e-9 * abs(at[v]) for v, value in back.items()):
+        at = point(eqs, rng, sign, back)
+        there = {s: sp.N(m.xreplace(at)) for s, m in forth.items()}
+        again = {v: sp.N(e.xreplace(at | there)) for v, e in back.items()}
+        if not all(abs(value - at[v]) < 1e-9 * abs(at[v]) for v, value in again.items()):
             return False
     return True
 
@@ -110,7 +133,7 @@ def solves(eqs: "Equations", rows: Sequence[Any], branch: Branch) -> bool:
     """
     x, rng = eqs.variables, np.random.default_rng(0)
     for sign in (1, -1, 1, -1):
-        at = point(eqs, rng, sign) | {p: sp.Float(sign * rng.uniform(0.1, 0.4)) for p in x.p}
+        at = point(eqs, rng, sign, x.p)
         values = {u: sp.N(e.xreplace(at)) for u, e in branch.items()}
         if not all(value.is_real for value in values.values()):
             return False

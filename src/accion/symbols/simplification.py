@@ -10,6 +10,7 @@ import sympy as sp
 from sympy.simplify.fu import TR5, TR10i
 
 from accion.symbols.deadline import OutOfTime, deadline
+from accion.symbols.radicals import gathered
 
 TRIGONOMETRIC = (sp.sin, sp.cos, sp.tan, sp.sinh, sp.cosh, sp.tanh)
 UNFACTORED = (sp.Piecewise, sp.Abs, sp.Max, sp.Min)  # what sp.factor cannot look into
@@ -91,7 +92,10 @@ def grouped(expr: sp.Expr, variables: Sequence[sp.Symbol], search: bool) -> sp.E
             )
             terms.setdefault(monomial, []).append(c)
     total = sp.Add(*(coefficient(sp.Add(*cs), search) * monomial for monomial, cs in terms.items()))
-    return shorter(total, sp.factor_terms(total))
+    total = shorter(total, sp.factor_terms(total))
+    if sp.count_ops(total) > LARGE or total.has(sp.Piecewise, sp.Max, sp.Min):
+        return total
+    return shorter(total, gathered(total, variables))
 
 
 def coefficient(c: sp.Expr, search: bool = True) -> sp.Expr:

@@ -9,6 +9,7 @@ from accion.systems.discrete import (
 )
 from accion.systems.first_order import first_order as first_order
 from accion.systems.forces import rayleigh as rayleigh
+from accion.systems.hamiltonians import HamiltonianSystem as HamiltonianSystem
 from accion.systems.higher import HigherOrderSystem as HigherOrderSystem
 from accion.systems.manifolds import sphere as sphere, stiefel as stiefel
 from accion.systems.mechanical import mechanical as mechanical

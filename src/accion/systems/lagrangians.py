@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 import jax
@@ -68,6 +69,32 @@ class MechanicalLagrangian:
         magnetic = 0.0 if self.magnetic is None else self.magnetic(q, params) @ v
         V = 0.0 if self.potential is None else self.potential(t, q, params)
         return self.w(t, params) * (kinetic + magnetic - V)
+
+
+@singledispatch
+def as_mechanical(lagrangian: Any, space: Any) -> MechanicalLagrangian | None:
+    """A Lagrangian on a space as mass, potential and magnetic term, None where it is not known to
+    be.
+    """
+    return None
+
+
+@as_mechanical.register
+def _(lagrangian: MechanicalLagrangian, space: Any) -> MechanicalLagrangian | None:
+    return lagrangian
+
+
+@singledispatch
+def velocity_of(lagrangian: Any, system: Any, t: Scalar, q: Configuration, p: Covector) -> Any:
+    """The velocity of a momentum, None where it must be solved for."""
+    return None
+
+
+@velocity_of.register
+def _(
+    lagrangian: MechanicalLagrangian, system: Any, t: Scalar, q: Configuration, p: Covector
+) -> Vector:
+    return system.mechanical.velocity(t, q, p, system.params)
 
 
 # The functions that it may consist of, with their arguments.

@@ -10,7 +10,7 @@ from accion.spaces import Space, check_vector
 from accion.systems.base import Mechanical
 from accion.systems.constraints import Combined, Constraint, Holonomic, Nonholonomic, Vakonomic
 from accion.systems.functions import TAKES, check_returns, returned
-from accion.systems.lagrangians import MechanicalLagrangian
+from accion.systems.lagrangians import MechanicalLagrangian, as_mechanical, velocity_of
 from accion.systems.legendre import velocity
 from accion.systems.rank import regular_or_raise
 from accion.systems.start import (
@@ -184,17 +184,16 @@ class System(Mechanical):
         """The inverse Legendre transform: v with dL/dv(t, q, v) = p, from a guess. NaN where none
         was found.
         """
-        if self.mechanical is not None and self.vakonomic is None:
-            return self.mechanical.velocity(t, q, p, self.params)
-        return velocity(self, t, q, p, guess, lam)
+        known = None
+        if self.vakonomic is None:
+            known = velocity_of(self.lagrangian, self, t, q, p)
+        return velocity(self, t, q, p, guess, lam) if known is None else known
 
     @property
     def mechanical(self) -> MechanicalLagrangian | None:
         """The Lagrangian where it is known to be mass, potential and magnetic term; else None."""
-        own = self.lagrangian
-        if not isinstance(own, MechanicalLagrangian):
-            return None
-        return own if self.conformal is None else weighed(own, self.conformal)
+        own = as_mechanical(self.lagrangian, self.space)
+        return own if own is None or self.conformal is None else weighed(own, self.conformal)
 
     @property
     def conformal(self) -> Weight | None:

@@ -239,7 +239,7 @@ class Intervals(Algebra[Any]):
         return int(i.low), int(i.low)
 
     def filler(self, dtype: Any) -> Any:
-        raise Undecided("an index is out of bounds")
+        return ALL  # JAX fills with what is no number: nothing follows
 
     def unrolled(self, turns: int) -> bool:
         if turns > LONGEST_LOOP:

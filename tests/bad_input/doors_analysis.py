@@ -111,6 +111,12 @@ def doors() -> list[Door]:
                 "seed": 0,
             },
         ),
+        door(
+            "hyperregular",
+            A.hyperregular,
+            {**both, "h": own.H, "t": 0.0, "box": (-1.0, 1.0)},
+            0.2,
+        ),
         door("rk4", A.rk4, {**alone, **start, "t0": 0.0, "h": own.H, "steps": 4, "save_every": 1}),
         door(
             "step_bound",

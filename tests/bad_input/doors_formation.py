@@ -141,6 +141,7 @@ def graphs() -> list[Door]:
     graph = F.Graph(3, EDGES)
     both = {"graph": graph, "q": SHAPE}
     one = (
+        "framework",
         "infinitesimally_rigid",
         "minimally_rigid",
         "missing",
@@ -208,10 +209,17 @@ def formations() -> list[Door]:
                 "potential": potential,
                 "retraction": "cayley",
                 "agents": 3,
+                "shape": SHAPE,
                 "name": "own",
             },
-            words | {"dimension": ("inertia",)},
+            words | {"dimension": ("inertia", "shape")},
             often=0.5,
+        ),
+        Door(
+            "RigidFormation.from_shape",
+            F.RigidFormation.from_shape,
+            {"edges": np.array(EDGES), "positions": SHAPE, "damping": 1.0},
+            words | {"positions": ("distances",)},
         ),
         Door("Formation.points", own_f.points, {"q": SHAPE}, words),
         Door("Formation.errors", own_f.errors, {"q": SHAPE.ravel(), "t": 0.5}, words),
@@ -245,6 +253,7 @@ def formations() -> list[Door]:
                 "steps": 20,
                 "shape": None,
                 "v0": np.array([0.1, 0.0]),
+                "attitudes": None,
                 "method": None,
                 "rule": None,
                 "workers": 1,

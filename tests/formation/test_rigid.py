@@ -134,5 +134,5 @@ def test_bad_poses_are_named():
         TEAM.poses(PLANE)
     with pytest.raises(ValueError, match="a tuple of 3 arrays"):
         TEAM.errors(np.zeros((3, 4, 4)))
-    with pytest.raises(ValueError, match="a Formation"):
+    with pytest.raises(ValueError, match="the desired shape"):
         ac.formation.attraction(TEAM, 0, [np.arange(2.0)] * 3, h=0.1, steps=2)  # pyright: ignore

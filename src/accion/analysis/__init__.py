@@ -17,6 +17,10 @@ from accion.analysis.cosymplectic import (
     cosymplectic as cosymplectic,
     extended_flow as extended_flow,
 )
+from accion.analysis.diffeomorphisms import (
+    Hyperregular as Hyperregular,
+    hyperregular as hyperregular,
+)
 from accion.analysis.exact import (
     exact_discrete_lagrangian as exact_discrete_lagrangian,
     variational_order as variational_order,

@@ -5,6 +5,7 @@ regions of attraction.
 from accion.formation import shapes as shapes
 from accion.formation.attraction import attraction as attraction
 from accion.formation.euler import euler as euler
+from accion.formation.flexes import Framework as Framework, framework as framework
 from accion.formation.formation import Formation as Formation
 from accion.formation.graph import Graph as Graph
 from accion.formation.laman import Laman as Laman, laman as laman

@@ -34,7 +34,7 @@ from accion.formation.bonds import (
     weight,
 )
 from accion.formation.bounds import largest_speed
-from accion.formation.graph import Graph, check_numbers, graph_of
+from accion.formation.graph import check_numbers, graph_of
 from accion.formation.potentials import check_potential, quartic
 from accion.formation.steering import steering
 from accion.results.trajectory import Trajectory, a_trajectory
@@ -100,14 +100,7 @@ class Formation:
         Arguments: `edges`, `damping` and the options as of `Formation`.
         Raises: ValueError where positions have another shape.
         """
-        points = np.asarray(finite(positions, "positions"))
-        if points.ndim != 2 or len(points) < 2 or points.shape[1] not in (2, 3):
-            raise ValueError(
-                "positions must have shape (n, d), two agents or more in R^2 or R^3; got shape"
-                f" {points.shape}."
-            )
-        graph = edges if isinstance(edges, Graph) else Graph(len(points), edges)
-        distances = np.linalg.norm(rigidity.relative_positions(graph, points), axis=1)
+        graph, points, distances = rigidity.shape_of(edges, positions)
         return cls(graph, distances, points.shape[1], damping, shape=points, **options)
 
     def __repr__(self) -> str:

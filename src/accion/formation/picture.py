@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from accion.arguments import door
-from accion.formation.places import axis_names, placed
+from accion.formation.places import own_names, placed
 from accion.formation.settling import ANOTHER, CONGRUENT, DIVERGED, NOT_CONVERGED
 from accion.formation.storage import a_map
 from accion.plot import new_figure
@@ -37,14 +37,13 @@ def plot_attraction(ds: "Dataset", axes: Any = None) -> "Figure":
     dimensions, or a slice of more.
 
     A slice is one value of an axis: ds.sel(z=0.0, method="nearest"). The crosses are the other
-    agents, the ring is the agent's own place; where the two axes are those of different agents the
-    map is not one of a plane, and none is drawn.
+    agents, the ring is the agent's own place; where the two axes are those of different agents, or
+    one is an angle, the map is not one of a plane, and none is drawn.
 
     Arguments: `ds`, what `attraction` or `refine` returned; `axes`, two of matplotlib to draw in.
     Returns: the figure. Raises: ValueError where it has not two dimensions.
     """
-    agents = placed(ds)
-    own = axis_names(agents, ds.sizes["axis"])
+    own = own_names(ds)
     names = [name for name in own if name in ds["outcome"].dims]
     if len(names) != 2:
         raise ValueError(
@@ -60,7 +59,7 @@ def plot_attraction(ds: "Dataset", axes: Any = None) -> "Figure":
     right.figure.colorbar(times, ax=right, label="time to converge [s]", shrink=0.85)
     right.set_title("time until the desired shape is kept", loc="left", fontsize=10)
     for ax in (left, right):
-        draw_formation(ax, ds, agents, names)
+        draw_formation(ax, ds, names)
         ax.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
         ax.grid(visible=False)
     return left.figure
@@ -102,29 +101,34 @@ def draw_outcomes(ax: "Axes", ds: "Dataset", x: np.ndarray, y: np.ndarray) -> No
     )
 
 
-def draw_formation(
-    ax: "Axes", ds: "Dataset", agents: tuple[int, ...], names: Sequence[str]
-) -> None:
+def draw_formation(ax: "Axes", ds: "Dataset", names: Sequence[str]) -> None:
     """The desired shape: edges, other agents, and the agent's own place; agents that are placed
     too, in this slice at one point, are where it is.
     """
     place, d = ds["desired"].values.copy(), ds.sizes["axis"]
-    where = [axis_names(agents, d).index(name) for name in names]
-    (agent, *others), columns = {agents[i // d] for i in where}, [i % d for i in where]
+    agents, own = placed(ds), own_names(ds)
+    each = len(own) // len(agents)  # axes of an agent
+    where = [(agents[i // each], i % each) for i in map(own.index, names)]
     ax.set(
-        xlabel=f"{names[0][0]} of agent {agents[where[0] // d] + 1} [m]",
-        ylabel=f"{names[1][0]} of agent {agents[where[1] // d] + 1} [m]",
+        xlabel=label_of(ds, names[0], where[0][0]),
+        ylabel=label_of(ds, names[1], where[1][0]),
     )
-    if others:
+    (agent, *others), columns = {who for who, _ in where}, [column for _, column in where]
+    if others or max(columns) >= d:
         return
-    for i, name in enumerate(axis_names(agents, d)):
-        if agents[i // d] != agent and name in ds.coords:
-            place[agents[i // d], i % d] = float(ds[name])
+    for i, name in enumerate(own):
+        if agents[i // each] != agent and i % each < d and name in ds.coords:
+            place[agents[i // each], i % each] = float(ds[name])
     for i, j in json.loads(ds.attrs["edges"]):
         ax.plot(*place[[i, j]][:, columns].T, color="k", lw=0.7, alpha=0.6)
     ax.plot(*np.delete(place, agent, axis=0)[:, columns].T, "kx", ms=6, mew=1.6)
     ax.plot(*place[agent, columns], "o", ms=8, mfc="none", mec="k", mew=1.6)
     ax.set(aspect="equal")
+
+
+def label_of(ds: "Dataset", name: str, agent: int) -> str:
+    """The words at an axis."""
+    return f"{name.rstrip('0123456789')} of agent {agent + 1} [{ds[name].attrs['units']}]"
 
 
 def classes(ds: "Dataset") -> list[Class]:

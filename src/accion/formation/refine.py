@@ -11,9 +11,11 @@ from accion.checks import whole
 from accion.engines.auto import check_engine
 from accion.formation.attraction import Outcomes, Survey, compute
 from accion.formation.formation import Formation
-from accion.formation.places import axis_names, check_shape, placed
+from accion.formation.places import check_shape, is_turned, own_names, placed
+from accion.formation.rigid import RigidFormation
 from accion.formation.settling import ANOTHER, Rule
 from accion.formation.storage import a_map
+from accion.formation.teams import Team, a_formation, rebuilt, team_of
 from accion.memory import check_room
 from accion.methods import Method, registry
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:  # it is imported where it is wanted
 
 @door(
     ds=a_map,
-    formation=instance(Formation, "a Formation"),
+    formation=a_formation,
     method=instance(Method, "a method, such as Trapezoid()"),
     workers=count,
     progress=switch,
@@ -31,7 +33,7 @@ if TYPE_CHECKING:  # it is imported where it is wanted
 )
 def refine(
     ds: "Dataset",
-    formation: Formation | None = None,
+    formation: Formation | RigidFormation | None = None,
     *,
     factor: int = 2,
     method: Method | None = None,
@@ -58,8 +60,7 @@ def refine(
     shape = ds["desired"].values
     formation = formation or rebuild(ds)
     check_shape(formation, shape)
-    agents = placed(ds)
-    names = axis_names(agents, formation.dimension)
+    agents, names = placed(ds), own_names(ds)
     if tuple(ds["outcome"].dims) != names:
         raise ValueError(
             f"a map has the axes {', '.join(names)}; this one has"
@@ -85,7 +86,7 @@ def refine(
         )
     numbers = ds["shape"].values[nearest].ravel()
     left = np.flatnonzero((outcome == ANOTHER) & ~fine.ravel() & (numbers > 0))
-    ended = (left, ds["other"].values[numbers[left] - 1].reshape(len(left), shape.size))
+    ended = (left, others(ds, team_of(formation))[numbers[left] - 1])
     survey = Survey(
         formation,
         shape,
@@ -98,7 +99,9 @@ def refine(
         workers,
         progress,
         engine,
-        np.array(json.loads(ds.attrs["v0"])) if "v0" in ds.attrs else None,
+        array(ds, "v0"),
+        array(ds, "attitudes"),
+        is_turned(ds),
     )
     return compute(survey, which, Outcomes(outcome, time, mirrored, ended))
 
@@ -139,7 +142,18 @@ def boundary_points(label: np.ndarray, factor: int) -> tuple[np.ndarray, tuple[n
     )
 
 
-def rebuild(ds: "Dataset") -> Formation:
+def array(ds: "Dataset", name: str) -> np.ndarray | None:
+    """An array that a map says its runs were made with, where there is one."""
+    return np.array(json.loads(ds.attrs[name])) if name in ds.attrs else None
+
+
+def others(ds: "Dataset", team: Team) -> np.ndarray:
+    """The other shapes of a map, as rows."""
+    turned = ds["other_attitudes"].values if "other_attitudes" in ds else None
+    return team.in_rows(team.placed(ds["other"].values, turned))
+
+
+def rebuild(ds: "Dataset") -> Formation | RigidFormation:
     """The formation that a Dataset was made with.
 
     Raises: ValueError where its potential is not known.
@@ -149,8 +163,6 @@ def rebuild(ds: "Dataset") -> Formation:
             "this region was made with a potential of its own; pass the formation: refine(ds,"
             " formation)."
         )
-    edges, distances, gains = (
-        json.loads(ds.attrs[name]) for name in ("edges", "distances", "gains")
-    )
-    n, d = ds["desired"].shape
-    return Formation(edges, distances, d, gains, agents=n, shape=ds["desired"].values)
+    names = ("edges", "distances", "gains", "mass", "inertia", "alignment", "retraction")
+    known = {name: json.loads(ds.attrs[name]) for name in names if name in ds.attrs}
+    return rebuilt(known, known.pop("edges"), known.pop("distances"), ds["desired"].values)

@@ -15,6 +15,7 @@ from accion.arguments import door, finite, number, one_of, shown, text, whole
 from accion.formation.bonds import Bonds, weight
 from accion.formation.graph import check_numbers, graph_of
 from accion.formation.potentials import check_potential
+from accion.formation.rigidity import angles_between, shape_of
 from accion.results.trajectory import Trajectory, a_trajectory
 from accion.spaces import SE2, SE3, Product
 from accion.systems import System
@@ -64,6 +65,8 @@ class RigidFormation:
         potential: `potential(z, d)` of one edge, in the place of Colombo-Gamonal, eq (36).
         retraction: of the groups; "cayley", which is compiled in a tenth of the time of "exp".
         agents: their number, where some have no edge.
+        shape: centres, shape (n, d), that have these distances: where `attraction` puts the agents
+            that it does not place; see `from_shape`.
 
     A configuration is a tuple of n matrices [[R, r], [0, 1]]: see `poses`.
     """
@@ -81,6 +84,7 @@ class RigidFormation:
         potential: Callable[[Array, Scalar], Array] | None = None,
         retraction: str = "cayley",
         agents: int | None = None,
+        shape: ArrayLike | None = None,
         name: str = "formation of rigid bodies",
     ) -> None:
         edges = graph_of(edges, agents)
@@ -98,6 +102,31 @@ class RigidFormation:
         self.bonds = Bonds(self.graph, self.dimension, check_potential(potential, self.dimension))
         self.retraction = one_of("cayley", "exp")(retraction, "retraction")
         self.name = text(name, "name")
+        self.shape = None if shape is None else self.points(shape, "shape")
+
+    @classmethod
+    def from_shape(
+        cls, edges: Any, positions: ArrayLike, damping: float = 0.0, **options: Any
+    ) -> "RigidFormation":
+        """The formation whose distances are those of the centres `positions`, shape (n, d).
+
+        Arguments: `edges`, `damping` and the options as of `RigidFormation`.
+        Raises: ValueError where positions have another shape.
+        """
+        graph, points, distances = shape_of(edges, positions)
+        return cls(graph, distances, points.shape[1], damping, shape=points, **options)
+
+    def points(self, q: ArrayLike, name: str = "q") -> np.ndarray:
+        """Centres, flat or not, as an array of shape (n, d); `name` is what an error calls them.
+
+        Raises: ValueError where they are of another number of agents.
+        """
+        found, (n, d) = np.asarray(finite(q, name, "centres")), (self.graph.n, self.dimension)
+        if found.shape not in ((n, d), (n * d,)):
+            raise ValueError(
+                f"{name}: the centres of {n} agents have shape ({n}, {d}); got {found.shape}."
+            )
+        return found.reshape(n, d)
 
     def __repr__(self) -> str:
         group = f"SE({self.dimension})"
@@ -122,6 +151,11 @@ class RigidFormation:
         if self.damping:
             params |= {"kappa": self.damping}
         return System(Bodies(self.bonds), self.space, params, name=self.name, **options)
+
+    @cached_property
+    def rounded(self) -> System:
+        """`system()`, built once: on groups there is none without compensated summation."""
+        return self.system()
 
     def poses(self, positions: ArrayLike, attitudes: ArrayLike | None = None) -> tuple[Array, ...]:
         """A configuration: centres, shape (n, d), and rotations from body to space, shape (n, d,
@@ -173,10 +207,7 @@ class RigidFormation:
     def angles(self, q: Sequence[ArrayLike]) -> np.ndarray:
         """The angle between the attitudes along each edge, shape (..., m)."""
         R = self.attitudes(q)
-        chord = R[..., self.graph.tails, :, :] - R[..., self.graph.heads, :, :]
-        # |R_i - R_j|^2 = 4 (1 - cos phi) = 8 sin^2(phi/2)
-        half = np.sqrt(np.sum(chord**2, axis=(-2, -1)) / 8)
-        return 2 * np.arcsin(np.minimum(half, 1.0))
+        return angles_between(R[..., self.graph.tails, :, :], R[..., self.graph.heads, :, :])
 
     @cached_property
     def symmetry(self) -> Symmetry:

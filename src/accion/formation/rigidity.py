@@ -4,7 +4,7 @@ missing, congruence (Colombo-Gamonal, section 6.1).
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -35,6 +35,21 @@ def check_positions(graph: Graph, q: ArrayLike) -> np.ndarray:
     if not np.all(np.isfinite(points)):
         raise ValueError("positions q must be finite.")
     return points
+
+
+def shape_of(edges: Any, positions: ArrayLike) -> tuple[Graph, np.ndarray, np.ndarray]:
+    """(graph, positions, distances along its edges) of a shape.
+
+    Raises: ValueError where positions are not of two agents or more, in the plane or in space.
+    """
+    points = np.asarray(finite(positions, "positions"))
+    if points.ndim != 2 or len(points) < 2 or points.shape[1] not in (2, 3):
+        raise ValueError(
+            "positions must have shape (n, d), two agents or more in R^2 or R^3; got shape"
+            f" {points.shape}."
+        )
+    graph = edges if isinstance(edges, Graph) else Graph(len(points), edges)
+    return graph, points, np.linalg.norm(relative_positions(graph, points), axis=1)
 
 
 def relative_positions(graph: Graph, q: ArrayLike) -> np.ndarray:
@@ -175,6 +190,21 @@ def pair_distances(q: ArrayLike) -> np.ndarray:
         wrong("q", "configurations of shape (..., n, d)", q)
     i, j = np.triu_indices(q.shape[-2], 1)
     return np.linalg.norm(q[..., i, :] - q[..., j, :], axis=-1)
+
+
+def pair_angles(R: np.ndarray) -> np.ndarray:
+    """The angles between all pairs of attitudes, shape (..., n (n - 1)/2), of rotations of shape
+    (..., n, d, d).
+    """
+    i, j = np.triu_indices(R.shape[-3], 1)
+    return angles_between(R[..., i, :, :], R[..., j, :, :])
+
+
+def angles_between(R: np.ndarray, S: np.ndarray) -> np.ndarray:
+    """The angle of R^T S, of rotations of shape (..., d, d)."""
+    # |R - S|^2 = 4 (1 - cos phi) = 8 sin^2(phi/2)
+    half = np.sqrt(np.sum((R - S) ** 2, axis=(-2, -1)) / 8)
+    return 2 * np.arcsin(np.minimum(half, 1.0))
 
 
 def complete(n: int) -> Graph:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import accion as ac
+from accion.stepping import watch
 from accion.stepping.watch import is_kept
 
 
@@ -160,6 +161,19 @@ def test_a_long_run_is_looked_at_at_some_of_its_times():
     with pytest.warns(ac.StepTooLarge):
         ac.simulate(VERLET, ac.Trapezoid(), **start, h=1.35, params=1.0)
     ac.simulate(VERLET, ac.Trapezoid(), **start, h=1.2, params=1.0)
+
+
+@pytest.mark.parametrize("shape", [(23,), (2, 23)])
+@pytest.mark.parametrize("at_once", [1, 2, 7, 30])
+def test_increments_are_looked_at_in_parts_as_they_are_in_one(monkeypatch, shape, at_once):
+    monkeypatch.setattr(watch, "AT_ONCE", at_once)
+    x, p = np.random.default_rng(0).standard_normal((2, *shape, 3))
+    change = np.diff(x, axis=-2)
+    first = np.max(np.abs(np.sum(p[..., :-1, :] * change, axis=-1)), axis=-1)
+    bend = np.diff(change, axis=-2)
+    second = np.max(np.abs(np.sum(p[..., 1:-1, :] * bend, axis=-1)), axis=-1)
+    found = watch.largest_changes(x, p[..., :-1, :])
+    np.testing.assert_allclose(found, (first, second), rtol=1e-14)
 
 
 @pytest.mark.parametrize("save_every", [1, 2])

@@ -228,3 +228,23 @@ def test_on_a_group():
     assert_allclose(
         np.exp((S[1:] + S[:-1]) / 2) * np.diff(S) / h, 0.2 * np.sum(xi**2, axis=1), rtol=1e-11
     )
+
+
+def test_a_step_that_is_not_solved_leaves_what_was_written_of_the_laws():
+    """Against a run that ends before it; a wall at q = 1 ends the motion."""
+    walled = ac.ThermalSystem(
+        lambda t, q, v, S, params: 0.5 * v[0] ** 2 + jnp.log(1 - q[0]) - jnp.exp(S),
+        ac.Euclidean(1),
+        friction=lambda t, q, v, S, params: -0.1 * v,
+    )
+    start = {"q0": [0.0], "v0": [3.0], "S0": 0.1, "h": 0.4}
+    run = ac.simulate(walled, ac.Midpoint(), **start, steps=30, throw=False)
+    k = int(run.steps_completed)
+    assert 0 < k < 30
+    before = ac.simulate(walled, ac.Midpoint(), **start, steps=k)
+    for array in (run.q, run.p, run.S, run.supplied):
+        assert np.all(np.isfinite(array[: k + 1]))
+        assert np.all(np.isnan(array[k + 1 :]))
+    assert np.isnan(run.laws.supplied)
+    for name in set(run.laws._fields) - {"supplied"}:
+        assert np.array_equal(getattr(run.laws, name), getattr(before.laws, name)), name

@@ -7,6 +7,7 @@ asks what kind of system it has. Schemes are registered for pairs of a kind of s
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial, singledispatch
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import jax
@@ -230,18 +231,31 @@ class SolvedScheme(Scheme):
         if not space.flat:
             within = space.within(self.moved(unknowns, state, h))
             ok, left = ok & within, left | (ok & ~within)
-        # NaN goes on by itself: into p and into the next guess, where Newton stops at once; into a
-        # q that was known before the step it does not.
-        n = space.dim
-        unknowns = unknowns.at[:n].set(jnp.where(ok, unknowns[:n], jnp.nan))
-        end, q, c = ended(self, ok, unknowns, state, t, h)
-        q = jax.tree.map(lambda a: jnp.where(ok, a, jnp.nan), q)
+        # After a failure all that follows is NaN, the next guess with it, where Newton stops at
+        # once. Where the step leads is computed of the same numbers as the Lagrangian, and shares
+        # with it what both need.
+        found = ended(self, ok, unknowns, state, t, h)
+        memory = remembered(found[0].memory, state.memory, ok)
+        end, q, c = jax.tree.map(partial(numbers_if, ok), found)
         completed = state.completed + ok
         pace = state.pace
         if pace:
             pace = pace._replace(change=jnp.maximum(change, FADING * pace.change))
-        own = (completed, end.memory, left, state.changes, pace)
+        own = (completed, memory, left, state.changes, pace)
         return State(q, end.p, c, end.x, end.guess, *own), iterations
+
+
+@singledispatch
+def remembered(memory: Any, before: Any, ok: Array) -> Any:
+    """What a scheme carries besides after a step, and what it did `before`: NaN unless `ok`, where
+    nothing else is registered for it.
+    """
+    return jax.tree.map(partial(numbers_if, ok), memory)
+
+
+def numbers_if(ok: Array, a: Array) -> Array:
+    """`a`, of which real numbers are NaN unless `ok`."""
+    return jnp.where(ok, a, jnp.nan) if jnp.issubdtype(a.dtype, jnp.floating) else a
 
 
 def longer(state: State, r: Scalar, gap: Scalar, grows: np.ndarray) -> State:

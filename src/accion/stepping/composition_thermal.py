@@ -10,8 +10,8 @@ from accion.discretise import discretise
 from accion.discretise.thermal import Exchange
 from accion.methods import Composition
 from accion.numerics import newton
-from accion.stepping.base import State, steps
-from accion.stepping.composition import ByStages, chosen
+from accion.stepping.base import State, remembered, steps
+from accion.stepping.composition import ByStages
 from accion.stepping.laws import written
 from accion.systems import Start, ThermalSystem
 from accion.types import Array, Configuration, Scalar, Vector
@@ -53,9 +53,8 @@ class ComposedThermal(ByStages):
 
     def closed(self, before: State, after: State, total: Any, h: Scalar, ok: Array) -> State:
         laws = written(before.memory, total.exchange, h, total.change, before.completed)
-        supplied = jnp.where(ok, after.memory.supplied, jnp.nan)
-        laws = chosen(ok, laws, before.memory)._replace(supplied=supplied)
-        return after._replace(memory=laws)
+        laws = laws._replace(supplied=after.memory.supplied)
+        return after._replace(memory=remembered(laws, before.memory, ok))
 
     def watched(self, before: State, after: State) -> State:
         return after

@@ -3,10 +3,12 @@
 import warnings
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from accion.errors import SecondLawViolated
+from accion.stepping.base import remembered
 from accion.types import Scalar
 
 AMONG = 1e-3  # of the heat that flows, below which what comes from outside counts as little
@@ -58,6 +60,13 @@ def written(laws: Any, exchange: Any, h: Scalar, change: Any, step: Any) -> Any:
         push_step=jnp.where(more, step, laws.push_step),
         friction=jnp.maximum(laws.friction, jnp.max(exchange.friction)),
     )
+
+
+@remembered.register
+def _(memory: Laws, before: Any, ok: Any) -> Laws:
+    """A step that was not solved breaks no law."""
+    known = jax.tree.map(lambda a, b: jnp.where(ok, a, b), memory, before)
+    return known._replace(supplied=jnp.where(ok, memory.supplied, jnp.nan))
 
 
 def worst(trajectory: Any) -> Any:

@@ -38,6 +38,7 @@ COARSE = 0.3
 LEAST = 4  # rows that have a second difference of the increments of steps
 PART = 0.75  # of the largest kinetic energy
 LOOKED_AT = 1000  # times of a long run
+AT_ONCE = 8000  # rows
 ROUNDING = 1e-9  # of the energy: a smaller change of it is not looked at
 
 
@@ -111,9 +112,7 @@ def coarse(trajectory: Any, changes: Any, save_every: Any, explicit: Any) -> Any
     if save_every == 1:
         # The first row is h v0, of an instant and not of a step.
         x, p = np.asarray(trajectory.guess)[..., 1:, :], np.asarray(trajectory.p)[..., 1:-1, :]
-        change = x[..., 1:, :] - x[..., :-1, :]
-        first = largest_pairing(p, change)
-        second = largest_pairing(p[..., 1:, :], change[..., 1:, :] - change[..., :-1, :])
+        first, second = largest_changes(x, p)
     elif explicit:
         first, second = (
             np.zeros(np.shape(trajectory.success)),
@@ -125,6 +124,23 @@ def coarse(trajectory: Any, changes: Any, save_every: Any, explicit: Any) -> Any
     return np.atleast_1d(
         (np.asarray(second) >= COARSE * np.asarray(first)) & (np.asarray(second) > 0)
     )
+
+
+def largest_changes(x: np.ndarray, p: np.ndarray) -> tuple[Any, Any]:
+    """The largest first and second difference of increments, paired with the momenta before them.
+
+    A part of the rows at a time: memory that is used again is twice as fast as new one.
+    """
+    first: Any = 0.0
+    second: Any = 0.0
+    for k in range(0, p.shape[-2], AT_ONCE):
+        rows = slice(max(0, k - 1), k + AT_ONCE)  # with the last one of the part before
+        here, own = x[..., rows.start : rows.stop + 1, :], p[..., rows, :]
+        change = here[..., 1:, :] - here[..., :-1, :]
+        first = np.maximum(first, largest_pairing(own, change))
+        bend = change[..., 1:, :] - change[..., :-1, :]
+        second = np.maximum(second, largest_pairing(own[..., 1:, :], bend))
+    return first, second
 
 
 def largest_pairing(p: np.ndarray, change: np.ndarray) -> Any:

@@ -138,6 +138,8 @@ def test_tangents_of_tau(G, seed, size):
             for e in np.eye(G.dim)
         ]
         np.testing.assert_allclose(T, np.stack(columns, axis=1), rtol=0, atol=2e-14)
+    back = np.stack([np.asarray(fast(G, "rate")(x, e)) for e in np.eye(G.dim)], axis=1)
+    np.testing.assert_allclose(T @ back, np.eye(G.dim), rtol=0, atol=2e-13)
     inverse = np.stack([np.asarray(fast(G, "dtau_inverse")(x, e)) for e in np.eye(G.dim)], axis=1)
     np.testing.assert_allclose(T @ inverse, np.eye(G.dim), rtol=0, atol=2e-14)
 

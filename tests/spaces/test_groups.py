@@ -138,6 +138,8 @@ def test_tangents_of_tau(G, seed, size):
             for e in np.eye(G.dim)
         ]
         np.testing.assert_allclose(T, np.stack(columns, axis=1), rtol=0, atol=2e-14)
+    back = np.stack([np.asarray(fast(G, "rate")(x, e)) for e in np.eye(G.dim)], axis=1)
+    np.testing.assert_allclose(T @ back, np.eye(G.dim), rtol=0, atol=2e-13)
     inverse = np.stack([np.asarray(fast(G, "dtau_inverse")(x, e)) for e in np.eye(G.dim)], axis=1)
     np.testing.assert_allclose(T @ inverse, np.eye(G.dim), rtol=0, atol=2e-14)
 
@@ -196,7 +198,7 @@ def test_functions_and_three_derivatives(name):
     """Beside 0, on both sides of the limit between series and closed form, and far away."""
     f, g = FUNCTIONS[name], getattr(rotations, name)
     derivatives = [g, jax.grad(g), jax.grad(jax.grad(g)), jax.grad(jax.grad(jax.grad(g)))]
-    for s in (1e-20, 1e-9, 1e-3, 0.1, 0.4999999, 0.5000001, 1.0, 9.0, 30.0):
+    for s in (1e-20, 1e-9, 1e-3, 0.1, 0.4999999, 0.5000001, 0.9999999, 1.0000001, 9.0, 30.0):
         for order, (d, tolerance) in enumerate(
             zip(derivatives, (2e-15, 1e-13, 1e-12, 1e-11), strict=True)
         ):

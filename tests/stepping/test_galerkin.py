@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import accion as ac
+from accion.discretise.collocation import Stage, inertia_of, swept
+from accion.stepping.collocated import StageEquations, joined
 from tests.stepping.galerkin_cases import (
     CASES,
     FEW,
@@ -194,6 +196,29 @@ def test_a_stiff_step_is_solved_by_newtons_method():
     z = 1j * h * omega
     pade = (1 + z / 2 + z**2 / 12) / (1 - z / 2 + z**2 / 12)
     np.testing.assert_allclose(traj.q[:, 0], np.real(pade ** np.arange(5)), atol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["SO3", "SO3, cayley"])
+def test_sweeps_in_the_frame_of_the_body_solve_the_equations_in_the_chart(name):
+    """Those of the residual, whose derivatives are of the Lagrangian in chart coordinates."""
+    (system, start, _), method, h = CASES[name], ac.Galerkin(3), 0.2
+    q0, v0 = (jnp.asarray(start[key]) for key in ("q0", "v0"))
+    p0 = system.legendre(0.0, q0, v0)
+    args, none = (system, 0.0, h, q0, p0), jnp.zeros((3, 3))
+
+    @jax.jit
+    def unsolved():
+        def sweep(_, state):
+            found, P = swept(method, inertia_of(system), args, state[1], state[0])
+            return found.stage, P
+
+        stages, P = jax.lax.fori_loop(0, 60, sweep, (Stage(none, none, none[:, :0]), p0))
+        x = jnp.sum(stages.X, axis=0)
+        return x, StageEquations(method).residual(joined(x, stages, P), args)
+
+    x, left = unsolved()
+    assert np.max(np.abs(x)) > 0.1
+    assert np.max(np.abs(left)) < 1e-14
 
 
 # ---------------------------------------------------------------- engines, ensembles, derivatives

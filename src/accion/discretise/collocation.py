@@ -16,6 +16,12 @@ the work of F at the stage by a displacement of q0 the balance of momentum there
 with the increment x of the step; on a flat space P is p0 + sum_i G_i. A chart that stays, in which
 P would be that everywhere, gives a step of the same order that is not symplectic. Multipliers in
 the action, and rates of entropies, are found at each stage from equations of their own.
+
+A sweep works in the frame of the body, where inertia often is a constant: with the velocity
+v = dtau(xi) xi' and the derivative f of L and F by a displacement of the stage
+
+    dL/dv = dtau(xi)^-T pi,    G = h b (dtau(xi)^T f - d/dxi (pi . dtau(xi)^-1 v)),
+    W = h b dtau(-xi)^-T dtau(xi)^T f.
 """
 
 from collections.abc import Callable
@@ -91,11 +97,47 @@ class Instant:
             found = found + back(self.whole.F(t, q, v))[0]
         return found[: self.n]
 
+    # ---------------- in the frame of the body
+
+    def widened(self, covector: Covector) -> Covector:
+        """A covector of the momenta as one of all that is moved."""
+        return jnp.zeros(self.moved).at[: self.n].set(covector)
+
+    def body_momentum(self, t: Scalar, q: Configuration, u: Array) -> Array:
+        """dL/dv, and what the closure says; u are the velocity, then the multipliers."""
+        v, lam = self.split(u)
+        p = jax.grad(self.whole.L, 2)(t, q, v, lam)[: self.n]
+        return p if self.closure is None else jnp.concatenate([p, self.closure(t, q, v, lam)])
+
+    def body_force(self, t: Scalar, q: Configuration, u: Array) -> Covector:
+        """The derivative of L by a displacement of q, and F; of all that is moved."""
+        v, lam = self.split(u)
+        space = self.whole.space
+        found = jax.grad(lambda e: self.whole.L(t, space.displace(q, e), v, lam))(jnp.zeros_like(v))
+        return found if self.whole.force is None else found + self.whole.F(t, q, v)
+
+    def to_body(self, xi: Vector, pi: Covector) -> Covector:
+        """dL/dv of a stage, from dL/dxi'."""
+        space = self.whole.space
+        return jax.vjp(lambda v: space.rate(xi, v), xi)[1](self.widened(pi))[0][: self.n]
+
+    def forces(self, xi: Vector, v: Vector, pi: Covector, f: Covector) -> tuple[Covector, Covector]:
+        """(dL/dxi + F, what a displacement of the start of the step gives), of a stage with the
+        momentum dL/dxi' = pi and the force f in the frame of the body.
+        """
+        space, n = self.whole.space, self.n
+        if space.flat:
+            return f[:n], jnp.zeros(0)
+        whole = self.widened(pi)
+        chart = jax.vjp(lambda rate: space.velocity(xi, rate), v)[1](f)[0]
+        turned = jax.grad(lambda xi: jnp.sum(whole * space.rate(xi, v)))(xi)
+        start = jax.vjp(lambda v: space.rate(-xi, v), v)[1](chart)[0]
+        return (chart - turned)[:n], start[:n]
+
     def end_momentum(self, x: Vector, balance: Covector) -> Covector:
         """P of a step, dtau(-x)^T (p0 + sum_i W_i)."""
-        whole = jnp.zeros_like(x).at[: self.n].set(balance)
         back = jax.vjp(lambda rate: self.whole.space.velocity(-x, rate), x)[1]
-        return back(whole)[0][: self.n]
+        return back(self.widened(balance))[0][: self.n]
 
 
 @singledispatch
@@ -124,22 +166,23 @@ def _(system: ThermalSystem) -> Instant:
 
 
 class Inertia(NamedTuple):
-    """How the momenta depend on the rates."""
+    """How the momenta of the body depend on the velocities."""
 
-    affine: bool  # one step of Newton's method finds the rates, from anywhere
-    constant: bool  # the same everywhere and always: impulses alone tell where the stages are
+    affine: bool  # one step of Newton's method finds the velocities, from anywhere
+    constant: bool  # by a matrix that is the same everywhere and always
+    alone: bool  # and impulses alone tell where the stages are
 
 
 def inertia_of(system: Any) -> Inertia:
     at = instant_of(system)
-    q, xi = at.whole.space.identity(), jnp.zeros(at.moved)
-    t, u = jnp.zeros(()), jnp.zeros(at.moved + at.lam)
-    affine = not depends(jax.jacfwd(at.momentum, 3), t, q, xi, u)
-    if not affine or at.closure is not None or not at.whole.space.flat:
-        return Inertia(affine, False)
-    return Inertia(
-        affine, not depends(lambda point: at.momentum(point[0], point[1], xi, u), (t, q))
-    )
+    q, t, u = at.whole.space.identity(), jnp.zeros(()), jnp.zeros(at.moved + at.lam)
+    M = jax.jacfwd(at.body_momentum, 2)
+    affine = not depends(M, t, q, u)
+    if not affine or at.closure is not None:
+        return Inertia(affine, False, False)
+    constant = not depends(lambda point: M(*point, u), (t, q))
+    same = not depends(lambda point: at.body_momentum(*point, u), (t, q))
+    return Inertia(affine, constant, same and constant and at.whole.space.flat)
 
 
 # ---------------------------------------------------------------- the stages of a step
@@ -158,9 +201,9 @@ class Sweep(NamedTuple):
 
     stage: Stage
     W: Array  # what it adds to the balance at the start; empty on a flat space
-    change: Array  # of velocities and impulses, as an energy
+    change: Array  # of velocities and impulses, as an energy times (h b_i)^2
     size: Array  # what that is compared with
-    entropy_change: Array  # of entropies, as an energy
+    entropy_change: Array  # of entropies, as an energy times h b_i
     entropy_size: Array
 
 
@@ -171,36 +214,57 @@ class OneStage:
     affine: bool
 
     def __call__(self, shared: Any, row: Any) -> Sweep:
-        system, t, h, q0, pi0, all = shared
+        system, t, h, q0, pi0, all, inertia = shared
         mu, c, b, own = row
         at, hb, t = instant_of(system), h * b, t + c * h
-        n, moved = at.n, at.moved
+        n, moved, space = at.n, at.moved, at.whole.space
         xi = jnp.sum(mu[:, None] * all.X, axis=0)
         pi = pi0 + jnp.sum(mu[:, None] * all.G, axis=0)
-        before = jnp.concatenate([own.X / hb, own.lam])
-        u = jnp.zeros_like(before) if self.affine else before
+        q, start = space.retract(q0, xi), jnp.zeros(moved + at.lam)
+        if not self.affine:
+            start = jnp.concatenate([space.velocity(xi, own.X / hb), own.lam])
+        u, D = found_velocity(at, inertia, t, q, start, at.to_body(xi, pi))
+        rate = space.rate(xi, u[:moved])
+        force, at_start = at.forces(xi, u[:moved], pi, at.body_force(t, q, u))
+        stage, inverse = Stage(hb * rate, hb * force, u[moved:]), over(jnp.ones(n), D[:n])
 
-        def momentum(u: Array) -> tuple[Array, Array]:
-            r = at.momentum(t, q0, xi, u)
-            return r, r
+        def energy(X: Array, G: Array) -> Array:
+            """Of velocities, and of what impulses would give, times (h b)^2."""
+            return jnp.sum(D[:n] * X[:n] ** 2 + h**2 * inverse * G**2)
 
-        J, r = jax.jacfwd(momentum, has_aux=True)(u)
-        u = u + newton.solve(J, jnp.concatenate([pi - r[:n], -r[n:]]))
-        force = at.force(t, q0, xi, u)
-        M = jnp.abs(jnp.diagonal(J))
-        du, dF = u - before, h * force - own.G / b
+        def heat(X: Array) -> Array:
+            return jnp.sum(jnp.abs(D[n:moved] * X[n:moved]))
 
-        def energy(rate: Array, impulse: Array) -> Array:
-            """Of velocities, and of what impulses would give."""
-            return jnp.sum(M[:n] * rate[:n] ** 2 + over(impulse**2, M[:n]))
+        X, G = stage.X, stage.G
+        changed = X - own.X
+        sizes = energy(changed, G - own.G), energy(X, G), heat(changed), heat(X)
+        return Sweep(stage, hb * at_start, *sizes)
 
-        def heat(rate: Array) -> Array:
-            return jnp.sum(jnp.abs(M[n:moved] * rate[n:moved]))
 
-        stage = Stage(hb * u[:moved], hb * force, u[moved:])
-        flat = at.whole.space.flat
-        W = jnp.zeros(0) if flat else hb * at.by_start(t, q0, xi, u)
-        return Sweep(stage, W, energy(du, dF), energy(u, h * force), heat(du), heat(u))
+def found_velocity(
+    at: Instant, inertia: Any, t: Scalar, q: Configuration, u: Array, p: Covector
+) -> tuple[Array, Array]:
+    """The velocity and the multipliers that have the momentum `p`, by one step of Newton's method
+    from u, and the sizes of the inertias; `inertia` is (M^-1, diag M) where M is a constant.
+    """
+
+    def momentum(u: Array) -> tuple[Array, Array]:
+        r = at.body_momentum(t, q, u)
+        return r, r
+
+    if inertia is not None:
+        inverse, D = inertia
+        return u + jnp.sum(inverse * (p - momentum(u)[0]), axis=1), D
+    J, r = jax.jacfwd(momentum, has_aux=True)(u)
+    found = u + newton.solve(J, jnp.concatenate([p - r[: at.n], -r[at.n :]]))
+    return found, jnp.abs(jnp.diagonal(J))
+
+
+def constant_inertia(at: Instant, t: Scalar, q: Configuration) -> tuple[Array, Array]:
+    """(M^-1, diag M) of a constant inertia."""
+    M = jax.jacfwd(at.body_momentum, 2)(t, q, jnp.zeros(at.moved))
+    columns = [newton.solve(M, e) for e in jnp.eye(at.n)]
+    return jnp.stack(columns, axis=1), jnp.abs(jnp.diagonal(M))
 
 
 def over(a: Array, b: Array) -> Array:
@@ -208,18 +272,19 @@ def over(a: Array, b: Array) -> Array:
     return jnp.where(b > 0, a / jnp.where(b > 0, b, 1.0), 0.0)
 
 
-def swept(method: Any, affine: bool, step: Any, P: Any, all: Stage) -> tuple[Sweep, Any]:
+def swept(method: Any, inertia: Inertia, step: Any, P: Any, all: Stage) -> tuple[Sweep, Any]:
     """All stages computed again from each other, and P, which is None on a flat space; `step` is
     (system, t, h, q0, p).
     """
     system, t, h, q0, p = step
-    c, b, mu, *_ = stages(method.s)
+    at, (c, b, mu, *_) = instant_of(system), stages(method.s)
     pi0 = p if P is None else P - jnp.sum(all.G, axis=0)
-    found = abreast(OneStage(affine), (system, t, h, q0, pi0, all), (mu, c, b, all))
+    known = constant_inertia(at, t, q0) if inertia.constant else None
+    found = abreast(OneStage(inertia.affine), (system, t, h, q0, pi0, all, known), (mu, c, b, all))
     if P is None:
         return found, None
     x = jnp.sum(found.stage.X, axis=0)
-    return found, instant_of(system).end_momentum(x, p + jnp.sum(found.W, axis=0))
+    return found, at.end_momentum(x, p + jnp.sum(found.W, axis=0))
 
 
 def mass(at: Instant, q0: Configuration) -> tuple[Array, Array]:

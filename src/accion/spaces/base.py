@@ -81,6 +81,12 @@ class Space(ABC):
         """
 
     @abstractmethod
+    def rate(self, x: Vector, v: Vector) -> Vector:
+        """The rate of x(t) with which retract(q, x(t)) has the velocity `v`, shape (dim,): the
+        inverse of `velocity`.
+        """
+
+    @abstractmethod
     def ad(self, xi: Vector, eta: Vector) -> Vector:
         """The Lie bracket [xi, eta] of two velocities, shape (dim,); zero on a flat space."""
 

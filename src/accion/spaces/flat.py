@@ -106,6 +106,9 @@ class Flat(Space):
     def velocity(self, x: Vector, rate: Vector) -> Vector:
         return rate
 
+    def rate(self, x: Vector, v: Vector) -> Vector:
+        return v
+
     def ad(self, xi: Vector, eta: Vector) -> Vector:
         return jnp.zeros_like(eta)
 

@@ -121,6 +121,9 @@ class Group(Space):
     def velocity(self, x: Vector, rate: Vector) -> Vector:
         return self.tau_map.dtau(x, rate)
 
+    def rate(self, x: Vector, v: Vector) -> Vector:
+        return self.tau_map.dtau_inverse(x, v)
+
     def stretched(self, x: Vector) -> Vector:
         return self.tau_map.stretched(x)
 

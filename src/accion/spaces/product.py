@@ -102,6 +102,9 @@ class Product(Space):
     def velocity(self, x: Vector, rate: Vector) -> Vector:
         return jnp.concatenate(self.each("velocity", x, rate))
 
+    def rate(self, x: Vector, v: Vector) -> Vector:
+        return jnp.concatenate(self.each("rate", x, v))
+
     def ad(self, xi: Vector, eta: Vector) -> Vector:
         return jnp.concatenate(self.each("ad", xi, eta))
 

@@ -17,7 +17,8 @@ import numpy as np
 
 from accion.types import Array, Scalar, Vector
 
-TERMS = 9
+TERMS = 10
+LIMIT = 1.0  # of s = |x|^2, up to which series serve: one for all, which then share sin and cos
 
 
 class Turn(NamedTuple):
@@ -45,10 +46,10 @@ def series(coefficients: Sequence[float]) -> Callable[[Array], Array]:
 
 
 def analytic(
-    coefficients: Sequence[float], closed: Callable[[Array], Array], limit: float = 0.5
+    coefficients: Sequence[float], closed: Callable[[Array], Array]
 ) -> Callable[[Array], Array]:
-    """The function of s with these Taylor coefficients, by its series below `limit` and beyond it
-    in `closed` form, a function of x = sqrt(s).
+    """The function of s with these Taylor coefficients, by its series below LIMIT and beyond it in
+    `closed` form, a function of x = sqrt(s).
 
     The series reaches so far that derivatives of the closed form, which cancel near 0, are not
     needed there.
@@ -56,9 +57,9 @@ def analytic(
     near = series(coefficients)
 
     def f(s: Array) -> Array:
-        small = s < limit
+        small = s < LIMIT
         value = jnp.where(
-            small, near(jnp.where(small, s, 0.0)), closed(jnp.sqrt(jnp.where(small, limit, s)))
+            small, near(jnp.where(small, s, 0.0)), closed(jnp.sqrt(jnp.where(small, LIMIT, s)))
         )
         # Else XLA computes it again for each entry of a matrix that it enters.
         return jax.lax.optimization_barrier(value)
@@ -84,15 +85,48 @@ def bernoulli(count: int) -> list[float]:
 
 
 cos_half = analytic([c / 4**j for j, c in enumerate(alternating(0))], lambda x: jnp.cos(x / 2))
-# sin(x/2)/x, (1 - cos x)/x^2, (x - sin x)/x^3, (1 - x/2 cot(x/2))/x^2
+# sin(x/2)/x
 sin_half = analytic(
     [c / 2 / 4**j for j, c in enumerate(alternating(1))], lambda x: jnp.sin(x / 2) / x
 )
-versine = analytic(alternating(2), lambda x: (1 - jnp.cos(x)) / x**2)
-excess = analytic(alternating(3), lambda x: (x - jnp.sin(x)) / x**3)
-cotangent = analytic(
-    [abs(b) for b in bernoulli(2 * TERMS + 1)[2::2]], lambda x: (1 - x / 2 / jnp.tan(x / 2)) / x**2
+COTANGENT = [abs(b) for b in bernoulli(2 * TERMS + 5)[2::2]]
+cotangent_value = analytic(
+    COTANGENT[:-1], lambda x: (1 - x / 2 * (jnp.cos(x / 2) / jnp.sin(x / 2))) / x**2
 )
+
+
+@jax.custom_jvp
+def cotangent(s: Array) -> Array:
+    """(1 - x/2 cot(x/2))/x^2 with s = x^2; its derivatives need no further function of an angle."""
+    return cotangent_value(s)
+
+
+def cotangent_slope(s: Array) -> Array:
+    """Its derivative by s, from c' = (1/8 - c (3 - c s)/2)/s."""
+    near = series([k * b for k, b in enumerate(COTANGENT)][1:])
+    small, c = s < LIMIT, cotangent(s)
+    far = (0.125 - c * (3 - c * s) / 2) / jnp.where(small, LIMIT, s)
+    return jax.lax.optimization_barrier(jnp.where(small, near(jnp.where(small, s, 0.0)), far))
+
+
+cotangent.defjvps(lambda ds, _, s: cotangent_slope(s) * ds)
+
+
+def stretch(s: Array) -> tuple[Array, Array]:
+    """(k, k^2 + x^2/4), k = x/2 cot(x/2): across x dexp^-1 multiplies by k + ix/2, dexp divides."""
+    k = 1 - cotangent(s) * s
+    return k, k * k + s / 4
+
+
+def versine(s: Array) -> Array:
+    """(1 - cos x)/x^2."""
+    return 0.5 / stretch(s)[1]
+
+
+def excess(s: Array) -> Array:
+    """(x - sin x)/x^3."""
+    k, square = stretch(s)
+    return (0.25 - cotangent(s) * k) / square
 
 
 class Smooth(NamedTuple):

@@ -24,6 +24,7 @@ from accion.discretise.collocation import (
     swept,
     swept_impulses,
 )
+from accion.engines.abreast import abreast
 from accion.engines.rarely import rarely
 from accion.methods import Galerkin
 from accion.methods.polynomials import stages
@@ -159,14 +160,14 @@ def solved(
 
     def sweep(state: Any) -> Any:
         all, P = state
-        found, P = swept(method, inertia.affine, args, P, all)
+        found, P = swept(method, inertia, args, P, all)
         return (found.stage, P), relative(found)
 
     def sweep_impulses(G: Array) -> Any:
         found = swept_impulses(method, args, G)
         return found.G, jnp.sqrt(quotient(found.change, found.size))
 
-    if inertia.constant:
+    if inertia.alone:
         G, _, done, i = until_rounding(sweep_impulses, first.G)
         all, x = first._replace(G=G), increment_of(method, args, G)
     else:
@@ -192,8 +193,8 @@ def by_newton(
 
 
 def whole(equations: StageEquations, inertia: Inertia, unknowns: Array, args: Any) -> Array:
-    """The unknowns with all X_i, which are not computed in a step of constant inertia."""
-    if not inertia.constant:
+    """The unknowns with all X_i, which are not computed where impulses are enough."""
+    if not inertia.alone:
         return unknowns
     x, all, _ = equations.parts(unknowns, args[0])
     return joined(x, of_impulses(equations.method, args, all.G), None)
@@ -227,19 +228,28 @@ def ahead(method: Galerkin, space: Any, n: int, x: Vector, all: Stage, P: Any) -
         return Stage(combined(E, all.X), combined(E, all.G), ahead_lam(method, all.lam))
     further = x + jnp.sum(F[:, :, None] * all.X[None], axis=1)
     momenta = P + jnp.sum(F[:, :, None] * all.G[None], axis=1)
-    origin = space.identity()
-
-    def one(xi: Array, pi: Array) -> tuple[Array, Array]:
-        eta = space.local(space.retract(origin, x), space.retract(origin, xi))
-        whole = jnp.zeros_like(xi).at[:n].set(pi)
-        body = to_body(space, xi, whole)
-        (own,) = jax.vjp(lambda rate: space.velocity(eta, rate), eta)[1](body)
-        return eta, own[:n]
-
-    eta, own = jax.vmap(one)(further, momenta)
+    eta, own = abreast(OneAhead(space, n), x, (further, momenta))
     end = to_body(space, x, jnp.zeros_like(x).at[:n].set(P))[:n]
     X, G = (jnp.sum(inverse[:, :, None] * a[None], axis=1) for a in (eta, own - end))
     return Stage(X, G, ahead_lam(method, all.lam))
+
+
+@dataclass(frozen=True)
+class OneAhead:
+    """A stage of the next step in its chart, from its increment and its momentum in that of the
+    step which ends with the increment x.
+    """
+
+    space: Any
+    n: int
+
+    def __call__(self, x: Vector, row: Any) -> tuple[Array, Array]:
+        xi, pi = row
+        space, origin = self.space, self.space.identity()
+        eta = space.local(space.retract(origin, x), space.retract(origin, xi))
+        body = to_body(space, xi, jnp.zeros_like(xi).at[: self.n].set(pi))
+        (own,) = jax.vjp(lambda rate: space.velocity(eta, rate), eta)[1](body)
+        return eta, own[: self.n]
 
 
 def ahead_lam(method: Galerkin, lam: Array) -> Array:
@@ -248,8 +258,7 @@ def ahead_lam(method: Galerkin, lam: Array) -> Array:
 
 def to_body(space: Any, xi: Vector, pi: Covector) -> Covector:
     """The momentum of the space from that of chart coordinates xi."""
-    still = jnp.zeros_like(xi)
-    return jax.vjp(lambda e: space.relative(xi, still, e), still)[1](pi)[0]
+    return jax.vjp(lambda v: space.rate(xi, v), jnp.zeros_like(xi))[1](pi)[0]
 
 
 def continued(s: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -309,7 +318,7 @@ class Collocated(MechanicalScheme):
             guess = joined(jnp.sum(guess.X, axis=0), guess, p + jnp.sum(guess.G, axis=0))
             return End(x, p, guess, state.memory)
         impulse = jnp.sum(all.G, axis=0)
-        if inertia_of(self.system).constant:
+        if inertia_of(self.system).alone:
             E, *_ = continued(self.method.s)
             own = Stage(jnp.zeros_like(all.X), combined(E, all.G), all.lam)
             guess = joined(2 * x - state.x, own, None)

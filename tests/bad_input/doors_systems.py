@@ -255,6 +255,7 @@ def makers() -> list[Door]:
         ),
         Door("Adaptive", ac.Adaptive, {"method": own.MIDPOINT, "monitor": own.monitor}),
         Door("EnergyConsistent", ac.EnergyConsistent, {"method": own.MIDPOINT}),
+        Door("EnergyEntropyConsistent", ac.EnergyEntropyConsistent, {"points": 8}),
     ]
 
 

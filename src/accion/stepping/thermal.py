@@ -60,9 +60,13 @@ class ThermalScheme(ExtendedScheme):
         state = State(z, p, jnp.zeros_like(x), x, guess, jnp.array(0), laws)
         if self.compared and not system.discrete_time:
             state = self.paced(state, t, h)
-        minus, plus = self.form.whole_variation(t, h, z, x)
-        thermal = Hypotheses(self.form.temperature(t, z, v), minus[n:], plus[n:])
-        return state, Known(self.inertia(t, z, v), thermal=thermal)
+        return state, Known(self.inertia(t, z, v), thermal=self.hypotheses(t, h, z, x, v))
+
+    @abstractmethod
+    def hypotheses(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Vector, v: Vector
+    ) -> Hypotheses:
+        """What the equations rest on, at the start of a run."""
 
     @abstractmethod
     def inertia(self, t: Scalar, z: Configuration, v: Vector) -> Any:
@@ -82,23 +86,11 @@ class ThermalScheme(ExtendedScheme):
     def led(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> tuple[Any, Any, Any]:
         """(p, what was exchanged, a guess of the next unknowns) at the end of a step."""
 
-    def led_by_newton(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
-        """The same of a step that is its increment."""
-        x = self.form.blocks.increment(unknowns)
-        p, exchange = self.form.variation(t, h, state.q, x).end, self.form.exchange
-        guess = jnp.concatenate([2 * x - state.x, unknowns[len(x) :]])
-        return p, exchange(t, h, state.q, x), guess
-
     def end(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
         n, x = self.system.space.dim, self.form.blocks.increment(unknowns)
         p, exchange, guess = self.led(unknowns, state, t, h)
         laws = written(state.memory, exchange, h, x[n:], state.completed)
         return End(x, p, guess, laws)
-
-    def lagrangian(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
-        x = self.form.blocks.increment(unknowns)
-        cold = jnp.any(self.form.cold(t, h, state.q, x))
-        return jnp.where(cold, jnp.nan, self.form.action(t, h, state.q, x))
 
     def saved(self, state: Any) -> Any:
         return state.memory.supplied
@@ -120,6 +112,27 @@ class ThermalScheme(ExtendedScheme):
         )
 
 
+class SampledThermal(ThermalScheme):
+    """What those share whose step is that of a discrete Lagrangian."""
+
+    def hypotheses(self, t: Scalar, h: Scalar, z: Configuration, x: Vector, v: Vector) -> Any:
+        n = self.system.space.dim
+        minus, plus = self.form.whole_variation(t, h, z, x)
+        return Hypotheses(self.form.temperature(t, z, v), minus[n:], plus[n:])
+
+    def led_by_newton(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
+        """The same of a step that is its increment."""
+        x = self.form.blocks.increment(unknowns)
+        p, exchange = self.form.variation(t, h, state.q, x).end, self.form.exchange
+        guess = jnp.concatenate([2 * x - state.x, unknowns[len(x) :]])
+        return p, exchange(t, h, state.q, x), guess
+
+    def lagrangian(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
+        x = self.form.blocks.increment(unknowns)
+        cold = jnp.any(self.form.cold(t, h, state.q, x))
+        return jnp.where(cold, jnp.nan, self.form.action(t, h, state.q, x))
+
+
 class ContinuousThermal(ThermalScheme):
     """What the schemes of a `ThermalSystem` share."""
 
@@ -137,7 +150,7 @@ class ContinuousThermal(ThermalScheme):
 @steps(ThermalSystem)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Thermal(ContinuousThermal):
+class Thermal(SampledThermal, ContinuousThermal):
     """The step of a thermomechanical system, by the entropy balance."""
 
     system: ThermalSystem
@@ -161,7 +174,7 @@ class Thermal(ContinuousThermal):
 @steps(DiscreteThermalSystem)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class GivenThermal(ThermalScheme):
+class GivenThermal(SampledThermal):
     """The step of a thermal system that is given in discrete time."""
 
     system: DiscreteThermalSystem

@@ -154,9 +154,13 @@ class ThermalSystem(InTime, Entropic):
         E.
         """
         power = jnp.sum(self.heating(t, z, v)) - jax.grad(self.L)(jnp.asarray(t, float), z, v)
+        return power + self.external_power(t, z, v)
+
+    def external_power(self, t: Scalar, z: Configuration, v: Vector) -> Any:
+        """F_ext.v."""
         if self.external is None:
-            return power
-        return power + jnp.sum(self.frame.as_rows(self.evaluate(self.external, t, z, v)) * v)
+            return 0.0
+        return jnp.sum(self.frame.as_rows(self.evaluate(self.external, t, z, v)) * v)
 
     def takes(self, field: str) -> str:
         return TAKES

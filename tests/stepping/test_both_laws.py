@@ -79,7 +79,7 @@ def test_a_step_is_the_equations_on_paper():
     """Means by another quadrature of H = |p|^2/(2m(q, S)) + V, written by hand."""
     p = isolated.params
     traj = ac.simulate(isolated, METHOD, **START, h=0.3, steps=1)
-    (q0, q1), (p0, p1), (S0, S1) = traj.q, traj.p, traj.S
+    (q0, q1), (p0, p1), (S0, S1) = map(np.asarray, (traj.q, traj.p, traj.S))
     x, w = np.polynomial.legendre.leggauss(40)
     v, dH, T = np.zeros(2), np.zeros(2), 0.0
     for c, weight in zip((1 + x) / 2, w / 2, strict=True):

@@ -103,3 +103,12 @@ def check_windows(method: Method, system: Any) -> None:
             f"{type(method).__name__} does not support systems of higher order, whose windows are"
             " sampled at fractions of a step; try Midpoint() or Trapezoid()."
         )
+
+
+def check_free(method: Method, system: Any) -> None:
+    """Raise ValueError where a method meets thermal systems under constraints that it cannot step."""
+    if system.constraint is not None:
+        raise ValueError(
+            f"{type(method).__name__} does not support thermal systems under constraints, whose"
+            " forces it would have to balance with the energy; try Midpoint()."
+        )

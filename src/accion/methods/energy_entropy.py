@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from accion.methods.base import Method, Sample
+from accion.methods.base import Method, Sample, check_free
 from accion.methods.quadrature import Midpoint
 from accion.methods.symmetry import asymmetry, is_symmetric
 from accion.spaces import Space
@@ -66,6 +66,7 @@ class EnergyEntropyConsistent(Method):
                 "EnergyEntropyConsistent is for a ThermalSystem, in continuous time: it shares"
                 " energy between motion and heat; try Midpoint()."
             )
+        check_free(self, system)
         if not is_symmetric(Midpoint(), system.step_space):
             raise ValueError(
                 "EnergyEntropyConsistent needs a straight way between the ends of a step, which the"

@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.instant import constrained
-from accion.instant.starts import Known, check_inertia
-from accion.instant.thermal import Hypotheses, check_hypotheses
+from accion.instant.starts import Known, check_mechanical_start
+from accion.instant.thermal import Hypotheses, check_hypotheses, held_node, known_where
 from accion.methods import Method
-from accion.stepping.base import End, State, StepEquations, longer, steps
+from accion.stepping.base import End, Readout, State, StepEquations, longer, steps
 from accion.stepping.extended import ExtendedScheme, increment_to
 from accion.stepping.laws import opened, warn_of_second_law, written
 from accion.systems import DiscreteThermalSystem, Start, ThermalSystem
@@ -47,6 +47,11 @@ class ThermalScheme(ExtendedScheme):
                 f"{type(self.method).__name__} starts from v0 or p0: with q1 the {unknown} is not"
                 " known."
             )
+        if start.q1 is not None and system.constraint is not None:
+            raise ValueError(
+                "a thermal system under constraints starts from v0 or p0: a q1 would have to"
+                " satisfy the first step, with its entropy."
+            )
         if start.q1 is not None:
             x, p = increment_to(self, t, h, z, start.q1)
         else:
@@ -60,7 +65,8 @@ class ThermalScheme(ExtendedScheme):
         state = State(z, p, jnp.zeros_like(x), x, guess, jnp.array(0), laws)
         if self.compared and not system.discrete_time:
             state = self.paced(state, t, h)
-        return state, Known(self.inertia(t, z, v), thermal=self.hypotheses(t, h, z, x, v))
+        known = self.known(t, z, v, start.p0)
+        return state, known._replace(thermal=self.hypotheses(t, h, z, x, v))
 
     @abstractmethod
     def hypotheses(
@@ -69,12 +75,12 @@ class ThermalScheme(ExtendedScheme):
         """What the equations rest on, at the start of a run."""
 
     @abstractmethod
-    def inertia(self, t: Scalar, z: Configuration, v: Vector) -> Any:
-        """d2L/dv2, None for a system without velocities."""
+    def known(self, t: Scalar, z: Configuration, v: Vector, p0: Any) -> Known:
+        """What is known of the motion at the start; nothing of a system without velocities."""
 
     def check_start(self, known: Any, start: Start) -> Any:
         if known.bordered is not None:
-            check_inertia(self.system, known.bordered)
+            check_mechanical_start(self.system, known, start)
         check_hypotheses(self.system, known.thermal)
 
     def resized(self, state: Any, r: Scalar, gap: Scalar) -> Any:
@@ -136,8 +142,15 @@ class SampledThermal(ThermalScheme):
 class ContinuousThermal(ThermalScheme):
     """What the schemes of a `ThermalSystem` share."""
 
-    def inertia(self, t: Scalar, z: Configuration, v: Vector) -> Any:
-        return self.system.hessian(t, z, v)
+    def known(self, t: Scalar, z: Configuration, v: Vector, p0: Any) -> Known:
+        return known_where(self.system, t, z, v, p0)
+
+    def readout(self, rows: Any, saved: Any, h: Scalar) -> Any:
+        if self.system.constraint is None:
+            return None
+        z = self.system.point(rows["q"], rows["beside"])
+        arrays = (z, rows["p"], rows["x"][..., : self.system.space.dim] / h)
+        return Readout(held_node, arrays, ("guess", "p", "lam"))
 
     def warn(self, trajectory: Any, known: Any, first: Any, last: Any, every: Any) -> Any:
         warn_of_second_law(trajectory)
@@ -194,7 +207,10 @@ class GivenThermal(SampledThermal):
     def led(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
         return self.led_by_newton(unknowns, state, t, h)
 
-    def inertia(self, t: Scalar, z: Configuration, v: Vector) -> Any:
+    def known(self, t: Scalar, z: Configuration, v: Vector, p0: Any) -> Known:
+        return Known()
+
+    def readout(self, rows: Any, saved: Any, h: Scalar) -> Any:
         return None
 
     def warn(self, trajectory: Any, known: Any, first: Any, last: Any, every: Any) -> Any:

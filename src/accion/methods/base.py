@@ -106,7 +106,9 @@ def check_windows(method: Method, system: Any) -> None:
 
 
 def check_free(method: Method, system: Any) -> None:
-    """Raise ValueError where a method meets thermal systems under constraints that it cannot step."""
+    """Raise ValueError where a method meets a thermal system under constraints, which it cannot
+    step.
+    """
     if system.constraint is not None:
         raise ValueError(
             f"{type(method).__name__} does not support thermal systems under constraints, whose"

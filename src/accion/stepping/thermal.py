@@ -1,6 +1,6 @@
 """Steps of thermomechanical systems.
 
-    p_k + D1 Ld(z_k, z_{k+1}) + Fd^- = 0        rho_d(z_k, z_{k+1}) = 0
+    p_k + D1 Ld(z_k, z_{k+1}) + Fd^- + h A(t_k, q_k)^T lam_k = 0        rho_d(z_k, z_{k+1}) = 0
                                                 give z_{k+1} = (q_{k+1}, S_{k+1})
     p_{k+1} = D2 Ld(z_k, z_{k+1}) + Fd^+        (Bonich, eq 3.14)
 """  # fmt: skip

@@ -75,7 +75,7 @@ class ThermalSystem(Held, InTime, Entropic):
     """A system whose Lagrangian depends on the entropy S of a body, or on those of several bodies
     (Bonich, Def 3.1 and Thm 3.9):
 
-        d/dt dL/dv - dL/dq = F_fr + F_ext                    dL/dS S' = F_fr.v - P_H
+        d/dt dL/dv - dL/dq = F_fr + F_ext + A^T lam          dL/dS S' = F_fr.v - P_H
 
     `lagrangian(t, q, v, S, params)` is a scalar; T = -dL/dS is the temperature, which must be
     positive. `friction(t, q, v, S, params)` is a covector of shape (dim,), whose work -F_fr.v heats

@@ -111,6 +111,6 @@ def check_free(method: Method, system: Any) -> None:
     """
     if system.constraint is not None:
         raise ValueError(
-            f"{type(method).__name__} does not support thermal systems under constraints, whose"
-            " forces it would have to balance with the energy; try Midpoint()."
+            f"{type(method).__name__} does not support thermal systems under constraints; try"
+            " Midpoint() or Composition(Midpoint(), 4)."
         )

@@ -108,7 +108,7 @@ class ThermalSystem(Held, InTime, Entropic):
     kind: ClassVar[str] = "thermal systems"
     required: ClassVar[tuple[str, ...]] = ("lagrangian",)
     discrete_time: ClassVar[bool] = False
-    vakonomic: ClassVar[None] = None
+    vakonomic = None
 
     def __post_init__(self) -> None:
         self.check_fields()

@@ -32,6 +32,7 @@ from accion.methods import (
     Alpha as Alpha,
     Composition as Composition,
     EnergyConsistent as EnergyConsistent,
+    EnergyEntropyConsistent as EnergyEntropyConsistent,
     FiniteDifference as FiniteDifference,
     Galerkin as Galerkin,
     LeftRectangle as LeftRectangle,

@@ -155,6 +155,9 @@ def systems() -> list[Door]:
                 "friction": own.friction,
                 "external": None,
                 "heat": heat,
+                "holonomic": None,
+                "nonholonomic": None,
+                "variational": None,
                 "entropies": None,
             },
             words,
@@ -273,6 +276,7 @@ def makers() -> list[Door]:
         ),
         Door("Adaptive", ac.Adaptive, {"method": own.MIDPOINT, "monitor": own.monitor}),
         Door("EnergyConsistent", ac.EnergyConsistent, {"method": own.MIDPOINT}),
+        Door("EnergyEntropyConsistent", ac.EnergyEntropyConsistent, {"points": 8}),
     ]
 
 

@@ -125,7 +125,7 @@ def vakonomic(place: Place) -> Any:
     return system(place, vakonomic=kappa(place)), {"v0": place.v0, "lam0": np.array([0.3])}
 
 
-def thermal(place: Place) -> Any:
+def thermal(place: Place, **held: Any) -> Any:
     own = lagrangian(place)
 
     def L(t, q, v, S, params):
@@ -134,7 +134,7 @@ def thermal(place: Place) -> Any:
     def friction(t, q, v, S, params):
         return damping(place, v, params)
 
-    found = ac.ThermalSystem(L, place.space, params_of(ONE), friction=friction)
+    found = ac.ThermalSystem(L, place.space, params_of(ONE), friction=friction, **held)
     return found, {"v0": place.v0, "S0": 0.1}
 
 
@@ -146,6 +146,10 @@ def hamiltonian(place: Place) -> Any:
         return u.energy * bare
 
     return ac.HamiltonianSystem(H, place.space, params_of(ONE)), {"v0": place.v0}
+
+
+def thermal_nonholonomic(place: Place) -> Any:
+    return thermal(place, nonholonomic=kappa(place))
 
 
 def contact(place: Place) -> Any:
@@ -291,6 +295,7 @@ KINDS: dict[str, Callable[[Place], Any]] = {
     "System, nonholonomic": nonholonomic,
     "System, vakonomic": vakonomic,
     "ThermalSystem": thermal,
+    "ThermalSystem, nonholonomic": thermal_nonholonomic,
     "HigherOrderSystem": higher,
     "HigherOrderSystem, vakonomic": higher_vakonomic,
     "DiscreteSystem": discrete,

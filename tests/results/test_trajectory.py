@@ -214,6 +214,7 @@ def test_a_method_comes_back(tmp_path):
         ac.Alpha(np.float64(0.3)),
         ac.Trapezoid(),
         ac.EnergyConsistent(ac.Alpha(0.3)),
+        ac.EnergyEntropyConsistent(6),
         methods.Adjoint(ac.Midpoint()),
     ):
         assert registry.stored(repr(method)) == method

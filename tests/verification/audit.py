@@ -96,12 +96,13 @@ temperature depends on the position.
 
 - *order*: of (q, v, S), as above.
 - *energy*: the first law, the largest relative error of the total energy over 10^6 steps of 0.05
-  with weak friction; below 0.1 (claimed order 1) and 1e-3 (order 2), at roundoff (1e-14) for
-  `EnergyConsistent`. *growth*: the error in the second half of the run over that in the first;
-  below 2 where it is not roundoff. *its order*: how it falls with h; none where it is roundoff.
+  with weak friction; below 0.1 (claimed order 1) and 1e-3 (order 2), at roundoff for
+  `EnergyConsistent` (1e-14) and `EnergyEntropyConsistent` (1e-13). *growth*: the error in the
+  second half of the run over that in the first; below 2 where it is not roundoff. *its order*: how
+  it falls with h; none where it is roundoff.
 - *entropy*: the second law, the least change of the entropy in any step; not below -1e-15 for the
   sampled balance. `EnergyConsistent` gives it up where friction is weak: the entropy also takes up
-  the method's error in the mechanical energy.
+  the method's error in the mechanical energy. `EnergyEntropyConsistent` keeps both laws.
 - *friction*: the largest energy that it gave in a step; never positive.
 
 | method | claimed | order | energy | growth | its order | entropy | friction |

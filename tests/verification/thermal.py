@@ -18,6 +18,7 @@ METHODS = (
     ac.Trapezoid(),
     ac.Alpha(0.3),
     ac.EnergyConsistent(ac.Midpoint()),
+    ac.EnergyEntropyConsistent(),
 )
 
 

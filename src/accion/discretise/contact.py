@@ -42,6 +42,9 @@ class ContactStep(SampledOnWhole):
         n = self.system.space.dim
         return (x[n:] - self.action(t, h, z, x)) / h
 
+    def reaction(self, t: Scalar, h: Scalar, z: Configuration, v: Vector, lam: Any) -> Any:
+        return 0.0
+
     def factors(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Array:
         """1 + D3 Ld and 1 - D4 Ld, whose quotient is sigma: both are positive in a step that is
         not too long for dL/dz.

@@ -33,9 +33,6 @@ class ExtendedDiscretisation(Discretisation):
         size `Ld` and `slopes` are the sizes of the derivatives of the closure by S.
         """
 
-    def reaction(self, t: Scalar, h: Scalar, z: Configuration, v: Vector, lam: Any) -> Any:
-        return 0.0
-
     def inner_reaction(
         self, t: Scalar, h: Scalar, z: Configuration, x: Any, inner: Any, lam: Any
     ) -> Any:

@@ -123,8 +123,14 @@ class GivenThermal(ThermalDiscretisation):
         return minus, plus
 
     def closure(self, t: Scalar, h: Scalar, z: Configuration, x: Vector, inner: Any = None) -> Any:
+        return self.balance(t, h, z, x)
+
+    def balance(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
         value = self.read(self.system.kinematic, t, h, z, x)
         return jnp.reshape(value, (self.system.frame.m,))
+
+    def reaction(self, t: Scalar, h: Scalar, z: Configuration, v: Vector, lam: Any) -> Any:
+        return 0.0
 
     def exchange(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
         nothing = jnp.zeros(self.system.frame.m)

@@ -30,6 +30,12 @@ class ThermalDiscretisation(ExtendedDiscretisation):
     """What thermal systems in continuous and in discrete time share."""
 
     @abstractmethod
+    def balance(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Array:
+        """The entropy balances, of the equations of a step those without constraints, shape
+        (m,).
+        """
+
+    @abstractmethod
     def exchange(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Exchange:
         """What is exchanged with the outside and between bodies."""
 
@@ -65,8 +71,24 @@ class ThermalStep(SampledOnWhole, ThermalDiscretisation):
     method: Any
 
     def closure(self, t: Scalar, h: Scalar, z: Configuration, x: Vector, inner: Any = None) -> Any:
-        """The sampled entropy balance."""
+        """The sampled entropy balance, and the constraints as those of any step."""
+        samples, balance = self.samples(t, h, z, x), self.balance(t, h, z, x)
+        if self.system.constraint is None:
+            return balance
+        whole: Any = self.system.whole
+        end = self.system.step_space.retract(z, x)
+        return jnp.concatenate([balance, whole.constraint.closure(whole, samples, t + h, end)])
+
+    def balance(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Array:
+        """sum_i w_i (dL/dS S' - F_fr.v + P_H), shape (m,)."""
         return sampled(self.system.rho, self.samples(t, h, z, x))
+
+    def reaction(self, t: Scalar, h: Scalar, z: Configuration, v: Vector, lam: Any) -> Any:
+        """That of a `System`; `v` is (v, S')."""
+        if self.system.constraint is None:
+            return 0.0
+        whole: Any = self.system.whole
+        return h * whole.constraint.reaction(whole, t, z, v, lam)[: self.system.space.dim]
 
     def exchange(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
         n, samples, system = self.system.space.dim, self.samples(t, h, z, x), self.system

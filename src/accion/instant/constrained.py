@@ -191,19 +191,26 @@ def index_one(system: Any, t: Scalar, q: Configuration, v: Vector, lam: Any) -> 
 
     with L + lam.Phi in place of L.
     """
-    space, n, constraint = system.space, system.space.dim, system.constraint
-    zero = jnp.zeros(n)
-    one = jnp.ones_like(jnp.asarray(t, float))
     H, force = inertia_and_force(system, t, q, v, lam)
-    if constraint is None:
+    if system.constraint is None:
         return newton.solve(H, force), None
+    a, rate = with_constraint(system, H, force, t, q, v)
+    return a, rate if lam is not None else -rate
+
+
+def with_constraint(
+    system: Any, H: Any, force: Any, t: Scalar, q: Configuration, v: Vector
+) -> tuple[Any, Any]:
+    """(a, -lam) of H a - A^T lam = force and the constraint differentiated."""
+    space, constraint, n = system.space, system.constraint, system.space.dim
+    one, zero = jnp.ones_like(jnp.asarray(t, float)), jnp.zeros(n)
     _, dc = jax.jvp(
         lambda t, e: constraint.on_velocities(system, t, space.displace(q, e), v),
         (one * t, zero),
         (one, v),
     )
     both = newton.solve(border(system, H, t, q, v), jnp.concatenate([force, -dc]))
-    return both[:n], both[n:] if lam is not None else -both[n:]
+    return both[:n], both[n:]
 
 
 @door(t=number)
@@ -245,15 +252,15 @@ def project(system: Any, q: Configuration, v: Vector, t: Scalar = 0.0) -> Any:
     return found
 
 
-def project_at(system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
-    """`project` within what is traced: nothing is checked, and NaN is where there is nothing
-    near.
+def project_at(system: Any, t: Scalar, z: Configuration, v: Vector) -> Any:
+    """`project` within what is traced: nothing is checked, and NaN is where there is nothing near.
+    Entropies in z stay as they are.
     """
     system, t = local(system, t)
     constraint, space = system.constraint, system.space
     if constraint is None:
-        return q, v
-    M = jax.hessian(system.L, 2)(t, q, v)
+        return z, v
+    M, (q, S) = jax.hessian(system.L, 2)(t, z, v), system.parts(z)
     held = [part for part in system.kinds_of_constraint if part.holds_positions]
     if held:
 
@@ -263,7 +270,7 @@ def project_at(system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
         e, ok = nearest(phi, jnp.zeros(space.dim), M, space.magnitude(q))
         q = jax.tree.map(lambda a: jnp.where(ok, a, jnp.nan), space.retract(q, e))
     v, ok = nearest(lambda v: constraint.on_velocities(system, t, q, v), v, M)
-    return q, jnp.where(ok, v, jnp.nan)
+    return system.point(q, S), jnp.where(ok, v, jnp.nan)
 
 
 projected = kept_jit(project_at)

@@ -89,10 +89,11 @@ def accelerations(system: Any) -> Callable[..., Any]:
     ad* is zero. With holonomic or nonholonomic constraints it returns (a, lam), from the constraint
     differentiated in time (index 1). For a vakonomic system, whose multipliers are part of the
     state, it is (t, q, v, lam) -> (a, dlam/dt); for a thermal system (t, q, v, S) -> (a, dS/dt),
-    with dL/dS dS/dt = F_fr.v - P_H (Bonich, Thm 3.9); for a contact system (t, q, v, z) -> (a, L),
-    with dL/dz dL/dv on the right-hand side besides (Herglotz). For a system of order r it is (t, q,
-    jets) -> q^(2r), `jets` being (q', ..., q^(2r-1)), shape (2r - 1, dim); with a constraint (t, q,
-    jets, lams) -> (q^(2r), lam^(r)), `lams` being (lam, ..., lam^(r-1)).
+    with dL/dS dS/dt = F_fr.v - P_H (Bonich, Thm 3.9), under constraints (a, lam, dS/dt); for a
+    contact system (t, q, v, z) -> (a, L), with dL/dz dL/dv on the right-hand side besides
+    (Herglotz). For a system of order r it is (t, q, jets) -> q^(2r), `jets` being (q', ...,
+    q^(2r-1)), shape (2r - 1, dim); with a constraint (t, q, jets, lams) -> (q^(2r), lam^(r)),
+    `lams` being (lam, ..., lam^(r-1)).
     """
     check_continuous(system, "accelerations")
     return door(t=number)(continuous(system).accelerations(check_numbers(system)))
@@ -237,7 +238,7 @@ def rates(system: Any, t: Scalar, y: Any, z: Configuration) -> Any:
 def put_back(system: Any, t: Scalar, y: Any, z: Configuration) -> Any:
     """The state nearest to y that satisfies the constraint."""
     q, v, lam = unflat(y, z, system.space.dim)
-    q, v = project_at(system, t, system.space.project(q), v)
+    q, v = project_at(system, t, system.step_space.project(q), v)
     return flat(q, v, lam)
 
 

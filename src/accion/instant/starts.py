@@ -56,8 +56,17 @@ def known_at(
     constraint = system.constraint
     if constraint is None:
         return Known(system.hessian(t, q, v))
-    point, K = (system, t, q, v), constrained.bordered(system, t, q, v, lam)
     excess = None if p0 is None else p0 - system.legendre(t, q, v, lam)
+    return known_held(system, t, q, v, constrained.bordered(system, t, q, v, lam), p0, excess)
+
+
+def known_held(
+    system: Any, t: Scalar, q: Configuration, v: Vector, K: Any, p0: Any, excess: Any
+) -> Known:
+    """What is known of a system under constraints; K is `bordered`, `excess` what p0 has besides
+    the momentum of v.
+    """
+    constraint, point = system.constraint, (system, t, q, v)
     return Known(
         K,
         constraint.value(*point),

@@ -7,22 +7,35 @@ import numpy as np
 
 from accion.checks import check_numbers
 from accion.engines.auto import small_jit
-from accion.instant.constrained import inertia_and_force
+from accion.instant.constrained import border, inertia_and_force, legendre, with_constraint
 from accion.instant.continuous import OUTSIDE, ContinuousEquations, continuous, flat, unflat
-from accion.instant.starts import Known, check_inertia
+from accion.instant.starts import Known, check_mechanical_start, known_held
 from accion.numerics import newton
 from accion.systems import Start, ThermalSystem
-from accion.types import Configuration, Scalar, Vector
+from accion.types import Configuration, Covector, Scalar, Vector
 
 
 def thermal_rates(system: Any, t: Scalar, z: Configuration, v: Vector) -> Any:
-    """(a, S') of a thermomechanical system: S' from the entropy balance, a from d/dt dL/dv - dL/dq
-    = F with S moving (Bonich, Thm 3.9).
+    """(a, lam, S') of a thermomechanical system: S' from the entropy balance, a from d/dt dL/dv -
+    dL/dq = F + A^T lam with S moving (Bonich, Thm 3.9), and with the constraints, differentiated.
     """
     n = system.space.dim
     dS = system.entropy_rates(t, z, v)
     H, force = inertia_and_force(system.whole, t, z, jnp.concatenate([v, dS]))
-    return newton.solve(H[:n, :n], force[:n]), dS
+    H, force = H[:n, :n], force[:n]
+    if system.constraint is None:
+        return newton.solve(H, force), jnp.zeros(0), dS
+    q, _ = system.parts(z)
+    a, lam = with_constraint(system, H, force, t, q, v)
+    return a, -lam, dS
+
+
+def held_node(system: Any, t: Scalar, z: Configuration, p: Covector, guess: Any) -> Any:
+    """(v, p, lam) at a time of the discrete trajectory, as `constrained.node` of a system without
+    entropies.
+    """
+    v, _ = legendre(system, t, z, p, guess)
+    return v, system.legendre(t, z, v), thermal_rates(system, t, z, v)[1]
 
 
 class Hypotheses(NamedTuple):
@@ -58,11 +71,23 @@ def check_temperatures(system: Any, T: Any) -> Any:
             )
 
 
+def known_where(system: Any, t: Scalar, z: Configuration, v: Vector, p0: Any = None) -> Known:
+    """What is known of the motion, without what the equations rest on: d2L/dv2 and, where there
+    are constraints, how far the point is from them; `p0` are the momenta that the user gave.
+    """
+    H = system.hessian(t, z, v)
+    if system.constraint is None:
+        return Known(H)
+    q, _ = system.parts(z)
+    excess = None if p0 is None else p0 - system.legendre(t, z, v)
+    return known_held(system, t, q, v, border(system, H, t, q, v), p0, excess)
+
+
 @small_jit
 def known_at(system: Any, t: Scalar, z: Configuration, v: Vector) -> Any:
-    """d2L/dv2 and the temperatures."""
+    """The same with the temperatures."""
     T = system.temperature(t, z, v)
-    return Known(system.hessian(t, z, v), thermal=Hypotheses(T, T, T))
+    return known_where(system, t, z, v)._replace(thermal=Hypotheses(T, T, T))
 
 
 solved = small_jit(thermal_rates)
@@ -76,19 +101,20 @@ class ThermalEquations(ContinuousEquations):
             own = check_numbers(system, S0=S)
             own.check()
             q, v, S = (own.check_part(*given) for given in parts_of(q, v, S))
-            a, dS = solved(own, jnp.asarray(t, dtype=float), own.point(q, S), v)
-            return a, own.frame.as_given(dS)
+            a, lam, dS = solved(own, jnp.asarray(t, dtype=float), own.point(q, S), v)
+            dS = own.frame.as_given(dS)
+            return (a, dS) if own.constraint is None else (a, lam, dS)
 
         return function
 
     def check_start(self, system: Any, t: Scalar, z: Configuration, start: Start) -> Any:
         known = known_at(system, t, z, start.v0)
-        check_inertia(system, known.bordered)
+        check_mechanical_start(system, known, start)
         check_temperatures(system, known.thermal.T)
 
     def rates(self, system: Any, t: Scalar, y: Any, z: Configuration) -> Any:
         q, v, lam = unflat(y, z, system.space.dim)
-        a, dS = thermal_rates(system, t, q, v)
+        a, _, dS = thermal_rates(system, t, q, v)
         dq = system.step_space.tangent(q, jnp.concatenate([v, dS]))
         change = flat(dq, a, lam)
         # Where a trial step leads out of the domain the step control must see an error, which it
@@ -100,7 +126,7 @@ class ThermalEquations(ContinuousEquations):
         return system.hessian(t, z, v)
 
     def is_projected(self, system: Any) -> Any:
-        return False
+        return system.constraint is not None
 
     def obstacle(self, system: Any, t: Scalar, z: Configuration, v: Vector) -> Any:
         return ""

@@ -9,6 +9,7 @@ from accion.methods.adjoint import Adjoint as Adjoint
 from accion.methods.base import Method as Method, Sample as Sample
 from accion.methods.composition import Composition as Composition
 from accion.methods.energy_consistent import EnergyConsistent as EnergyConsistent
+from accion.methods.energy_entropy import EnergyEntropyConsistent as EnergyEntropyConsistent
 from accion.methods.finite_difference import FiniteDifference as FiniteDifference
 from accion.methods.galerkin import Galerkin as Galerkin
 from accion.methods.generalized_alpha import GeneralizedAlpha as GeneralizedAlpha

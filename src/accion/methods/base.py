@@ -106,3 +106,14 @@ def check_windows(method: Method, system: Any) -> None:
             f"{type(method).__name__} does not support systems of higher order, whose windows are"
             " sampled at fractions of a step; try Midpoint() or Trapezoid()."
         )
+
+
+def check_free(method: Method, system: Any) -> None:
+    """Raise ValueError where a method meets a thermal system under constraints, which it cannot
+    step.
+    """
+    if system.constraint is not None:
+        raise ValueError(
+            f"{type(method).__name__} does not support thermal systems under constraints; try"
+            " Midpoint() or Composition(Midpoint(), 4)."
+        )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from accion.methods.base import Method, Sample
+from accion.methods.base import Method, Sample, check_free
 from accion.spaces import Space
 from accion.types import Configuration, Scalar, Vector
 
@@ -44,6 +44,7 @@ class EnergyConsistent(Method):
                 "EnergyConsistent is for a ThermalSystem, whose entropy takes up energy; try"
                 f" {self.method!r}."
             )
+        check_free(self, system)
         self.method.check(system)
 
     def samples(

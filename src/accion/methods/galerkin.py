@@ -9,7 +9,7 @@ from typing import Any, final
 import jax.numpy as jnp
 
 from accion.arguments import shown
-from accion.methods.base import Method, Sample
+from accion.methods.base import Method, Sample, check_free
 from accion.methods.polynomials import Polynomial, polynomial
 from accion.numerics.dependence import depends
 from accion.spaces import Space
@@ -99,6 +99,8 @@ class Galerkin(Method):
             raise ValueError(
                 f"{self!r} does not support thermal systems; try Galerkin({self.s - 1})."
             )
+        if self.s > 1 and system.entropic:
+            check_free(self, system)
         if system.contact and self.inner_points:
             raise ValueError(
                 f"{self!r} does not support contact systems: inner points would need actions of"

@@ -13,6 +13,7 @@ from accion.methods.adjoint import Adjoint
 from accion.methods.base import Method
 from accion.methods.composition import Composition
 from accion.methods.energy_consistent import EnergyConsistent
+from accion.methods.energy_entropy import EnergyEntropyConsistent
 from accion.methods.finite_difference import FiniteDifference
 from accion.methods.galerkin import Galerkin
 from accion.methods.generalized_alpha import GeneralizedAlpha
@@ -36,6 +37,7 @@ METHODS: dict[str, Entry] = {
         Entry(Trapezoid, Trapezoid()),
         Entry(Alpha, Alpha(0.3)),
         Entry(EnergyConsistent, EnergyConsistent(Midpoint())),
+        Entry(EnergyEntropyConsistent, EnergyEntropyConsistent()),
         Entry(Composition, Composition(Midpoint(), 4)),
         Entry(GeneralizedAlpha, GeneralizedAlpha(0.8)),
         Entry(Galerkin, Galerkin(3)),

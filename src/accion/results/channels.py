@@ -143,7 +143,7 @@ def _(system: HigherOrderSystem) -> dict[str, Label]:
 @labels.register
 def _(system: ThermalSystem) -> dict[str, Label]:
     mechanical = of_positions(system) | of_momenta(system) | of_velocities(system)
-    return mechanical | of_entropies(system) | of_temperatures(system) | OF_STEPS
+    return mechanical | MULTIPLIERS | of_entropies(system) | of_temperatures(system) | OF_STEPS
 
 
 @labels.register

@@ -8,6 +8,7 @@ from accion.stepping import (
     composition_thermal as composition_thermal,
     contact as contact,
     energy_consistent as energy_consistent,
+    energy_entropy as energy_entropy,
     given as given,
     higher as higher,
     levels as levels,

@@ -81,6 +81,9 @@ class Contact(ExtendedScheme):
         guess = rows["x"][..., : self.system.space.dim] / h
         return {"z": rows["beside"], "guess": guess}
 
+    def readout(self, rows: Any, saved: Any, h: Scalar) -> Any:
+        return None
+
     def warn(self, trajectory: Any, known: Any, first: Any, last: Any, every: Any) -> Any:
         """Energy is not kept."""
 

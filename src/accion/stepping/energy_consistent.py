@@ -11,7 +11,7 @@ from accion.discretise import discretise
 from accion.methods import EnergyConsistent
 from accion.numerics import following
 from accion.stepping.base import steps
-from accion.stepping.thermal import LARGE, ContinuousThermal
+from accion.stepping.thermal import LARGE, ContinuousThermal, SampledThermal
 from accion.systems import ThermalSystem
 from accion.types import Configuration, Scalar, Vector
 
@@ -63,7 +63,7 @@ class EnergyEquations(following.StepEquations):
 @steps(ThermalSystem, EnergyConsistent)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class EnergyConsistentThermal(ContinuousThermal):
+class EnergyConsistentThermal(SampledThermal, ContinuousThermal):
     """The step of a thermomechanical system, by the balance of the energy."""
 
     system: ThermalSystem

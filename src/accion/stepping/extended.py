@@ -25,7 +25,8 @@ class ChangeBeside(newton.Equations):
     def residual(self, unknowns: Any, args: Any) -> Any:
         system, t, h, z, x = args
         x = x.at[system.space.dim :].set(unknowns)
-        return discretise(system, self.method).closure(t, h, z, x)
+        form: Any = discretise(system, self.method)
+        return form.closure(t, h, z, x)
 
     def sizes(self, unknowns: Any, J: Any, args: Any) -> Any:
         system, t, h, z, x = args
@@ -61,9 +62,6 @@ class ExtendedScheme(SolvedScheme):
 
     def moved(self, unknowns: Any, state: Any, h: Scalar) -> Any:
         return self.system.step_space.stretched(self.form.blocks.increment(unknowns))
-
-    def readout(self, rows: Any, saved: Any, h: Scalar) -> Any:
-        return None
 
     def prepare(self, state: Any, save_every: Any) -> Any:
         return state

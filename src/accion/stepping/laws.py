@@ -106,8 +106,8 @@ def warn_of_second_law(trajectory: Any) -> Any:
         message = (
             f"the total entropy became less by {-least:.3g} in {where(k, i)}, though the bodies"
             f" exchange heat only among themselves. {backwards(trajectory.method)}EnergyConsistent"
-            " does so where friction is weaker than its error; otherwise look at the signs of"
-            " `heat`."
+            " does so where friction is weaker than its error, EnergyEntropyConsistent never;"
+            " otherwise look at the signs of `heat`."
         )
     else:
         return

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from accion.instant import constrained
+from accion.instant.thermal import held_node
 from accion.stepping.adaptive import AdaptiveScheme
 from accion.stepping.base import Scheme, State, scheme_of
 from accion.stepping.composition import Composed
@@ -135,8 +136,11 @@ def _(scheme: ContinuousThermal, t: Scalar, h: Scalar, row: Row) -> State:
 @row_at.register
 def _(scheme: ContinuousThermal, t: Scalar, h: Scalar, state: State) -> Row:
     guess = state.x[: scheme.system.space.dim] / h
-    v = scheme.system.velocity(t, state.q, state.p, guess)
-    return Row(state.q, v, state.p, supplied=state.memory.supplied)
+    system, supplied = scheme.system, state.memory.supplied
+    if system.constraint is None:
+        return Row(state.q, system.velocity(t, state.q, state.p, guess), state.p, supplied=supplied)
+    v, p, lam = held_node(system, t, state.q, state.p, guess)
+    return Row(state.q, v, p, lam, supplied=supplied)
 
 
 @state_at.register

@@ -1,6 +1,6 @@
 """Steps of thermomechanical systems.
 
-    p_k + D1 Ld(z_k, z_{k+1}) + Fd^- = 0        rho_d(z_k, z_{k+1}) = 0
+    p_k + D1 Ld(z_k, z_{k+1}) + Fd^- + h A(t_k, q_k)^T lam_k = 0        rho_d(z_k, z_{k+1}) = 0
                                                 give z_{k+1} = (q_{k+1}, S_{k+1})
     p_{k+1} = D2 Ld(z_k, z_{k+1}) + Fd^+        (Bonich, eq 3.14)
 """  # fmt: skip
@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.instant import constrained
-from accion.instant.starts import Known, check_inertia
-from accion.instant.thermal import Hypotheses, check_hypotheses
+from accion.instant.starts import Known, check_mechanical_start
+from accion.instant.thermal import Hypotheses, check_hypotheses, held_node, known_where
 from accion.methods import Method
-from accion.stepping.base import End, State, StepEquations, longer, steps
+from accion.stepping.base import End, Readout, State, StepEquations, longer, steps
 from accion.stepping.extended import ExtendedScheme, increment_to
 from accion.stepping.laws import opened, warn_of_second_law, written
 from accion.systems import DiscreteThermalSystem, Start, ThermalSystem
@@ -47,6 +47,11 @@ class ThermalScheme(ExtendedScheme):
                 f"{type(self.method).__name__} starts from v0 or p0: with q1 the {unknown} is not"
                 " known."
             )
+        if start.q1 is not None and system.constraint is not None:
+            raise ValueError(
+                "a thermal system under constraints starts from v0 or p0: a q1 would have to"
+                " satisfy the first step, with its entropy."
+            )
         if start.q1 is not None:
             x, p = increment_to(self, t, h, z, start.q1)
         else:
@@ -60,17 +65,22 @@ class ThermalScheme(ExtendedScheme):
         state = State(z, p, jnp.zeros_like(x), x, guess, jnp.array(0), laws)
         if self.compared and not system.discrete_time:
             state = self.paced(state, t, h)
-        minus, plus = self.form.whole_variation(t, h, z, x)
-        thermal = Hypotheses(self.form.temperature(t, z, v), minus[n:], plus[n:])
-        return state, Known(self.inertia(t, z, v), thermal=thermal)
+        known = self.known(t, z, v, start.p0)
+        return state, known._replace(thermal=self.hypotheses(t, h, z, x, v))
 
     @abstractmethod
-    def inertia(self, t: Scalar, z: Configuration, v: Vector) -> Any:
-        """d2L/dv2, None for a system without velocities."""
+    def hypotheses(
+        self, t: Scalar, h: Scalar, z: Configuration, x: Vector, v: Vector
+    ) -> Hypotheses:
+        """What the equations rest on, at the start of a run."""
+
+    @abstractmethod
+    def known(self, t: Scalar, z: Configuration, v: Vector, p0: Any) -> Known:
+        """What is known of the motion at the start; nothing of a system without velocities."""
 
     def check_start(self, known: Any, start: Start) -> Any:
         if known.bordered is not None:
-            check_inertia(self.system, known.bordered)
+            check_mechanical_start(self.system, known, start)
         check_hypotheses(self.system, known.thermal)
 
     def resized(self, state: Any, r: Scalar, gap: Scalar) -> Any:
@@ -82,23 +92,11 @@ class ThermalScheme(ExtendedScheme):
     def led(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> tuple[Any, Any, Any]:
         """(p, what was exchanged, a guess of the next unknowns) at the end of a step."""
 
-    def led_by_newton(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
-        """The same of a step that is its increment."""
-        x = self.form.blocks.increment(unknowns)
-        p, exchange = self.form.variation(t, h, state.q, x).end, self.form.exchange
-        guess = jnp.concatenate([2 * x - state.x, unknowns[len(x) :]])
-        return p, exchange(t, h, state.q, x), guess
-
     def end(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
         n, x = self.system.space.dim, self.form.blocks.increment(unknowns)
         p, exchange, guess = self.led(unknowns, state, t, h)
         laws = written(state.memory, exchange, h, x[n:], state.completed)
         return End(x, p, guess, laws)
-
-    def lagrangian(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
-        x = self.form.blocks.increment(unknowns)
-        cold = jnp.any(self.form.cold(t, h, state.q, x))
-        return jnp.where(cold, jnp.nan, self.form.action(t, h, state.q, x))
 
     def saved(self, state: Any) -> Any:
         return state.memory.supplied
@@ -120,11 +118,39 @@ class ThermalScheme(ExtendedScheme):
         )
 
 
+class SampledThermal(ThermalScheme):
+    """What those share whose step is that of a discrete Lagrangian."""
+
+    def hypotheses(self, t: Scalar, h: Scalar, z: Configuration, x: Vector, v: Vector) -> Any:
+        n = self.system.space.dim
+        minus, plus = self.form.whole_variation(t, h, z, x)
+        return Hypotheses(self.form.temperature(t, z, v), minus[n:], plus[n:])
+
+    def led_by_newton(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
+        """The same of a step that is its increment."""
+        x = self.form.blocks.increment(unknowns)
+        p, exchange = self.form.variation(t, h, state.q, x).end, self.form.exchange
+        guess = jnp.concatenate([2 * x - state.x, unknowns[len(x) :]])
+        return p, exchange(t, h, state.q, x), guess
+
+    def lagrangian(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
+        x = self.form.blocks.increment(unknowns)
+        cold = jnp.any(self.form.cold(t, h, state.q, x))
+        return jnp.where(cold, jnp.nan, self.form.action(t, h, state.q, x))
+
+
 class ContinuousThermal(ThermalScheme):
     """What the schemes of a `ThermalSystem` share."""
 
-    def inertia(self, t: Scalar, z: Configuration, v: Vector) -> Any:
-        return self.system.hessian(t, z, v)
+    def known(self, t: Scalar, z: Configuration, v: Vector, p0: Any) -> Known:
+        return known_where(self.system, t, z, v, p0)
+
+    def readout(self, rows: Any, saved: Any, h: Scalar) -> Any:
+        if self.system.constraint is None:
+            return None
+        z = self.system.point(rows["q"], rows["beside"])
+        arrays = (z, rows["p"], rows["x"][..., : self.system.space.dim] / h)
+        return Readout(held_node, arrays, ("guess", "p", "lam"))
 
     def warn(self, trajectory: Any, known: Any, first: Any, last: Any, every: Any) -> Any:
         warn_of_second_law(trajectory)
@@ -137,7 +163,7 @@ class ContinuousThermal(ThermalScheme):
 @steps(ThermalSystem)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Thermal(ContinuousThermal):
+class Thermal(SampledThermal, ContinuousThermal):
     """The step of a thermomechanical system, by the entropy balance."""
 
     system: ThermalSystem
@@ -161,7 +187,7 @@ class Thermal(ContinuousThermal):
 @steps(DiscreteThermalSystem)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class GivenThermal(ThermalScheme):
+class GivenThermal(SampledThermal):
     """The step of a thermal system that is given in discrete time."""
 
     system: DiscreteThermalSystem
@@ -181,7 +207,10 @@ class GivenThermal(ThermalScheme):
     def led(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
         return self.led_by_newton(unknowns, state, t, h)
 
-    def inertia(self, t: Scalar, z: Configuration, v: Vector) -> Any:
+    def known(self, t: Scalar, z: Configuration, v: Vector, p0: Any) -> Known:
+        return Known()
+
+    def readout(self, rows: Any, saved: Any, h: Scalar) -> Any:
         return None
 
     def warn(self, trajectory: Any, known: Any, first: Any, last: Any, every: Any) -> Any:

@@ -106,7 +106,7 @@ class DiscreteThermal:
         """The discrete entropy balance sum_i w_i (dL/dS S' - F_fr.v + P_H), zero on a trajectory
         (Bonich, eq 3.19).
         """
-        return self.system.frame.as_given(self.form.closure(t, h, *self.step(q0, q1, S0, S1)))
+        return self.system.frame.as_given(self.form.balance(t, h, *self.step(q0, q1, S0, S1)))
 
     @at_step
     def legendre_minus(

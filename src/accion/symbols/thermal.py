@@ -12,7 +12,7 @@ from accion.symbols.beside import EquationsBeside
 from accion.symbols.derivatives import derivative
 from accion.symbols.discrete_equations import DiscreteEquations
 from accion.symbols.equations import Equations
-from accion.symbols.linear_algebra import solve
+from accion.symbols.linear_algebra import bordered
 from accion.symbols.registry import derive
 from accion.symbols.render import Sheet, equation, equations_of, sheet_of
 from accion.symbols.sampled import under_method
@@ -42,7 +42,7 @@ class ThermalEquations(EquationsBeside):
     """What follows from a Lagrangian with entropies, as SymPy expressions in functions of time
     (Bonich, Thm 3.9).
 
-        d/dt dL/dv - dL/dq = F_fr + F_ext                    dL/dS S' = F_fr.v - P_H
+        d/dt dL/dv - dL/dq = F_fr + F_ext + A^T lam          dL/dS S' = F_fr.v - P_H
 
     `mechanics` are the equations of the same Lagrangian on Q x R^m, whose last m velocities, the
     S', it does not depend on.
@@ -93,8 +93,7 @@ class ThermalEquations(EquationsBeside):
         """The equations of motion, one for each coordinate, and the entropy balances T S' = P_H -
         F_fr.v, one for each body.
         """
-        rows = self.mechanics.euler_lagrange[: self.n]
-        motion = [equation(row, f) for row, f in zip(rows, self.force, strict=True)]
+        motion = self.mechanics.equations[: self.n]
         gains = self.for_reader(
             tuple(self.simplify(d + p) for d, p in zip(*self.inner_powers, strict=True))
         )
@@ -117,20 +116,40 @@ class ThermalEquations(EquationsBeside):
         """S' = (P_H - F_fr.v) / T, one for each body."""
         return self.for_reader(self.inner_rates)
 
+    @property
+    def constraints(self) -> tuple[Any, ...]:
+        """phi = 0 and kappa = 0, in the order of the multipliers."""
+        return self.mechanics.constraints
+
+    @property
+    def lam(self) -> tuple[Any, ...]:
+        """The multipliers, functions of time."""
+        return self.mechanics.lam
+
     @cached_property
-    def accelerations(self) -> tuple[Any, ...]:
-        """The derivatives of the velocities, solved for."""
-        x, n = self.mechanics.variables, self.n
+    def inner_solution(self) -> tuple[Any, ...]:
+        """(a, lam), from the equations of motion and the constraints, differentiated."""
+        eqs, n = self.mechanics, self.n
+        x = eqs.variables
         moving = dict(zip(x.v[n:], self.inner_rates, strict=True))
-        rows = [
-            (el - f).xreplace(moving)
-            for el, f in zip(
-                self.mechanics.inner_operator[:n], self.mechanics.inner_force[:n], strict=True
-            )
-        ]
-        K = sp.Matrix(n, n, lambda i, j: self.simplify(derivative(rows[i], x.a[j])))
-        r = -sp.Matrix(rows).xreplace(dict.fromkeys(x.a, sp.Integer(0)))
-        return self.for_reader(tuple(map(self.simplify.as_fraction, solve(K, r))))
+        unknowns = (*x.a[:n], *x.lam)
+        sides = zip(eqs.inner_operator, eqs.inner_force, eqs.inner_reaction, strict=True)
+        rows = [(el - f - r).xreplace(moving) for el, f, r in list(sides)[:n]]
+        rows += [x.rate(c) for c in eqs.inner_on_velocities]
+        size = len(unknowns)
+        K = sp.Matrix(size, size, lambda i, j: self.simplify(derivative(rows[i], unknowns[j])))
+        r = -sp.Matrix(rows).xreplace(dict.fromkeys(unknowns, sp.Integer(0)))
+        return tuple(map(self.simplify.as_fraction, bordered(K, r, n, self.simplify)))
+
+    @property
+    def accelerations(self) -> tuple[Any, ...]:
+        """The derivatives of the velocities, solved for, the multipliers eliminated."""
+        return self.for_reader(self.inner_solution[: self.n])
+
+    @property
+    def multipliers(self) -> tuple[Any, ...]:
+        """The constraint forces lam as functions of the state."""
+        return self.for_reader(self.inner_solution[self.n :])
 
     @property
     def kinematics(self) -> tuple[Any, ...]:
@@ -156,6 +175,7 @@ class ThermalEquations(EquationsBeside):
             ("equations of motion", self.equations[: self.n]),
             ("entropy balance", self.equations[self.n :]),
             ("kinematics", self.kinematics),
+            ("constraints", self.constraints),
             ("temperature" if len(T) == 1 else "temperatures", equations_of(T, self.temperatures)),
             ("momenta", equations_of(p, self.momenta)),
             ("energy", [equation(sp.Symbol("E"), self.energy)]),

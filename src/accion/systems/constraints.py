@@ -97,7 +97,8 @@ class Holonomic(Constraint):
 @dataclass(frozen=True)
 class Nonholonomic(Constraint):
     """kappa(t, q, v) = 0 with virtual displacements A(t, q) dq = 0 (Cortes and Martinez 2001;
-    Bonich, Def 2.23-2.31); without `A`, Chetaev's A = dkappa/dv.
+    Bonich, Def 2.23-2.31), where A may depend on v (`of_velocity`); without `A`, Chetaev's A =
+    dkappa/dv.
     """
 
     name: ClassVar[str] = "nonholonomic"
@@ -105,6 +106,7 @@ class Nonholonomic(Constraint):
     holds_positions = False
     kappa: Callable[..., Any]
     A: Callable[..., Any] | None
+    of_velocity: bool = False
 
     def value(self, system: Any, t: Scalar, q: Configuration, v: Vector) -> Any:
         return self.kappa(t, q, v, system.params)
@@ -114,7 +116,8 @@ class Nonholonomic(Constraint):
 
     def reaction(self, system: Any, t: Scalar, q: Configuration, v: Vector, lam: Any) -> Any:
         if self.A is not None:
-            return self.A(t, q, system.params).T @ lam
+            at = (t, q, v) if self.of_velocity else (t, q)
+            return self.A(*at, system.params).T @ lam
         return jax.vjp(lambda v: self.value(system, t, q, v), v)[1](lam)[0]
 
     def closure(self, system: Any, samples: Any, t1: Any, q1: Configuration) -> Any:

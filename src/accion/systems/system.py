@@ -8,8 +8,8 @@ import jax.numpy as jnp
 
 from accion.spaces import Space, check_vector
 from accion.systems.base import Mechanical
-from accion.systems.constraints import Combined, Constraint, Holonomic, Nonholonomic, Vakonomic
 from accion.systems.functions import TAKES, check_returns, returned
+from accion.systems.held import Held, variational_arguments
 from accion.systems.lagrangians import MechanicalLagrangian, as_mechanical, velocity_of
 from accion.systems.legendre import velocity
 from accion.systems.rank import regular_or_raise
@@ -30,14 +30,13 @@ SIGNATURES = {
     "force": "t, q, v, params",
     "holonomic": "t, q, params",
     "nonholonomic": "t, q, v, params",
-    "variational": "t, q, params",
     "vakonomic": "t, q, v, params",
 }
 
 
 @jax.tree_util.register_pytree_node_class
 @dataclass(frozen=True)
-class System(Mechanical):
+class System(Held, Mechanical):
     """A system with Lagrangian L(t, q, v) and, where given, a force F(t, q, v) and constraints with
     multipliers lam:
 
@@ -58,9 +57,10 @@ class System(Mechanical):
     logarithm be given. Forces are not weighted.
 
     Constraints, each m equations: `holonomic(t, q, params)`, A = dphi/dq; `nonholonomic(t, q, v,
-    params)`, A = dkappa/dv, or what `variational(t, q, params)` returns, shape (m, dim), where
-    virtual displacements are to satisfy other equations than velocities; `vakonomic(t, q, v,
-    params)`, the free motion of L + lam.Phi. The first two may be combined.
+    params)`, A = dkappa/dv, or what `variational(t, q, params)`, or variational(t, q, v, params),
+    returns, shape (m, dim), where virtual displacements are to satisfy other equations than
+    velocities; `vakonomic(t, q, v, params)`, the free motion of L + lam.Phi. The first two may be
+    combined.
 
     References: Bonich, Thm 2.14 and 2.27; Colombo-Gamonal, eq (1) for L that depends on time;
     Vakonomic thesis, Prop 4.1.2.
@@ -95,11 +95,7 @@ class System(Mechanical):
                 "a vakonomic constraint cannot be combined with the other kinds: put all equations"
                 " into `vakonomic`."
             )
-        if self.variational is not None and self.nonholonomic is None:
-            raise ValueError(
-                "`variational` goes with `nonholonomic`: it says which virtual displacements that"
-                " constraint allows."
-            )
+        self.check_held()
         if self.weight is not None and self.log_weight is not None:
             raise ValueError(
                 "give `weight` or `log_weight`, its logarithm, not both: they are one function."
@@ -108,45 +104,11 @@ class System(Mechanical):
 
     @property
     def signatures(self) -> dict[str, str]:
-        return SIGNATURES
-
-    # ------------------------------------------------------------ constraints
-
-    @property
-    def constraint(self) -> Constraint | None:
-        parts = self.kinds_of_constraint
-        if len(parts) < 2:
-            return parts[0] if parts else None
-        return Combined(tuple(parts), tuple(self.count(part) for part in parts))
-
-    @property
-    def kinds_of_constraint(self) -> list[Constraint]:
-        """The constraints apart, in the order of the multipliers."""
-        parts: list[Constraint] = []
-        if self.holonomic is not None:
-            parts.append(Holonomic(self.holonomic))
-        if self.nonholonomic is not None:
-            parts.append(Nonholonomic(self.nonholonomic, self.variational))
-        if self.vakonomic is not None:
-            parts.append(Vakonomic(self.vakonomic))
-        return parts
-
-    @property
-    def holds_velocities(self) -> bool:
-        return self.nonholonomic is not None
+        return SIGNATURES | {"variational": variational_arguments(self.variational)}
 
     @property
     def forced(self) -> bool:
         return self.force is not None
-
-    @property
-    def multipliers(self) -> int:
-        return sum(map(self.count, self.kinds_of_constraint))
-
-    def count(self, constraint: Constraint) -> int:
-        """How many equations a constraint of one kind has."""
-        out = returned(getattr(self, constraint.name))
-        return check_returns(constraint.name, out, None, "m equations, shape (m,)").shape[0]
 
     # ------------------------------------------------------------ functions of (t, q, v)
 
@@ -215,13 +177,7 @@ class System(Mechanical):
                 check_returns(name, returned(getattr(self, name)), (), "a scalar")
         if self.force is not None:
             check_returns("force", returned(self.force), (n,), f"a covector of shape ({n},)")
-        if (m := self.multipliers) > n:
-            raise ValueError(f"{self.name} has more constraints than coordinates: {m} and {n}.")
-        if self.variational is not None:
-            assert self.nonholonomic is not None  # by the constructor
-            rows = self.count(Nonholonomic(self.nonholonomic, None))
-            words = f"a matrix of shape ({rows}, {n})"
-            check_returns("variational", returned(self.variational), (rows, n), words)
+        self.check_constraints(self.name or "", n)
 
     def check_regular(self, K: Any) -> None:
         regular_or_raise(self, K)

@@ -1,6 +1,6 @@
 """A thermomechanical system: a Lagrangian with entropies, friction that heats, and heat."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import jax
@@ -9,26 +9,82 @@ import jax.numpy as jnp
 from accion.spaces import Space
 from accion.systems.entropic import Entropic, TotalForce
 from accion.systems.functions import TAKES, check_returns, returned
+from accion.systems.held import MOVING, Held, variational_arguments
 from accion.systems.rank import regular_or_raise
 from accion.systems.start import Start
 from accion.systems.system import System
-from accion.systems.whole import InTime, OfWhole
+from accion.systems.whole import Frame, InTime, OfWhole
 from accion.types import Array, Configuration, Function, Params, Scalar, Vector
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class OfPositions:
+    """phi(t, q, params) as a function of (t, z, params), where z = (q, S)."""
+
+    f: Any
+    frame: Frame = field(metadata={"static": True})
+
+    @property
+    def out(self) -> Any:
+        """What it returns, in shape and type."""
+        return self.f.out
+
+    def __call__(self, t: Scalar, z: Configuration, params: Params) -> Any:
+        return self.f(t, self.frame.parts(z)[0], params)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class OfMotion:
+    """kappa(t, q, v, params) as a function of (t, z, w, params), where w = (v, S')."""
+
+    f: Any
+    frame: Frame = field(metadata={"static": True})
+
+    @property
+    def out(self) -> Any:
+        """What it returns, in shape and type."""
+        return self.f.out
+
+    def __call__(self, t: Scalar, z: Configuration, w: Vector, params: Params) -> Any:
+        return self.f(t, self.frame.parts(z)[0], w[: self.frame.n], params)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Virtual:
+    """A(t, q, params), or A(t, q, v, params), with a column of zeros for each entropy."""
+
+    f: Any
+    frame: Frame = field(metadata={"static": True})
+
+    def __call__(self, t: Scalar, z: Configuration, w: Vector, params: Params) -> Any:
+        q, v = self.frame.parts(z)[0], w[: self.frame.n]
+        at = (t, q, v) if variational_arguments(self.f) == MOVING else (t, q)
+        A = self.f(*at, params)
+        return jnp.concatenate([A, jnp.zeros((len(A), self.frame.m))], axis=1)
+
+
+HELD = {"holonomic": OfPositions, "nonholonomic": OfMotion, "variational": Virtual}
 
 
 @jax.tree_util.register_pytree_node_class
 @dataclass(frozen=True)
-class ThermalSystem(InTime, Entropic):
+class ThermalSystem(Held, InTime, Entropic):
     """A system whose Lagrangian depends on the entropy S of a body, or on those of several bodies
     (Bonich, Def 3.1 and Thm 3.9):
 
-        d/dt dL/dv - dL/dq = F_fr + F_ext                    dL/dS S' = F_fr.v - P_H
+        d/dt dL/dv - dL/dq = F_fr + F_ext + A^T lam          dL/dS S' = F_fr.v - P_H
 
     `lagrangian(t, q, v, S, params)` is a scalar; T = -dL/dS is the temperature, which must be
     positive. `friction(t, q, v, S, params)` is a covector of shape (dim,), whose work -F_fr.v heats
     the body; `external(...)` a covector that heats nothing; `heat(...)` the power P_H that flows
     into the body. With several bodies S, P_H and dL/dS are vectors, and friction has a row for the
     part that heats each, shape (m, dim).
+
+    Constraints are those of a `System`: `holonomic(t, q, params)`, `nonholonomic(t, q, v, params)`
+    and `variational`, whose forces A^T lam stand beside F_fr and heat nothing.
 
     `entropies` names them with units, ("S_gas [J/K]", "S_wall [J/K]"), or says how many there are.
     Without it S is a scalar, or the vector that `S0` is. References: Gay-Balmaz and Yoshimura 2018;
@@ -42,6 +98,9 @@ class ThermalSystem(InTime, Entropic):
     friction: Function | None = None
     external: Function | None = None
     heat: Function | None = None
+    holonomic: Function | None = None
+    nonholonomic: Function | None = None
+    variational: Function | None = None
     entropies: Any = None
     coordinates: Any = None
     name: str | None = None
@@ -49,15 +108,24 @@ class ThermalSystem(InTime, Entropic):
     kind: ClassVar[str] = "thermal systems"
     required: ClassVar[tuple[str, ...]] = ("lagrangian",)
     discrete_time: ClassVar[bool] = False
+    vakonomic = None
 
     def __post_init__(self) -> None:
         self.check_fields()
+        self.check_held()
         self.name_entropies()
         self.freeze()
 
     @property
     def signatures(self) -> dict[str, str]:
-        return dict.fromkeys(("lagrangian", "friction", "external", "heat"), "t, q, v, S, params")
+        names = ("lagrangian", "friction", "external", "heat")
+        held = {"holonomic": "t, q, params", "nonholonomic": "t, q, v, params"}
+        more = {"variational": variational_arguments(self.variational)}
+        return dict.fromkeys(names, "t, q, v, S, params") | held | more
+
+    @property
+    def holds_positions(self) -> bool:
+        return self.holonomic is not None
 
     @property
     def forced(self) -> bool:
@@ -75,6 +143,10 @@ class ThermalSystem(InTime, Entropic):
             else TotalForce(self.friction, self.external, frame)
         )
         names = (*(self.coordinates or ()), *frame.names)
+        held = {
+            name: None if getattr(self, name) is None else kind(getattr(self, name), frame)
+            for name, kind in HELD.items()
+        }
         return System.made_of(
             lagrangian=OfWhole(self.lagrangian, frame),
             space=frame.whole,
@@ -82,6 +154,7 @@ class ThermalSystem(InTime, Entropic):
             force=force,
             coordinates=names,
             name=self.name,
+            **held,
         )
 
     def hessian(self, t: Scalar, z: Configuration, v: Vector) -> Array:
@@ -154,9 +227,13 @@ class ThermalSystem(InTime, Entropic):
         E.
         """
         power = jnp.sum(self.heating(t, z, v)) - jax.grad(self.L)(jnp.asarray(t, float), z, v)
+        return power + self.external_power(t, z, v)
+
+    def external_power(self, t: Scalar, z: Configuration, v: Vector) -> Any:
+        """F_ext.v."""
         if self.external is None:
-            return power
-        return power + jnp.sum(self.frame.as_rows(self.evaluate(self.external, t, z, v)) * v)
+            return 0.0
+        return jnp.sum(self.frame.as_rows(self.evaluate(self.external, t, z, v)) * v)
 
     def takes(self, field: str) -> str:
         return TAKES
@@ -179,16 +256,17 @@ class ThermalSystem(InTime, Entropic):
                 else f"the power into each body, shape ({m},)",
             ),
         }
-        for field, (shapes, words) in expected.items():
-            if getattr(self, field) is not None:
-                out = returned(getattr(self, field))
+        for name, (shapes, words) in expected.items():
+            if getattr(self, name) is not None:
+                out = returned(getattr(self, name))
                 shape = next((s for s in shapes if getattr(out, "shape", None) == s), shapes[0])
                 hint = (
                     " (S is a scalar: for several bodies give S0 as a vector, or entropies=)"
-                    if scalar and field != "lagrangian"
+                    if scalar and name != "lagrangian"
                     else ""
                 )
-                check_returns(field, out, shape, words + hint)
+                check_returns(name, out, shape, words + hint)
+        self.check_constraints(self.name or "", n)
 
     def check_given(self, start: Start) -> None:
         self.check_start_has_entropy(start)

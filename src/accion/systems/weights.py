@@ -21,6 +21,7 @@ import numpy as np
 from accion.numerics.logarithms import evaluated
 from accion.numerics.moving import Logs, Moving, constant, from_ends
 from accion.systems.frozen import Examples, freeze
+from accion.systems.held import written
 from accion.systems.lagrangians import MechanicalLagrangian
 from accion.systems.traced import TracedFunction
 from accion.types import Configuration, Covector, Params, Scalar, Vector
@@ -101,6 +102,11 @@ class Later:
 
     def __call__(self, t: Scalar, *rest: Any) -> Any:
         return self.f(self.origin + t, *rest)
+
+
+@written.register
+def _(f: Later) -> Any:
+    return written(f.f)
 
 
 @jax.tree_util.register_dataclass

@@ -33,19 +33,20 @@ STYLE = {
 def new_figure(
     rows: int = 1, columns: int = 1, size: tuple[float, float] | None = None
 ) -> tuple["Figure", np.ndarray]:
-    """A figure in the house style, without a window.
+    """A figure in the house style, without a window; a notebook shows it.
 
     Arguments: `size` in inches. Returns: the figure, and its axes, shape (rows, columns).
     """
     import matplotlib
     from cycler import cycler
-    from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    from accion.plot.picture import Picture
 
     style: Any = {**STYLE, "axes.prop_cycle": cycler(color=COLORS)}
     with matplotlib.rc_context(style):
         # 0.1 inches, so that a label keeps its distance from the axes beside it.
-        figure = Figure(
+        figure = Picture(
             figsize=size or (4.8 * columns, 3.0 * rows), layout=ConstrainedLayoutEngine(w_pad=0.1)
         )
         axes = figure.subplots(rows, columns, squeeze=False)

@@ -33,7 +33,12 @@ def listed(path: Path) -> list[str]:
 
 def test_every_public_name_is_in_the_reference() -> None:
     there = {name for _, _, names in api.pages().values() for name, _ in names}
-    missing = [name for name in public_names() if f"accion.{name}" not in there]
+    short = {name.split(".")[-1] for name in there}  # ac.optimize is accion.control.optimize
+    missing = [
+        name
+        for name in public_names()
+        if (f"accion.{name}" if "." in name else name) not in there | short
+    ]
     for room in api.ROOMS:
         module = getattr(ac, room)
         missing += [name for name in api.public(module) if f"accion.{room}.{name}" not in there]

@@ -22,7 +22,6 @@ OWN = (
     ("methods", "Methods", ("methods",)),
     ("runs", "Runs and trajectories", ("solve", "results", "instant", "analysis", "stepping")),
     ("symbols", "Equations to read", ("symbols",)),
-    ("control", "Optimal control", ("control",)),
     ("errors", "Errors and warnings", ("errors",)),
 )
 REST = ("others", "Other names", ())
@@ -52,7 +51,9 @@ def public(module: ModuleType) -> dict[str, Any]:
 
 def pages() -> dict[str, tuple[str, str, list[tuple[str, Any]]]]:
     """(title, words of the module, [(full name, value)]) of each page, by its name."""
-    rest = public(ac)
+    # Names that `accion` has of its rooms are on the pages of these.
+    of_rooms = [v for room in ROOMS for v in public(import_module(f"accion.{room}")).values()]
+    rest = {k: v for k, v in public(ac).items() if not any(v is other for other in of_rooms)}
     found = {}
     for page, title, rooms in (*OWN, REST):
         mine = {

@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+from docs.making import api, docstrings, gallery as pictures, links
 
 import accion as ac
 from accion import gallery
-from docs.making import api, docstrings, gallery as pictures, links
 from tests.bad_input.page import public_names
 
 DOCS = links.DOCS
@@ -88,9 +88,7 @@ def test_the_tutorial_has_eight_chapters() -> None:
 
 
 def test_every_page_is_in_a_list_of_contents() -> None:
-    named = {
-        (path.parent / name).resolve() for path in SOURCES for name in listed(path)
-    }
+    named = {(path.parent / name).resolve() for path in SOURCES for name in listed(path)}
     own = {DOCS / "index.md", DOCS / "theory.md"}
     # Pages about single documents are reached from the sources.
     missing = [

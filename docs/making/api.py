@@ -10,10 +10,11 @@ from textwrap import dedent
 from types import ModuleType
 from typing import Any
 
-import accion as ac
 from docs.making import links
 from docs.making.docstrings import escaped, markdown
 from docs.making.texts import write
+
+import accion as ac
 
 # Pages of `accion` itself, by the rooms in which the names are made; what is left comes last.
 OWN = (
@@ -44,7 +45,8 @@ def public(module: ModuleType) -> dict[str, Any]:
     names = ac.__dir__() if module is ac else vars(module)
     values = {name: getattr(module, name) for name in names if not name.startswith("_")}
     found = {name: value for name, value in values.items() if is_own(value)}
-    if "." in module.__name__ and not hasattr(module, "__path__"):  # a file: what it makes itself
+    spec = module.__spec__
+    if spec is not None and spec.submodule_search_locations is None:  # a file: what it makes itself
         return {k: v for k, v in found.items() if v.__module__ == module.__name__}
     return found
 

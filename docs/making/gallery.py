@@ -51,7 +51,7 @@ def group_of(entry: Any) -> str:
         return "turning"
     if getattr(system, "constraint", None) is not None:
         return "constrained"
-    if kind != "System" or getattr(system, "log_weight", None) is not None:
+    if kind != "System" or system.conformal is not None:
         return "time"
     return "free"
 
@@ -88,9 +88,7 @@ def draw(name: str) -> tuple[str, float]:
     save_figure(figure, FOLDER / f"{name}.png")
     (FOLDER / f"{name}.gif").unlink(missing_ok=True)
     if is_cheap(entry):
-        run(entry).animate(
-            entry.positions, FOLDER / f"{name}.gif", fps=FPS, seconds=FRAMES / FPS
-        )
+        run(entry).animate(entry.positions, FOLDER / f"{name}.gif", fps=FPS, seconds=FRAMES / FPS)
     return name, time.perf_counter() - began
 
 

@@ -66,6 +66,4 @@ def outside_code(
 ) -> str:
     """`text` with every match of `pattern` changed, those in blocks of code left alone."""
     parts = re.split(r"(^```.*?^```$)", text, flags=re.M | re.S)
-    return "".join(
-        part if part.startswith("```") else pattern.sub(change, part) for part in parts
-    )
+    return "".join(part if part.startswith("```") else pattern.sub(change, part) for part in parts)

@@ -88,9 +88,7 @@ def animation(
     # The layout of the first picture is that of all: to compute it is most of what a picture takes.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
-    movie = Movie(
-        figure, draw, frames=[int(i) for i in frames], interval=1000 / fps, blit=False
-    )
+    movie = Movie(figure, draw, frames=[int(i) for i in frames], interval=1000 / fps, blit=False)
     # matplotlib warns of a movie that it has not drawn itself when that is deleted.
     movie._draw_was_started = True
     if path is not None:

@@ -37,7 +37,7 @@ def write(
         return Image.fromarray(np.array(canvas.buffer_rgba())).convert("RGB")
 
     palette = picture(frames[-1]).quantize(COLORS)
-    first, *rest = (picture(i).quantize(palette=palette, dither=0) for i in frames)
+    first, *rest = (picture(i).quantize(palette=palette, dither=Image.Dither.NONE) for i in frames)
     for artist in moving:
         artist.set_animated(False)
     first.save(path, save_all=True, append_images=rest, duration=round(1000 / fps), loop=0)

@@ -89,8 +89,7 @@ def animation(
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     movie = Movie(figure, draw, frames=[int(i) for i in frames], interval=1000 / fps, blit=False)
-    # matplotlib warns of a movie that it has not drawn itself when that is deleted.
-    movie._draw_was_started = True
+    movie.settle()
     if path is not None:
         gif.write(figure, draw, [int(i) for i in frames], Path(path), fps)
     return movie

@@ -18,5 +18,11 @@ class Picture(Figure):
 class Movie(FuncAnimation):
     """An animation, which a notebook shows with its player."""
 
+    def settle(self) -> None:
+        """matplotlib warns of an animation that is deleted before it was drawn: of this one, which
+        may have been written as a file, it shall not.
+        """
+        self._draw_was_started = True
+
     def _repr_html_(self) -> str:
         return self.to_jshtml(default_mode="loop")

@@ -8,7 +8,7 @@ WORKERS ?= 2
 # Modules are compiled once, not by each of the many processes of the tests.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: run test quick lint types fresh versions audit benchmark figures clean
+.PHONY: run test quick lint types docs fresh versions audit benchmark figures clean
 
 run: $(VENV)/installed
 	$(BIN)/accion reproduce
@@ -29,6 +29,11 @@ lint: $(VENV)/installed-dev
 
 types: $(VENV)/installed-dev
 	$(BIN)/pyright
+
+# The site, docs/_build/html/index.html: notebooks are executed, warnings and links that lead nowhere
+# are errors. What was drawn and executed is kept until accion changes.
+docs: $(VENV)/installed-docs
+	WORKERS=$(WORKERS) $(BIN)/python -m docs.making
 
 # The wheel with its default dependencies in an empty environment: the README, the tutorial, the
 # commands, the gallery.
@@ -72,5 +77,10 @@ $(VENV)/installed-dev: $(VENV)/installed
 	$(PIP_INSTALL) --editable '.[dev]'
 	touch $@
 
+$(VENV)/installed-docs: $(VENV)/installed
+	$(PIP_INSTALL) --editable '.[docs]'
+	touch $@
+
 clean:
+	rm -rf docs/_build docs/pages
 	rm -rf .venv report .pytest_cache .ruff_cache .hypothesis

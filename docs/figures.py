@@ -164,8 +164,44 @@ def chaos():
     save_figure(figure, IMAGES / "chaos.png")
 
 
+def idea():
+    """A motion among its variations; a discrete motion, whose momenta agree where pieces meet."""
+    figure, axes = new_figure(1, 2, (11, 3.9))
+    left, right = axes[0]
+    t = np.linspace(0, 1, 201)
+    q = np.sin(2.4 * t) + 0.4 * t
+    for size in (-0.35, -0.18, 0.18, 0.35):
+        left.plot(t, q + size * np.sin(np.pi * t), color="#b8c4cf", lw=1)
+    left.plot(t, q, color="#1b6ca8", lw=2.4)
+    left.plot(t[[0, -1]], q[[0, -1]], "o", color="#3d405b")
+    left.annotate("the motion", (0.42, q[84]), (0.52, 0.55), arrowprops={"arrowstyle": "-"})
+    left.text(0.02, 1.63, "variations, with the ends held fixed", color="#777777")
+    left.set_title(r"action  $\int L(t, q, \dot q)\,dt$  stationary", loc="left")
+    nodes = np.linspace(0, 1, 6)
+    at = np.interp(nodes, t, q)
+    right.plot(t, q, color="#b8c4cf", lw=1)
+    right.plot(nodes, at, "o-", color="#1b6ca8", lw=2.4, ms=7)
+    for k, name in ((1, "k-1"), (2, "k"), (3, "k+1")):
+        right.text(nodes[k], at[k] + 0.1, f"$q_{{{name}}}$", ha="center")
+    for k, name in ((1, "q_{k-1}, q_k"), (2, "q_k, q_{k+1}")):
+        middle = (nodes[k] + nodes[k + 1]) / 2
+        right.text(middle + 0.03, np.interp(middle, nodes, at) - 0.2, f"$L_d({name})$")
+    right.text(
+        0.3,
+        0.12,
+        "momenta agree at $q_k$:\n$D_2L_d(q_{k-1}, q_k) + D_1L_d(q_k, q_{k+1}) = 0$",
+        color="#d1495b",
+    )
+    right.plot(nodes[2], at[2], "o", color="#d1495b", ms=10)
+    right.set_title(r"sum of discrete actions  $\sum L_d(q_k, q_{k+1})$  stationary", loc="left")
+    for ax in (left, right):
+        ax.set(xlabel="t", ylabel="q", xticks=[], yticks=[], ylim=(-0.15, 1.75))
+    save_figure(figure, IMAGES / "idea.png")
+
+
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
+    idea()
     readme()
     top()
     chaos()

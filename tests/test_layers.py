@@ -100,7 +100,7 @@ def test_nothing_is_imported_that_the_default_install_lacks():
         {re.split(r"[^\w-]", text)[0].replace("-", "_") for text in texts}
         for texts in (
             # of matplotlib
-            [*(text for text in project["dependencies"] if ";" not in text), "cycler"],
+            [*(text for text in project["dependencies"] if ";" not in text), "cycler", "PIL"],
             [text for text in project["dependencies"] if ";" in text],
             [*project["optional-dependencies"]["cluster"], "cloudpickle"],  # Dask depends on it
         )

@@ -291,6 +291,16 @@ def test_plot_shows_coordinates_and_energy(which, request):
         ]
 
 
+@pytest.mark.parametrize("which", ["traj", "many"])
+def test_a_notebook_shows_words_and_a_small_picture(which, request):
+    run = request.getfixturevalue(which)
+    text = run._repr_html_()
+    assert text.startswith("<pre>Trajectory(double pendulum, Midpoint()")
+    assert "data:image/png;base64," in text
+    assert len(text) < 100_000
+    assert run.plot()._repr_png_().startswith(b"\x89PNG")
+
+
 def test_animate_writes_a_gif(traj, tmp_path):
     from PIL import Image
 

@@ -8,7 +8,7 @@ import numpy as np
 from accion.control.bounds import Bounds
 from accion.control.guess import control_times
 from accion.control.problem import ControlProblem
-from accion.plot.figures import check_axes
+from accion.plot.figures import check_axes, legend, new_figure
 from accion.systems.base import unit_of, word_of
 from accion.types import ArrayLike, Configuration
 
@@ -80,19 +80,15 @@ def control_curve(solution: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | N
 
 def picture(panels: list[Panel], title: str, axes: Any = None) -> "Figure":
     """Draw into `axes` (as many as there are panels) or a new figure, which is returned."""
-    import matplotlib.pyplot as plt
-
     if axes is None:
-        figure, axes = plt.subplots(
-            len(panels), 1, sharex=True, figsize=(7, 2.2 * len(panels)), constrained_layout=True
-        )
+        figure, axes = new_figure(len(panels), 1, (7.5, 2.2 * len(panels)))
     else:
         axes = check_axes(axes, len(panels))
         figure = axes[0].figure
     for axis, panel in zip(np.ravel(axes), panels, strict=True):
         draw(panel, axis)
-    np.ravel(axes)[-1].set_xlabel("time [s]")
-    np.ravel(axes)[0].set_title(title)
+    np.ravel(axes)[-1].set_xlabel("t [s]")
+    np.ravel(axes)[0].set_title(title, loc="left", fontsize=10)
     return figure
 
 
@@ -109,4 +105,4 @@ def draw(panel: Panel, axis: Any) -> None:
             if np.isfinite(side[j]):
                 axis.axhline(side[j], color=curve.get_color(), linestyle=":", linewidth=1)
     axis.set_ylabel(panel.title)
-    axis.legend(loc="best", fontsize="small")
+    legend(axis)

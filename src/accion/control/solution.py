@@ -26,6 +26,7 @@ from accion.errors import ReplayMisses
 from accion.instant.sizes import sizes_of
 from accion.memory import rows
 from accion.methods import Method
+from accion.plot import html
 from accion.results import storage
 from accion.results.trajectory import Trajectory
 from accion.types import Array, ArrayLike, Configuration, Multipliers, Params
@@ -102,6 +103,9 @@ class Solution:
             f" cost {self.cost:.10g}, {self.message} in {self.iterations} iterations of"
             f" {self.solver}; {self.checked()})"
         )
+
+    def _repr_html_(self) -> str:
+        return html(repr(self), self.plot())
 
     def checked(self) -> str:
         """What the replay and the path constraints say of the solution, in words; `ReplayMisses`

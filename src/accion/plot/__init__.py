@@ -11,3 +11,4 @@ from accion.plot.figures import (
     trajectory as trajectory,
 )
 from accion.plot.movies import animation as animation
+from accion.plot.notebooks import html as html, shown as shown

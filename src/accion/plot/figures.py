@@ -1,6 +1,5 @@
 """Figures of a trajectory."""
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,19 +32,20 @@ STYLE = {
 def new_figure(
     rows: int = 1, columns: int = 1, size: tuple[float, float] | None = None
 ) -> tuple["Figure", np.ndarray]:
-    """A figure in the house style, without a window.
+    """A figure in the house style, without a window; a notebook shows it.
 
     Arguments: `size` in inches. Returns: the figure, and its axes, shape (rows, columns).
     """
     import matplotlib
     from cycler import cycler
-    from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    from accion.plot.picture import Picture
 
     style: Any = {**STYLE, "axes.prop_cycle": cycler(color=COLORS)}
     with matplotlib.rc_context(style):
         # 0.1 inches, so that a label keeps its distance from the axes beside it.
-        figure = Figure(
+        figure = Picture(
             figsize=size or (4.8 * columns, 3.0 * rows), layout=ConstrainedLayoutEngine(w_pad=0.1)
         )
         axes = figure.subplots(rows, columns, squeeze=False)
@@ -99,7 +99,7 @@ def draw_coordinates(ax: "Axes", traj: Motion) -> None:
         ax.lines[-1].set_label(name if len(names) <= 8 else "")
     ax.set_ylabel("coordinates" if len(names) > 1 else str(*names))
     if len(names) > 1 and len(names) <= 8:
-        ax.legend(loc="upper right", ncols=math.ceil(len(names) / 4))
+        legend(ax)
     if traj.system:
         ax.set_title(
             f"{traj.system.name}, {traj.method}, h = {lengths(traj.h)}", loc="left", fontsize=10
@@ -117,7 +117,7 @@ def draw_bodies(ax: "Axes", traj: Motion, name: str) -> None:
         ax.lines[-1].set_label(component)
     ax.set_ylabel(names[0] if len(names) == 1 else WORDS[name])
     if 1 < len(names) <= 8:
-        ax.legend(loc="upper right")
+        legend(ax)
 
 
 def draw_energy(ax: "Axes", traj: Motion, name: str) -> None:
@@ -126,9 +126,14 @@ def draw_energy(ax: "Axes", traj: Motion, name: str) -> None:
     supplied = np.zeros_like(E) if traj.supplied is None else by_run(traj, traj.supplied)[:, :, 0]
     for run in E - supplied:
         ax.plot(traj.t, run - run[0], color=COLORS[5], lw=width(E, 1.0))
-    ax.set_ylabel(
-        "energy - first value" if not np.any(supplied) else "energy - first value\n- from outside"
-    )
+    unit = traj.labels[name].unit
+    words = "energy - first value" + ("\n- from outside" if np.any(supplied) else "")
+    ax.set_ylabel(f"{words} [{unit}]" if unit else words)
+
+
+def legend(ax: "Axes") -> None:
+    """The names of the lines, beside the axes, where they cover nothing."""
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2)
 
 
 def width(values: np.ndarray, alone: float) -> float:

@@ -12,6 +12,9 @@ class Names(Protocol):
     @property
     def components(self) -> tuple[str, ...]: ...
 
+    @property
+    def unit(self) -> str: ...
+
 
 class Motion(Protocol):
     """The part of a `Trajectory` that is drawn."""

@@ -35,7 +35,9 @@ def animation(
     Raises: ValueError for an ensemble, a single time, or another kind of file; FileExistsError.
     """
     import jax
-    from matplotlib.animation import FuncAnimation, PillowWriter
+
+    from accion.plot import gif
+    from accion.plot.picture import Movie
 
     if np.ndim(traj.success) == 1:
         raise ValueError(
@@ -83,11 +85,13 @@ def animation(
         figure, draw = linkage(t, q[:, None, :])
     else:
         figure, draw = series(names, t, q)
-    movie = FuncAnimation(
-        figure, draw, frames=[int(i) for i in frames], interval=1000 / fps, blit=False
-    )
+    # The layout of the first picture is that of all: to compute it is most of what a picture takes.
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    movie = Movie(figure, draw, frames=[int(i) for i in frames], interval=1000 / fps, blit=False)
+    movie.settle()
     if path is not None:
-        movie.save(Path(path), writer=PillowWriter(fps=fps))
+        gif.write(figure, draw, [int(i) for i in frames], Path(path), fps)
     return movie
 
 
@@ -114,7 +118,7 @@ def linkage(t: np.ndarray, points: np.ndarray) -> tuple["Figure", Callable[[int]
     )
     (trail,) = ax.plot([], [], color=COLORS[1], lw=0.8, alpha=0.7)
     (body,) = ax.plot([], [], "o-", color=COLORS[0], lw=0.5 if thin else 2, ms=2 if thin else 6)
-    clock = ax.set_title("", loc="left", fontsize=10)
+    clock = ax.set_title("t = 0 s", loc="left", fontsize=10)
 
     def draw(i: int) -> Any:
         body.set_data(points[i, :, 0], points[i, :, 1])

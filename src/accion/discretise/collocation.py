@@ -180,8 +180,8 @@ def inertia_of(system: Any) -> Inertia:
     affine = not depends(M, t, q, u)
     if not affine or at.closure is not None:
         return Inertia(affine, False, False)
-    constant = not depends(lambda point: M(*point, u), (t, q))
-    same = not depends(lambda point: at.body_momentum(*point, u), (t, q))
+    constant = not depends(lambda point: M(point[0], point[1], u), (t, q))
+    same = not depends(lambda point: at.body_momentum(point[0], point[1], u), (t, q))
     return Inertia(affine, constant, same and constant and at.whole.space.flat)
 
 

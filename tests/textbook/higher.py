@@ -18,12 +18,13 @@ def splines():
 
 
 def elastica():
-    """A rod: the force B q''' + lambda' q' along it does not change."""
+    """A rod: the force B q''' + lambda' q' along it does not change, nor does |q'|."""
     B, lam = sp.Symbol("B"), sp.Function("lam")(T)
+    q = (sp.Function("x")(T), sp.Function("y")(T))
     return Page(
         [
-            (B * q.diff(T, 3) + lam.diff(T) * q.diff(T)).diff(T)
-            for q in (sp.Function("x")(T), sp.Function("y")(T))
+            *((B * x.diff(T, 3) + lam.diff(T) * x.diff(T)).diff(T) for x in q),
+            sp.Add(*(x.diff(T) * x.diff(T, 2) for x in q)),
         ]
     )
 

@@ -281,7 +281,8 @@ def _(system: System, samples: int, seed: int, seconds: float) -> ConstraintAlgo
 def _(system: HigherOrderSystem, samples: int, seed: int, seconds: float) -> ConstraintAlgorithm:
     system.check()
     rng = np.random.default_rng(seed)
-    chain = SystemChain(of_first_order(system), rng, samples)
+    whole: Any = of_first_order(system)
+    chain = SystemChain(whole, rng, samples)
     chain.words = words_of_order(system)
     found = followed(chain, rng, samples, partial(check_independent, system))
     from accion.symbols.constraint_levels import level_equations  # SymPy takes long to import

@@ -99,7 +99,8 @@ class ControlEquations(Readable):
     @cached_property
     def levels(self) -> tuple[tuple[sp.Symbol, ...], ...]:
         """Inner symbols of q, q', ..., q''''."""
-        return tuple(level[: len(self.words)] for level in self.without_controls.jets)
+        rows = (self.without_controls.variables.q, *self.without_controls.levels)
+        return tuple(row[: len(self.words)] for row in rows)
 
     @cached_property
     def costates(self) -> tuple[tuple[sp.Symbol, ...], ...]:

@@ -191,7 +191,7 @@ def test_the_vakonomic_formulation_with_controls_that_turn():
     assert_allclose(back.costates, motion.costates[k], rtol=1e-10, atol=1e-11)
     # multipliers of all components, [B K]^T lam = (-dC/du, mu), are those of the direct formulation
     direct = ac.optimize(STEERED, MIDPOINT, 40)
-    assert_allclose(solutions[1].multipliers[5:36], direct.multipliers[5:36], atol=0.03)
+    assert_allclose(solutions[1].multipliers[5:36], direct.multipliers[5:36], atol=0.15)
 
 
 def test_a_complement_that_does_not_serve_is_refused():

@@ -169,7 +169,7 @@ WRONG = {
     "numbers for names": ({"controls": 3}, "controls must be 1 names"),
     "t0": ({"t0": None}, "t0 must be a finite number"),
     "a thermal system": ({"system": hot}, "does not support thermal systems"),
-    "a vakonomic system": ({"system": vakonomic}, "no forces to be controlled by"),
+    "a vakonomic system": ({"system": vakonomic}, "a vakonomic motion is not given by them alone"),
     "no system": ({"system": 3}, "must be a System"),
 }
 

@@ -10,11 +10,10 @@ from textwrap import dedent
 from types import ModuleType
 from typing import Any
 
+import accion as ac
 from docs.making import links
 from docs.making.docstrings import escaped, markdown
 from docs.making.texts import write
-
-import accion as ac
 
 # Pages of `accion` itself, by the rooms in which the names are made; what is left comes last.
 OWN = (

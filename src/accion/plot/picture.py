@@ -6,7 +6,6 @@ from io import BytesIO
 from matplotlib.animation import FuncAnimation
 from matplotlib.figure import Figure
 
-
 # What stands on the buttons of the player in the place of icons that would come from the network.
 BUTTONS = {
     "minus": "&minus;",

@@ -316,6 +316,13 @@ def test_animate_writes_a_gif(traj, tmp_path):
         traj.animate(lambda q: q, tmp_path / "other.gif")
 
 
+def test_a_movie_plays_in_a_notebook_without_the_network(pair):
+    player = pair.animate(seconds=0.1)._repr_html_()
+    assert "//maxcdn" not in player
+    assert 'class="fa' not in player
+    assert player.count("<button") == 9
+
+
 def test_animate_without_positions(pair, many, tmp_path):
     pair.animate(path=tmp_path / "series.gif", seconds=0.2)
     assert (tmp_path / "series.gif").stat().st_size > 1000

@@ -17,6 +17,7 @@ from accion.discretise.base import Blocks, Discretisation, Variation, discretise
 from accion.engines.xla import kept_jit
 from accion.methods import Method, Sample
 from accion.numerics import newton
+from accion.numerics.terms import terms
 from accion.systems import System
 from accion.types import Configuration, Function, Scalar, Vector
 
@@ -180,6 +181,12 @@ class Step(Discretisation):
         """
         if inner is not None or not self.method.inner_points:
             return inner
+        if self.system.enters_action:
+            raise ValueError(
+                f"{type(self.method).__name__} has multipliers at the inner points of a step of a"
+                " vakonomic system, which its two ends do not give: simulate and the flow of (q,"
+                " p) take it; functions of two ends, and connect, take Midpoint()."
+            )
         places, m = self.method.places[1:-1], self.system.multipliers
         equations = InnerEquations(self.method, m * len(places))
         guess = jnp.concatenate([*(c * x for c in places), jnp.zeros(m * len(places))])
@@ -225,10 +232,15 @@ class Step(Discretisation):
         self, t: Scalar, h: Scalar, z: Configuration, x: Vector, J: Any, inner: Any = None
     ) -> Any:
         """The first is sqrt(|Ld| / |dr/dx|), which is h sqrt(energy / mass): large enough where
-        strong forces cancel, whatever the coordinates.
+        strong forces cancel, whatever the coordinates. A coordinate without mass that a constraint
+        of the action moves is as large as what cancels in that constraint.
         """
         Ld = jnp.abs(self.action(t, h, z, x, None, inner))
         own = jnp.sqrt(newton.own_size(Ld, jnp.diagonal(J)[: len(x)]))
+        if self.system.enters_action:
+            found = terms(self.closure, t, h, z, x, inner).inner
+            moved = jax.vmap(newton.own_size, (0, 0))(found, J[-len(found) :, : len(x)])
+            own = jnp.where(own > 0, own, jnp.max(moved, axis=0))
         return own, self.system.space.magnitude(z)
 
     def displaced_action(

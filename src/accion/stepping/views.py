@@ -16,6 +16,7 @@ from accion.instant.constrained import first_velocity, node
 from accion.methods import Method
 from accion.numerics.repeated import repeated
 from accion.stepping.at_step import at_step
+from accion.stepping.rows import Row, Shorter
 from accion.stepping.variational import increments
 from accion.stepping.views_vakonomic import StepForms, given_multipliers
 from accion.stepping.windows import next_window
@@ -237,9 +238,13 @@ class Discrete(StepObjects):
     ) -> Any:
         system = self.system
         lam = jnp.zeros(system.multipliers)
-        if guess is None:
+        by_stages = system.enters_action and self.method.inner_points > 0
+        if guess is None or by_stages:
             v, found = first_velocity(system, t, q, p)
             guess, lam = h * v, found if system.enters_action else lam
+        if by_stages:  # its multipliers are those of the stages
+            row = Shorter(self.method)(system, t, h, Row(q, guess / h, p, lam))
+            return row.z, row.p
         if self.method.composed is None:
             x, lam = self.solved(t, h, q, p, guess, lam)
             q, p = system.space.retract(q, x), self.form.variation(t, h, q, x, lam).end

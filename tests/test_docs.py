@@ -59,6 +59,8 @@ def test_links_lead_somewhere():
     ]
     for page in pages:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            if target.startswith("pages/"):  # made by `make docs`, which checks them
+                continue
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 

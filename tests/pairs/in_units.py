@@ -58,8 +58,9 @@ def units_of(operation: str, own: Case) -> list[Any]:
     momentum = momentum[:1] if own.system.discrete_time or r == 1 else momentum
     # rates of entropies or of the action, or multipliers
     second = {"S": 1 / time, "z": energy}.get(own.system.beside, energy / length)
+    force = [energy / length] if own.system.beside and own.system.multipliers else []
     own_units = {
-        "accelerations": [length / time ** (2 * r), second],
+        "accelerations": [length / time ** (2 * r), *force, second],
         "reference": [length, rate if r > 1 else rate[0]],
         "lyapunov": [1 / time],
         "Poincare section": [length, rate[0]],

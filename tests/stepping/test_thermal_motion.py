@@ -261,7 +261,7 @@ def test_save_load_and_plot(tmp_path, short):
         "coordinates",
         "S [J/K]",
         "T [K]",
-        "energy - first value\n- from outside",
+        "energy - first value\n- from outside [J]",
     ]
     assert ac.load(tmp_path / "run.zarr").S.shape == short.S.shape
 

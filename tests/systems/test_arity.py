@@ -46,7 +46,7 @@ def five(a, b, c, d, e):
         (lambda: ac.System(free, PLANE, nonholonomic=two), r"nonholonomic takes 4 arguments"),
         (
             lambda: ac.System(free, PLANE, nonholonomic=four, variational=two),
-            r"variational takes 3 arguments",
+            r"variational\(t, q, params\) or variational\(t, q, v, params\); .* takes \(a, b\)",
         ),
         (lambda: ac.System(free, PLANE, vakonomic=five), r"vakonomic takes 4 arguments"),
         (

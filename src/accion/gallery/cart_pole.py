@@ -154,7 +154,7 @@ def checks():
             other["q_mid"],
             1e-8,
         )
-    rows += faces_agree(exact["cost"])
+    rows += faces_agree(float(exact["cost"]))
     for formulation in ("direct", "vakonomic"):
         errors = [abs(discrete(formulation, n).cost - found.cost) for n in (STEPS // 2, STEPS)]
         rows += compare(f"order of the cost, {formulation} formulation", order(errors), 2, 0.1)

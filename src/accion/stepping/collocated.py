@@ -31,7 +31,7 @@ from accion.methods.polynomials import stages
 from accion.numerics import following, newton
 from accion.numerics.following import Followed, Lately, followed
 from accion.stepping.base import STILL, End, Pace, State, longer, steps
-from accion.stepping.thermal import ContinuousThermal
+from accion.stepping.thermal import ContinuousThermal, SampledThermal
 from accion.stepping.variational import MechanicalScheme, Variational
 from accion.systems import System, ThermalSystem
 from accion.types import Array, Configuration, Covector, Scalar, Vector
@@ -340,7 +340,7 @@ class Collocated(MechanicalScheme):
 @steps(ThermalSystem, Galerkin)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class CollocatedThermal(ContinuousThermal):
+class CollocatedThermal(SampledThermal, ContinuousThermal):
     """The step of a thermomechanical system, its entropy balances collocated at Gauss points."""
 
     system: ThermalSystem

@@ -2,6 +2,8 @@
 discrete energy, the forms of the extended phase space, the modified Lagrangian.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -190,6 +192,8 @@ def test_the_modified_lagrangian_of_a_time_dependent_system():
     # W^2 to order h^2: cos(W h) = 1 - W2 h^2/2 + W2^2 h^4/24.
     right = sp.cosh(kappa * h / 2) - (omega * h) ** 2 / (2 * sp.cosh(kappa * h / 2))
     right = sp.series(right, h, 0, 5).removeO()
+    first: Any
+    second: Any
     first, second = (sp.expand(right).coeff(h, 2 * k) for k in (1, 2))
     W2 = -2 * first + h**2 * (-2 * second + (2 * first) ** 2 / 12)
     expected = kappa * v - (W2 + kappa**2 / 4) * x

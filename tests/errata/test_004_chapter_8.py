@@ -1,6 +1,8 @@
 """Vakonomic thesis, chapters 7, 8.5 and 8.6: optimal control of underactuated systems, the inverted
 pendulum on a cart."""
 
+from typing import Any
+
 import numpy as np
 import sympy as sp
 
@@ -195,7 +197,7 @@ def test_004_sec_8_6_condition_of_regularity():
     assert abs(product) < 1e-20
     tilted = values | {th0: sp.Rational(1, 2), th1: sp.Rational(7, 10), th2: 1, x1: 0}
     u1, _, Phi1, _ = gradients()
-    parallel = cross(u1, Phi1).subs(tilted)  # linear in x_0
+    parallel: Any = cross(u1, Phi1).subs(tilted)  # linear in x_0
     singular = tilted | {x0: -parallel.subs(x0, 0) / parallel.diff(x0)}
     determinant, formula, product = regularity(on_the_constraint(singular, x2))
     assert max(abs(determinant), abs(formula)) < 1e-20

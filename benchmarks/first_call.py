@@ -4,8 +4,8 @@ is run again.
 A top on SO(3) is simulated for 1000 steps and its energy is read, in a new process each time, the
 cache of compiled programs in a folder of its own. Counted is the processor time of the whole
 process, with its imports; the bits of the results are compared. Then the first results of systems
-of four kinds, without a cache, from the end of the import. Python's own bytecode is there, as after
-an installation.
+of four kinds, and the first `audit` of the top, without a cache, from the end of the import.
+Python's own bytecode is there, as after an installation.
 
     python benchmarks/first_call.py
 """
@@ -33,6 +33,11 @@ END = """
 traj = ac.simulate(system, ac.Midpoint(), **start, steps=1000, engine=sys.argv[1])
 bits = b"".join(jax.device_get(x).tobytes() for x in (traj.q, traj.v, traj.p, traj.energy()))
 print(imported, time.process_time(), hashlib.sha256(bits).hexdigest())
+"""
+AUDIT = """
+start["v0"] = [0.1, 0.0, 5.0]
+card = ac.analysis.audit(system, ac.Midpoint(), **start, engine=sys.argv[1])
+print(imported, time.process_time(), hashlib.sha256(str(card).encode()).hexdigest())
 """
 SYSTEMS = {
     "pendulum": """
@@ -74,9 +79,10 @@ TOP = "top on SO(3)"
 # s of a processor from the import to the results, and of the import itself
 LONGEST = dict(zip(SYSTEMS, (0.7, 1.5, 3.0, 1.0), strict=True))
 IMPORT = 1.0
+LONGEST_AUDIT = 10.0
 
 
-def once(cache, engine, name=TOP):
+def once(cache, engine, name=TOP, end=END):
     """Seconds of the processor (imports, all), of the clock, and the fingerprint of the results."""
     environment = {
         name: value
@@ -84,7 +90,7 @@ def once(cache, engine, name=TOP):
         if not name.startswith(("JAX_", "ACCION_")) and name != "PYTHONDONTWRITEBYTECODE"
     }
     begin = time.perf_counter()
-    command = [sys.executable, "-c", BEGIN + SYSTEMS[name] + END, engine]
+    command = [sys.executable, "-c", BEGIN + SYSTEMS[name] + end, engine]
     done = subprocess.run(
         command,
         env=environment | {"ACCION_CACHE": cache},
@@ -122,12 +128,16 @@ def main():
 def first_results(repeats):
     """What systems of all kinds wait for, with nothing kept; the least of some processes."""
     rows = {name: [once("0", "auto", name) for _ in range(repeats)] for name in SYSTEMS}
+    audits = [once("0", "auto", end=AUDIT) for _ in range(repeats)]
     imports = min(row[0] for each in rows.values() for row in each)
     print("| first result after import | processor [s] | min..max |\n| --- | --- | --- |")
     for name, each in rows.items():
         waited = [row[1] - row[0] for row in each]
         print(f"| {name} | {min(waited):.2f} | {min(waited):.2f}..{max(waited):.2f} |")
+    waited = [row[1] - row[0] for row in audits]
+    print(f"| audit of the {TOP} | {min(waited):.2f} | {min(waited):.2f}..{max(waited):.2f} |")
     print(f"\n    {verdict('import accion, s', imports, IMPORT)}")
+    print(f"    {verdict(f'audit of the {TOP}, s', min(waited), LONGEST_AUDIT)}")
     for name, each in rows.items():
         waited = min(row[1] - row[0] for row in each)
         print(f"    {verdict(f'{name}, s', waited, LONGEST[name])}")

@@ -1,6 +1,6 @@
 """What the equations of pendulum chains cost: `accion.symbolic` beside SymPy's own LagrangesMethod.
 
-    python benchmarks/symbolic.py [--links 2 3 5] [--repeats 3] [--json PATH] [--strict]
+    python benchmarks/symbolic.py [--links 2 3 5] [--order 4] [--repeats 3] [--json PATH] [--strict]
 
 Both start from the same chain: n masses m_i on n rods l_i, in angles, all parameters symbols.
 accion is given the JAX function that it simulates; LagrangesMethod the Lagrangian in SymPy, as its
@@ -8,6 +8,11 @@ manual has it. Times are of fresh processes' second call (SymPy and JAX warm, Sy
 cleared). `terms` counts the operations in the equations: LagrangesMethod does not simplify, so its
 time with sympy.trigsimp, for equations as a person would write them, stands beside it (2 and 3
 links; at 5 it takes minutes).
+
+Then what the modified Hamiltonian of the midpoint rule costs in letters, up to `--order`: the
+processor time of a first call, with the Legendre transform, and how far its series is from the
+modified Hamiltonian in numbers with steps h and h/2: the difference must fall with the first order
+that is left out.
 """
 
 import argparse
@@ -20,6 +25,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import sympy as sp
 from rich.console import Console
 from rich.table import Table
@@ -28,6 +34,7 @@ from sympy.physics.mechanics import LagrangesMethod, dynamicsymbols
 from timing import machine, progress, spread, verdict
 
 import accion as ac
+from accion.gallery import double_pendulum, henon_heiles, kepler, pendulum
 
 TARGETS = {2: 1.0, 5: 20.0}  # s
 SIMPLIFIED = 3  # links up to which SymPy's result is simplified, too
@@ -65,6 +72,65 @@ def sympys(n, simplify=False):
         L += m[i] * (x.diff(t) ** 2 + y.diff(t) ** 2) / 2 - g * m[i] * y
     equations = LagrangesMethod(L, q).form_lagranges_equations()
     return [sp.trigsimp(sp.expand(e)) if simplify else e for e in equations]
+
+
+def top():
+    """A heavy top on SO(3) with three different inertias."""
+    params = {"I": jnp.array([1.0, 1.3, 0.5]), "gravity": 2.0}
+    return ac.System(
+        lambda t, R, xi, params: 0.5 * xi @ (params["I"] * xi) - params["gravity"] * R[2, 2],
+        ac.SO3(),
+        params,
+        name="heavy top",
+    )
+
+
+TURNED = ac.SO3().retract(jnp.eye(3), jnp.array([0.3, 0.2, -0.5]))
+MODIFIED = {  # system, (q0, v0), h
+    "pendulum": (pendulum.system, ([0.7], [0.3]), 0.1),
+    "Henon-Heiles": (henon_heiles.system, ([0.3, 0.2], [0.4, 0.3]), 0.1),
+    "Kepler": (kepler.system, ([0.7, 0.9], [0.9, 0.3]), 0.05),
+    "double pendulum": (double_pendulum.system, ([0.7, 0.9], [0.9, 0.3]), 0.02),
+    "heavy top on SO(3)": (top(), (TURNED, [0.9, 0.3, 0.7]), 0.08),
+}
+SECONDS = 10.0  # for each
+
+
+def modified(order):
+    """{name: (seconds of the processor, operations of each term, order of what is left)}."""
+    found = {}
+    for name, (system, (q0, v0), h) in progress(MODIFIED.items(), "modified"):
+        clear_cache()
+        begun = time.process_time()
+        eqs = ac.symbolic(system)
+        terms = eqs.modified(ac.Midpoint(), order).inner_hamiltonian_terms
+        seconds, x, off = time.process_time() - begun, eqs.variables, []
+        letters = [s for part in x.parts for s in np.ravel(part)]
+        f = sp.lambdify([x.t, *letters, *x.p, *x.numbers], terms, cse=True)
+        numbers = ac.analysis.modified_hamiltonian(system, ac.Midpoint(), order + 12)
+        side = order // 2 + 6  # neighbours that the numbers need
+        for k in (1, 2):  # at the same time
+            traj = ac.simulate(system, ac.Midpoint(), q0=q0, v0=v0, h=h / k, steps=side * (k + 1))
+            i = side * k
+            z = [*np.ravel(traj.q[i]), *np.asarray(traj.p[i]), *map(float, x.numbers.values())]
+            series = sum(c * (h / k) ** j for j, c in enumerate(f(float(traj.t[i]), *z)))
+            off.append(abs(np.asarray(numbers.along(traj))[i - side] - series))
+        found[name] = seconds, [sp.count_ops(term) for term in terms], np.log2(off[0] / off[1])
+    return found
+
+
+def modified_table(order, console):
+    """Print it; the verdicts."""
+    table = Table("modified Hamiltonian", "s", "operations of H, H_2, ...", "order of what is left")
+    lines = []
+    for name, (seconds, sizes, left) in modified(order).items():
+        sizes = ", ".join(map(str, sizes[::2]))
+        table.add_row(name, f"{seconds:.2f}", sizes, f"{left:.2f}")
+        lines.append(verdict(f"{name} to order {order}, s of the processor", seconds, SECONDS))
+        what = f"{name}: order of what is left, off {order + 2} by"
+        lines.append(verdict(what, abs(left - order - 2), 0.5))
+    console.print(table)
+    return lines
 
 
 def measure(links, repeats):
@@ -108,6 +174,7 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--links", type=int, nargs="+", default=[2, 3, 5])
+    parser.add_argument("--order", type=int, default=4)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a target is missed")
@@ -135,6 +202,7 @@ def main():
         for n in arguments.links
         if n in TARGETS
     ]
+    lines += modified_table(arguments.order, console)
     console.print("\n".join(lines), highlight=False)
     if arguments.json:
         rows = [

@@ -17,6 +17,7 @@ ORDER = [
     "memory",
     "types",
     "progress",
+    "told",
     "once",
     "jaxprs",
     "engines",

@@ -13,7 +13,8 @@ An argument whose default is None may be None.
 import inspect
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, TypeVar
@@ -52,10 +53,13 @@ def door(**kinds: Check) -> Callable[[Callable[P, T]], Callable[P, T]]:
             return kind(value, name)
 
         call: Any = f
+        any_name = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
 
         @wraps(f)
         def through(*args: P.args, **kwargs: P.kwargs) -> T:
             _config.check_process()
+            if not any_name and not kwargs.keys() <= parameters.keys():
+                unknown_argument(f.__name__, kwargs, names)
             given: Any = [checked(n, v) for n, v in zip(names, args, strict=False)]
             named: Any = {n: checked(n, v) for n, v in kwargs.items()}
             return call(*given, *args[len(given) :], **named)
@@ -63,6 +67,42 @@ def door(**kinds: Check) -> Callable[[Callable[P, T]], Callable[P, T]]:
         return through
 
     return decorate
+
+
+# What other programs call an argument, and what it is called here.
+SAID = {
+    "duration": ("h", "a run is as long as steps * h; pass both"),
+    "step": ("h", "the length of a step is h"),
+    "dt": ("h", "the length of a step is h"),
+    "timestep": ("h", "the length of a step is h"),
+    "n": ("steps", "the number of steps is steps"),
+    "n_steps": ("steps", "the number of steps is steps"),
+    "num_steps": ("steps", "the number of steps is steps"),
+    "N": ("steps", "the number of steps is steps"),
+    "q": ("q0", "the configuration at the start is q0"),
+    "x0": ("q0", "the configuration at the start is q0"),
+    "v": ("v0", "the velocity at the start is v0"),
+    "p": ("p0", "the momentum at the start is p0"),
+    "t": ("t0", "the time at the start is t0"),
+    "T": ("duration", "the time from one end to the other is duration"),
+    "parameters": ("params", "parameters are params"),
+}
+
+
+def unknown_argument(function: str, given: Iterable[str], names: tuple[str, ...]) -> NoReturn:
+    """Raise TypeError for the first argument that a function does not have, with the one that may
+    have been meant.
+    """
+    name = next(each for each in given if each not in names)
+    meant, words = SAID.get(name, ("", ""))
+    close = get_close_matches(name, names, n=1)
+    if meant in names:
+        hint = f"{words[0].upper()}{words[1:]}."
+    elif close:
+        hint = f"Did you mean {close[0]}?"
+    else:
+        hint = f"It has {', '.join(each for each in names if each != 'self')}."
+    raise TypeError(f"{function} has no argument {name!r}. {hint}")
 
 
 def shown(value: Any) -> str:

@@ -23,17 +23,34 @@ def in_function(name: str) -> Iterator[None]:
         raise
 
 
+ADVICE = (
+    " Try a smaller h (such as {:.3g}), look at the last good state (error.trajectory), or pass"
+    " throw=False to go on with NaN."
+)
+
+
 class StepFailed(RuntimeError):
     """A time step whose equations were not solved.
 
     Attributes: `step` (its number, from 0), `t` (its time), `residual` (what was left of the
-    equations), `trajectory` (the run up to the last good step, NaN after it).
+    equations), `trajectory` (the run up to the last good step, NaN after it), `smaller` (a step
+    length to try, None where a smaller one is no remedy), `happened` (the message without advice).
     """
 
     def __init__(
-        self, message: str, *, step: int, t: float, residual: float, trajectory: Any = None
+        self,
+        message: str,
+        *,
+        step: int,
+        t: float,
+        residual: float,
+        trajectory: Any = None,
+        smaller: float | None = None,
     ) -> None:
-        RuntimeError.__init__(self, message)
+        advice = "" if smaller is None else ADVICE.format(smaller)
+        RuntimeError.__init__(self, message + advice)
+        self.happened = message
+        self.smaller = smaller
         self.step = step
         self.t = t
         self.residual = residual

@@ -227,6 +227,32 @@ def test_of_control_problems():
     assert free.dimensions == (5, 4, 3)
     assert free.stabilises_at == 2
     assert not free.symplectic
+    # and in letters
+    assert regular.determinant == -1
+    assert "det d2H/du2 is -1" in regular.text()
+    assert [str(level.equations) for level in singular.levels] == [
+        "()",
+        "(Eq(p_1_q1(t), 0),)",
+        "(Eq(-p_0_q1(t), 0),)",
+        "(Eq(-q1(t), 0),)",
+        "(Eq(-Derivative(q1(t), t), 0),)",
+        "(Eq(-u_q1(t), 0),)",
+    ]
+    assert singular.determinant == 0
+    # q'' = u - sin q, at the cost of cos q: p1 = 0, p0 = 0, and dp0/dt = dC/dq = 0 in letters
+    swing = ac.analysis.constraint_algorithm(
+        control(
+            lambda t, q, v, u, p: jnp.cos(q[0]),
+            lambda t, q, v, p: 0.5 * v @ v + jnp.cos(q[0]),
+        )
+    )
+    t = sp.Symbol("t")
+    q, u, p0, p1 = (sp.Function(name)(t) for name in ("q1", "u_q1", "p_0_q1", "p_1_q1"))
+    before = {q.diff(t): 0, p0: 0, p1: 0}  # on W4, before q = 0 is used
+    slope, _, last = (level.equations[0].lhs.subs(before) for level in swing.levels[3:6])
+    assert sp.simplify(slope**2 - sp.sin(q) ** 2) == 0
+    # (-dp0/dt - q'') cos q = (sin q - (u - sin q)) cos q
+    assert sp.simplify(sp.solve(last, u)[0] - 2 * sp.sin(q)) == 0
 
 
 def test_of_a_control_problem_on_a_group(rng):

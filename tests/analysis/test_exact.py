@@ -7,6 +7,7 @@ import pytest
 import accion as ac
 from accion.gallery import damped_spring
 from tests.analysis.systems import DECAYING, METHODS
+from tests.pairs.kinds import case
 from tests.symbols.velocity_constraints import HEISENBERG, SYSTEMS
 
 A = ac.analysis
@@ -73,6 +74,71 @@ def test_of_a_vakonomic_motion_on_a_group():
     _, D1, D2 = exact.evaluate(0.1, 0.3, q[0], q[1])
     np.testing.assert_allclose(D1, -p[0], atol=1e-10)
     np.testing.assert_allclose(D2, p[1], atol=1e-10)
+
+
+def test_under_a_holonomic_constraint():
+    """A pendulum on its circle: the Ld of the angle; p is m l^2 phi' along the circle."""
+    m, l, gravity, h = 1.5, 0.8, 9.81, 0.3
+    rod = ac.System(
+        lambda t, q, v, params: 0.5 * m * v @ v - m * gravity * q[1],
+        ac.Euclidean(2),
+        holonomic=lambda t, q, params: (q @ q - l**2)[None],
+    )
+    angle = ac.mechanical(m * l**2, lambda t, q, p: -m * gravity * l * jnp.cos(q[0]), 1)
+    exact, own = A.exact_discrete_lagrangian(rod), A.exact_discrete_lagrangian(angle)
+
+    def at(a):
+        return l * np.array([np.sin(a), -np.cos(a)]), np.array([np.cos(a), np.sin(a)]) / l
+
+    (q0, along0), (q1, along1) = at(0.4), at(0.9)
+    S, D1, D2 = exact.evaluate(0.1, h, q0, q1)
+    wanted, W1, W2 = own.evaluate(0.1, h, [0.4], [0.9])
+    assert float(S) == pytest.approx(float(wanted), rel=1e-11)
+    np.testing.assert_allclose(D1, W1 * along0, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(D2, W2 * along1, rtol=1e-10, atol=1e-10)
+    with pytest.raises(ValueError, match="q1 is off the constraint"):
+        exact(0.1, h, q0, 1.01 * q1)
+
+
+def test_of_order_two():
+    """L = a^2/2: between two positions and velocities a cubic, in closed form."""
+    spline = ac.HigherOrderSystem(lambda t, q, v, a, params: 0.5 * a @ a, ac.Euclidean(1))
+    h, (a, va), (b, vb) = 0.7, (0.2, -0.5), (0.9, 0.4)
+    S, D1, D2 = A.exact_discrete_lagrangian(spline).evaluate(
+        0.0, h, (np.array([a]), np.array([va])), (np.array([b]), np.array([vb]))
+    )
+    d = b - a - h * va
+    w = vb - va
+    wanted = (6 * d**2 - 6 * d * h * w + 2 * h**2 * w**2) / h**3
+    assert float(S) == pytest.approx(wanted, rel=1e-11)
+    # momenta p_1 = 2 c + 6 e t, p_0 = -6 e of q = a + va t + c t^2 + e t^3
+    c, e = (3 * d - h * w) / h**2, (h * w - 2 * d) / h**3
+    np.testing.assert_allclose(D1, [6 * e, -2 * c], rtol=1e-10)
+    np.testing.assert_allclose(D2, [-6 * e, 2 * c + 6 * e * h], rtol=1e-10)
+
+
+def test_of_motions_of_order_two():
+    """A nonlinear one: momenta of the reference motion. Under a constraint of order two, which its
+    ends hardly move against, Ld alone: the integral of L along the reference.
+    """
+    h = 0.2
+    free, held = (
+        case("HigherOrderSystem", "vectors"),
+        case("HigherOrderSystem, vakonomic", "vectors"),
+    )
+    q, jets = ac.reference(free.system, **free.start, ts=[0.0, h], rtol=1e-12, atol=1e-12)
+    p = [np.ravel(free.system.momenta(h * i, q[i], jets[i])) for i in range(2)]
+    ends = [(q[i], jets[i][0]) for i in range(2)]
+    _, D1, D2 = A.exact_discrete_lagrangian(free.system).evaluate(0.0, h, *ends)
+    np.testing.assert_allclose(D1, -p[0], rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(D2, p[1], rtol=1e-7, atol=1e-8)
+    x, w = np.polynomial.legendre.leggauss(8)
+    ts = np.concatenate([[0.0], h * (x + 1) / 2, [h]])
+    q, jets, _ = ac.reference(held.system, **held.start, ts=ts, rtol=1e-12, atol=1e-12)
+    L = [held.system.L(ts[i], q[i], jets[i][:2]) for i in range(1, 9)]
+    ends = [(q[i], jets[i][0]) for i in (0, -1)]
+    S = A.exact_discrete_lagrangian(held.system)(0.0, h, *ends)
+    assert float(S) == pytest.approx(h / 2 * w @ np.array(L), rel=1e-9)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=str)

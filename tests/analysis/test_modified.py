@@ -10,7 +10,7 @@ import sympy as sp
 
 import accion as ac
 from accion.analysis.neighbours import weights
-from accion.gallery import damped_spring
+from accion.gallery import damped_spring, heisenberg
 from tests.analysis.systems import DECAYING, PENDULUM, SIMPSON
 
 A = ac.analysis
@@ -63,6 +63,50 @@ def test_series_and_numbers_agree(method, order):
     ]
     expected = 4 if method.symmetric else 3
     assert np.log2(errors[0] / errors[1]) == pytest.approx(expected, abs=0.15)
+
+
+def test_series_of_a_vakonomic_system():
+    """The midpoint rule's K_2 = -(1/24) H''(X, X), X = (dH/dp, -dH/dq), on Heisenberg's group; and
+    with the numbers of `modified_hamiltonian` the error of the first term left out.
+    """
+    eqs = ac.symbolic(heisenberg.shortest)
+    K = eqs.modified(ac.Midpoint(), 2).hamiltonian_terms
+    z, p, x = eqs.q, sp.symbols("p_x p_y p_z"), sp.symbols("x y z")
+    onto = dict(zip((*z, *(sp.Function(a.name)(eqs.t) for a in p)), (*x, *p), strict=True))
+    H, K2 = (sp.sympify(e).xreplace(onto) for e in (K[0], K[2]))
+    X = [*(sp.diff(H, a) for a in p), *(-sp.diff(H, a) for a in x)]
+    closed = -sp.Matrix(X).dot(sp.hessian(H, (*x, *p)) * sp.Matrix(X)) / 24
+    assert K[1] == 0
+    assert sp.expand(K2 - closed) == 0
+    with pytest.raises(ValueError, match="no power series"):
+        _ = eqs.modified(ac.Midpoint(), 2).terms
+    with pytest.raises(ValueError, match="share one multiplier"):
+        eqs.modified(ac.Trapezoid(), 2)
+
+
+@pytest.mark.parametrize("method", [ac.Midpoint(), ac.LeftRectangle()], ids=str)
+def test_series_of_a_vakonomic_system_that_depends_on_time(method):
+    def L(t, q, v, params):
+        return jnp.exp(0.2 * t) * (0.5 * v[0] ** 2 + v[1] ** 2) - jnp.sin(q[0]) - q[1] ** 2 / 2
+
+    def Phi(t, q, v, params):
+        return (v[1] - (1 + q[0] ** 2) * v[0])[None]
+
+    system = ac.System(L, ac.Euclidean(2), vakonomic=Phi, coordinates=("x", "y"))
+    eqs = ac.symbolic(system, seconds=2)
+    terms, x = eqs.modified(method, 2).inner_hamiltonian_terms, eqs.variables
+    at = (0.4, 0.3, 0.2, 0.5, 0.4)
+    series = [float(sp.lambdify((x.t, *x.q, *x.p), K)(*at)) for K in terms]
+    H = jax.jit(A.modified_hamiltonian(system, method, 8).__call__)
+    errors = [
+        abs(
+            float(H(at[0], h, jnp.array(at[1:3]), jnp.array(at[3:])))
+            - sum(c * h**k for k, c in enumerate(series))
+        )
+        for h in (0.1, 0.05)
+    ]
+    expected = 4 if method.symmetric else 3
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(expected, abs=0.2)
 
 
 def test_ladder():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import accion as ac
+from accion.gallery import heisenberg
 
 LINE, T = ac.Euclidean(1), 1.3
 INERTIA = jnp.array([1.0, 2.0, 3.0])
@@ -141,9 +142,12 @@ def test_a_system_given_in_discrete_time():
         ),
         (
             lambda: ac.analysis.action(
-                ac.ContactSystem(lambda t, q, v, z, params: 0.5 * v @ v - z, LINE), swing, 0.0, 1.0
+                ac.ThermalSystem(lambda t, q, v, S, params: 0.5 * v @ v - S, LINE, friction=None),
+                swing,
+                0.0,
+                1.0,
             ),
-            "part of their state",
+            r"returns \(q, S\)",
         ),
         (
             lambda: ac.analysis.action(
@@ -156,3 +160,96 @@ def test_a_system_given_in_discrete_time():
 def test_what_has_no_action(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+# ---------------------------------------------------------------- actions with more in them
+
+
+def test_a_vakonomic_action():
+    """Heisenberg's geodesics: L is kept along them; and with the multipliers of the run no
+    direction changes the action of L + lam.Phi.
+    """
+
+    system = heisenberg.shortest
+    q = heisenberg.exact(np.array([0.0, T]), heisenberg.LAM)
+    run = heisenberg.marched(ac.Midpoint(), T / 26, T)
+    speed = 0.5 * heisenberg.SPEED**2 * T
+    assert ac.analysis.action(system, run) == pytest.approx(speed, rel=2e-3)
+    assert ac.analysis.action(system, run, 0.0, T) == pytest.approx(speed, rel=1e-3)
+    assert np.max(np.abs(run.q[-1] - q[-1])) < 1e-2
+
+    def aside(t):
+        return bump(t)[0] * jnp.array([1.0, -0.5, 0.3])
+
+    found = ac.analysis.first_variation(system, run, aside)
+    assert abs(found) < 1e-13
+    longer = ac.analysis.first_variation(system, run, lambda t: jnp.array([1.0, t, 0.3]))
+    p = np.asarray(run.p)
+    momenta = p[-1] @ np.array([1.0, T, 0.3]) - p[0] @ np.array([1.0, 0.0, 0.3])
+    assert longer == pytest.approx(momenta, abs=1e-12)
+    with pytest.raises(ValueError, match="off the vakonomic constraint"):
+        ac.analysis.action(system, lambda t: jnp.stack([t, t, t]), 0.0, T)
+
+
+def test_a_thermal_action():
+    """L = v^2/2 - q^2/2 - e^S under the friction -c v: on a curve by hand; and a motion, whose
+    friction works as a force, is stationary.
+    """
+
+    def L(t, q, v, S, params):
+        return oscillator(t, q, v, params) - jnp.exp(S)
+
+    warm = ac.ThermalSystem(L, LINE, friction=lambda t, q, v, S, params: -0.2 * v)
+
+    def curve(t):
+        return swing(t), jnp.log(2 + t)
+
+    found = ac.analysis.action(warm, curve, 0.0, T)
+    assert found == pytest.approx(-np.sin(2 * T) / 4 - 2 * T - T**2 / 2, abs=1e-13)
+    # -(q'' + q + 0.2 q').bump = 0.2 sin t bump
+    x, w = np.polynomial.legendre.leggauss(40)
+    t = T * (x + 1) / 2
+    left = T / 2 * w @ (0.2 * np.sin(t) * np.sin(np.pi * t / T) * np.exp(t))
+    found = ac.analysis.first_variation(warm, curve, bump, 0.0, T)
+    assert found == pytest.approx(left, rel=1e-12)
+    errors = []
+    for steps in (20, 40):
+        start = {"q0": [1.0], "v0": [0.0], "S0": 0.1, "h": T / steps, "steps": steps}
+        run = ac.simulate(warm, ac.Midpoint(), **start)
+        S = ac.analysis.action(warm, run)
+        assert pytest.approx(ac.analysis.action(warm, run, 0.0, T), rel=2e-3) == S
+        errors.append(abs(ac.analysis.first_variation(warm, run, bump)))
+    assert errors[1] < errors[0] / 3 < 1e-3
+
+
+def test_the_action_of_herglotz():
+    """z' = v^2/2 - q^2/2 - c z on q = cos t: z in closed form, and a damped motion is stationary
+    for z at the end.
+    """
+    c = 0.4
+
+    def L(t, q, v, z, params):
+        return oscillator(t, q, v, params) - c * z
+
+    system = ac.ContactSystem(L, LINE)
+    # z' = -cos(2 t)/2 - c z
+    p = -(c * np.cos(2 * T) + 2 * np.sin(2 * T)) / (2 * (c**2 + 4))
+    z = p + (0.7 + c / (2 * (c**2 + 4))) * np.exp(-c * T)
+    assert ac.analysis.action(system, swing, 0.0, T, z0=0.7) == pytest.approx(z, rel=1e-12)
+    w = np.sqrt(1 - c**2 / 4)
+
+    def damped(t):
+        return (jnp.exp(-c * t / 2) * jnp.cos(w * t))[None]
+
+    assert abs(ac.analysis.first_variation(system, damped, bump, 0.0, T)) < 1e-12
+    # of swing: -(q'' + q + c q') bump e^(-c (T - t))
+    x, weights = np.polynomial.legendre.leggauss(40)
+    t = T * (x + 1) / 2
+    change = c * np.sin(t) * np.sin(np.pi * t / T) * np.exp(t - c * (T - t))
+    found = ac.analysis.first_variation(system, swing, bump, 0.0, T)
+    assert found == pytest.approx(T / 2 * weights @ change, rel=1e-11)
+    run = ac.simulate(system, ac.Midpoint(), q0=[1.0], v0=[-c / 2], z0=0.7, h=T / 40, steps=40)
+    assert ac.analysis.action(system, run) == run.z[-1]
+    exact = ac.analysis.action(system, damped, 0.0, T, z0=0.7)
+    assert run.z[-1] == pytest.approx(exact, abs=1e-3)
+    assert abs(ac.analysis.first_variation(system, run, bump)) < 1e-3

@@ -26,6 +26,10 @@ def curve(t):
     return jnp.stack([jnp.cos(t), jnp.sin(t)])
 
 
+def still(t):
+    return jnp.asarray(own.Q) + 0.0 * t
+
+
 def bump(t):
     return t * (1 - t) * jnp.ones(2)
 
@@ -92,6 +96,21 @@ def doors() -> list[Door]:
                 "exact": None,
             },
         ),
+        door(
+            "compare",
+            A.compare,
+            {
+                "system": own.system("free"),
+                "methods": [own.MIDPOINT],
+                **start,
+                "S0": None,
+                "lam0": None,
+                "t0": 0.0,
+                "duration": 0.4,
+                "h": steps,
+                "repeats": 1,
+            },
+        ),
         door("symplecticity", A.symplecticity, {**run, "lam0": None, "t0": 0.0, "h": own.H}, 0.2),
         door("cosymplecticity", A.cosymplecticity, {**run, "t0": 0.0, "h": own.H}, 0.1),
         door("symplecticity_along", A.symplecticity_along, {"trajectory": own.trajectory()}),
@@ -125,11 +144,24 @@ def doors() -> list[Door]:
             0.02,
         ),
         door("law", A.law, {"trajectory": own.trajectory(), "of": X}),
-        door("action", A.action, {**alone, "motion": curve, "t0": 0.0, "t1": 1.0}),
+        door("action", A.action, {**alone, "motion": curve, "t0": 0.0, "t1": 1.0, "z0": 0.0}),
+        door(
+            "abnormal",
+            A.abnormal,
+            {
+                "system": own.system("vakonomic"),
+                "motion": still,
+                "t0": 0.0,
+                "t1": 1.0,
+                "tolerance": 1e-7,
+                "parts": 4,
+            },
+            0.2,
+        ),
         door(
             "first_variation",
             A.first_variation,
-            {**alone, "motion": curve, "along": bump, "t0": 0.0, "t1": 1.0},
+            {**alone, "motion": curve, "along": bump, "t0": 0.0, "t1": 1.0, "z0": 0.0},
         ),
         door("cosymplectic", A.cosymplectic, {**both, "h": own.H, "order": 2}),
         door("extended_flow", A.extended_flow, both),

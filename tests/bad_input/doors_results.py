@@ -32,9 +32,9 @@ def X(q):
     return jnp.array([1.0, 0.0])
 
 
-def plotted(axes: Any) -> Any:
+def plotted(axes: Any, kind: Any) -> Any:
     try:
-        return own.trajectory().plot(axes)
+        return own.trajectory().plot(axes, kind=kind)
     finally:
         plt.close("all")
 
@@ -65,7 +65,8 @@ def doors() -> list[Door]:
         Door("Trajectory.at", free.at, {"t": 0.07}),
         Door("Trajectory.extend", free.extend, {"steps": 2, "throw": True, "progress": False}),
         Door("Trajectory.value", free.value, {"name": "energy"}),
-        Door("Trajectory.plot", plotted, {"axes": None}, often=0.2),
+        Door("Trajectory.item", free.__getitem__, {"key": "energy"}),
+        Door("Trajectory.plot", plotted, {"axes": None, "kind": "time"}, often=0.2),
         Door(
             "Trajectory.animate",
             animated,

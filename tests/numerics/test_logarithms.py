@@ -40,6 +40,14 @@ def test_size_ratio_and_slopes(name, t, tau):
     np.testing.assert_allclose(found, [by_time, by_rate], rtol=1e-12, atol=1e-13)
 
 
+def test_a_power_of_many_factors():
+    """cosh(t)^400 is beyond floating point where it starts, and deeper than Python nests."""
+    weight = weight_of(lambda t, k: jnp.cosh(t) ** 400)
+    np.testing.assert_allclose(weight.ratio(9.0, 0.01, 0.3), np.exp(4.0), rtol=1e-6)
+    log = float(weight.logs(1.3, 0.3).log)
+    np.testing.assert_allclose(log, 400 * np.log(np.cosh(1.3)), rtol=1e-14)
+
+
 @pytest.mark.parametrize("t", [-1e5, 1e5])
 def test_beyond_floating_point(t):
     """e^(13 t) has the same ratios everywhere, to the bit; a sum is its larger term."""

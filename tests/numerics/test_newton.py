@@ -45,6 +45,14 @@ def test_solve_under_vmap_and_its_derivatives(rng):
         np.testing.assert_allclose(ours, jax.jacfwd(jnp.linalg.solve, i)(A[0], b[0]), atol=1e-9)
 
 
+def test_several_right_hand_sides_are_columns_under_vmap(rng):
+    A, b = jnp.array(rng.normal(size=(4, 4))), jnp.array(rng.normal(size=(4, 3)))
+    with pytest.raises(ValueError, match="one right-hand side"):
+        newton.solve(A, b)
+    found = jax.vmap(newton.solve, (None, 1), 1)(A, b)
+    np.testing.assert_allclose(found, np.linalg.solve(A, b), rtol=1e-11)
+
+
 @dataclass(frozen=True)
 class Equations(newton.Equations):
     """Equations whose unknowns matter from the size `size` on."""

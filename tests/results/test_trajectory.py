@@ -278,7 +278,7 @@ def test_a_loaded_trajectory_without_system_says_so(traj, tmp_path):
 def test_plot_shows_coordinates_and_energy(which, request):
     run = request.getfixturevalue(which)
     figure = run.plot()
-    top, bottom = figure.axes
+    top, *_, bottom = figure.axes
     shown = {tuple(np.asarray(line.get_ydata()).round(12)) for line in top.lines}
     first = run.q[0] if isinstance(run.q, tuple) else run.q
     expected = np.asarray(first if first.ndim == 2 else first[0])[:, 0]

@@ -200,3 +200,43 @@ def test_what_is_refused_says_why():
     windows = case("HigherOrderSystem", "vectors")
     with pytest.raises(ValueError, match="cannot be shorter"):
         ac.simulate(windows.system, windows.method, **windows.start, h=0.05, until=0.12)
+
+
+def of_levels(q, params):
+    return 1 + 0.5 * q[0] ** 2
+
+
+def of_speed(q, v, params):
+    return 1 + 0.5 * q[0] ** 2 + 0.1 * v[1] ** 2
+
+
+@pytest.mark.parametrize("monitor", [of_levels, of_speed])
+@pytest.mark.parametrize("kind", ["System, vakonomic", "HigherOrderSystem, vakonomic"])
+def test_where_multipliers_are_in_the_action(kind, monitor):
+    """Of order one and two: the order of the method in q, multipliers and momenta."""
+    own, T, errors = case(kind, "vectors"), 0.6, []
+    q, jets, lam = ac.reference(own.system, **own.start, ts=[0.0, T], rtol=1e-12, atol=1e-12)
+    p = own.system.legendre(T, q[-1], jets[-1], lam[-1]) if own.system.order == 1 else None
+    for h in (0.04, 0.02):
+        run = ac.simulate(
+            own.system, ac.Adaptive(ac.Midpoint(), monitor), **own.start, h=h, until=T
+        )
+        assert np.ptp(np.diff(run.t)[:-1]) > 1e-3 * h  # its steps have lengths of their own
+        first = lam[-1] if own.system.order == 1 else lam[-1][0]
+        errors.append([np.max(np.abs(run.q[-1] - q[-1])), np.max(np.abs(run.lam[-1] - first))])
+        if p is not None:
+            errors[-1].append(np.max(np.abs(run.p[-1] - p)))
+    orders = np.log2(np.array(errors[0]) / errors[1])
+    assert np.all(orders > 1.7), orders
+
+
+def test_the_motion_may_end_beyond_the_time_that_is_asked_for():
+    """A mass that runs away from a hill: there is no 256th step."""
+    hill = ac.System(lambda t, q, v, params: 0.5 * v @ v + q[0] ** 6, ac.Euclidean(1))
+    given = {"q0": [0.5], "v0": [0.5], "h": 0.02}
+    method = ac.Adaptive(ac.Midpoint(), lambda q, params: 1 + 0.0 * q[0])
+    with pytest.raises(ac.StepFailed):
+        ac.simulate(hill, method, **given, steps=256)
+    run = ac.simulate(hill, method, **given, until=0.5)
+    plain = ac.simulate(hill, ac.Midpoint(), **given, steps=25)
+    np.testing.assert_allclose(run.q[-1], plain.q[-1], rtol=1e-9)

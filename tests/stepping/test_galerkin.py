@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import accion as ac
-from accion.discretise.collocation import Stage, inertia_of, swept
+from accion.discretise.collocation import inertia_of
+from accion.discretise.sweeps import Stage, swept
 from accion.stepping.collocated import StageEquations, joined
 from tests.stepping.galerkin_cases import (
     CASES,

@@ -2,7 +2,10 @@
 regularity.
 """
 
+from accion.analysis import principle_of_runs as principle_of_runs
+from accion.analysis.abnormal import Abnormal as Abnormal, abnormal as abnormal
 from accion.analysis.card import Card as Card, audit as audit
+from accion.analysis.comparison import Comparison as Comparison, compare as compare
 from accion.analysis.connection import (
     Connection as Connection,
     Integrability as Integrability,

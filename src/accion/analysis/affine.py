@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.analysis.noether import Symmetry
+from accion.analysis.noether import Field, Symmetry
 from accion.instant.constrained import project_at
 from accion.results.trajectory import Trajectory
 from accion.stepping.views import discrete
@@ -169,6 +169,16 @@ class AffineSymmetry:
             )
         return Symmetry(self.X, self.f)
 
+    def has_own(self, trajectory: Trajectory) -> bool:
+        """Whether the f_k of the discretisation is known along a trajectory."""
+        many = trajectory.is_ensemble or np.ndim(trajectory.h)
+        same = self.survives and trajectory.method == self.method
+        return bool(same and not many and not trajectory.system.holds_velocities)
+
+    def can_follow(self, trajectory: Trajectory) -> bool:
+        """Whether p.X - f is known along a trajectory."""
+        return self.f is not None or self.has_own(trajectory)
+
     def along(self, trajectory: Trajectory) -> Any:
         """p.X - f at each saved time of a trajectory: where the symmetry survives its method with
         the f_k of the discretisation, to roundoff.
@@ -177,9 +187,7 @@ class AffineSymmetry:
         symmetry is lost, of nonholonomic systems, whose steps cannot end anywhere, and of ensembles
         it is the f of the continuous system.
         """
-        own = self.survives and trajectory.method == self.method
-        many = trajectory.is_ensemble or np.ndim(trajectory.h)
-        if not own or trajectory.system.holds_velocities or many:
+        if not self.has_own(trajectory):
             return self.symmetry.along(trajectory)
         return np.asarray(trajectory.momentum(self.X)) - self.discrete_f(trajectory)
 
@@ -187,28 +195,11 @@ class AffineSymmetry:
         """f_k(q_k) at each saved time; zero at the base, where the trajectory starts, before the
         first step.
         """
-        system, h = trajectory.system, float(trajectory.h)
-        d = discrete(system, trajectory.method)
-        t, q = np.asarray(trajectory.t), np.asarray(trajectory.q)
-
-        @jax.jit
-        def changes(t: Scalar, q: Configuration, every: Any) -> Any:
-            base = jax.vmap(lambda t: project_at(system, t, q[0], jnp.zeros(len(q[0])))[0])
-            change = jax.vmap(
-                lambda t, a, b: d.D1(t, h, a, b) @ self.X(a) + d.D2(t, h, a, b) @ self.X(b)
-            )
-            return change(every, base(every), base(every + h)), change(t, q, base(t + h))
-
-        steps = np.rint((t - t[0]) / h).astype(int)
-        rest, back = changes(t, q, t[0] + h * np.arange(steps[-1] + 1))
-        return np.cumsum(rest)[steps] - np.asarray(back)
+        return discrete_f(self.X, trajectory)
 
     def drift(self, trajectory: Trajectory) -> float:
         """The largest change of p.X - f_k along a trajectory, relative to the size of its terms."""
-        J, p = np.asarray(self.along(trajectory)), np.asarray(trajectory.momentum(self.X))
-        scale = np.max(np.abs(p)) + np.max(np.abs(p - J))
-        start = np.take(J, [0], int(trajectory.is_ensemble))
-        return float(np.max(np.abs(J - start)) / (scale if scale > 0 else 1.0))
+        return drift_of(self, trajectory)
 
     @property
     def kind(self) -> str:
@@ -247,6 +238,34 @@ class AffineSymmetry:
         if self.survives is not None:
             lines.append(f"    {'kept' if self.survives else 'lost'} by the discretisation")
         return "\n".join(lines)
+
+
+def discrete_f(X: Field, trajectory: Trajectory) -> np.ndarray:
+    """f_k(q_k) of a symmetry of a discretised system at each saved time; zero at the base, where
+    the trajectory starts, before the first step.
+    """
+    system, h = trajectory.system, float(trajectory.h)
+    d, n = discrete(system, trajectory.method), system.space.dim
+    t, q = np.asarray(trajectory.t), jax.tree.map(np.asarray, trajectory.q)
+    first = jax.tree.map(lambda a: a[0], q)
+
+    @jax.jit
+    def changes(t: Scalar, q: Configuration, every: Any) -> Any:
+        base = jax.vmap(lambda t: project_at(system, t, first, jnp.zeros(n))[0])
+        change = jax.vmap(lambda t, a, b: d.D1(t, h, a, b) @ X(a) + d.D2(t, h, a, b) @ X(b))
+        return change(every, base(every), base(every + h)), change(t, q, base(t + h))
+
+    steps = np.rint((t - t[0]) / h).astype(int)
+    rest, back = changes(t, q, t[0] + h * np.arange(steps[-1] + 1))
+    return np.cumsum(rest)[steps] - np.asarray(back)
+
+
+def drift_of(symmetry: Any, trajectory: Trajectory) -> float:
+    """The largest change of p.X - f along a trajectory, relative to the size of its terms."""
+    J, p = np.asarray(symmetry.along(trajectory)), np.asarray(trajectory.momentum(symmetry.X))
+    scale = np.max(np.abs(p)) + np.max(np.abs(p - J))
+    start = np.take(J, [0], int(trajectory.is_ensemble))
+    return float(np.max(np.abs(J - start)) / (scale if scale > 0 else 1.0))
 
 
 def written(coefficients: Any, names: tuple[str, ...]) -> str:

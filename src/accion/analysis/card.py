@@ -5,7 +5,6 @@ from html import escape
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from accion.analysis.inputs import row
@@ -26,6 +25,7 @@ from accion.results.trajectory import Trajectory
 from accion.solve.simulation import simulate
 from accion.stepping.views import discrete
 from accion.systems import AbstractSystem
+from accion.told import picture_of
 from accion.types import ArrayLike, Configuration, Covector, Scalar
 
 MODIFIED_ORDER = 6
@@ -49,7 +49,8 @@ class Card:
     trajectory: Trajectory
     order: Order | None  # None where there is no continuous motion to compare with
     symplectic: float | None  # largest defect of a step, None with a force or a constraint
-    momenta: tuple[tuple[Any, float], ...]  # symmetries, each with its relative drift
+    # symmetries, each with its relative drift, None where its f is not known
+    momenta: tuple[tuple[Any, float | None], ...]
     energy: float | None  # largest change, None where L depends on time or a force acts
     energy_slope: float | None  # of its mean over the run, in units of that change
     first_law: float | None  # of a thermal system: the largest error of the energy balance
@@ -132,7 +133,7 @@ class Card:
         return f"<table><caption>{title}</caption>{head}{cells}</table>"
 
     def _repr_html_(self) -> str:
-        return self.html()
+        return self.html() + picture_of(self.figure())
 
     def __str__(self) -> str:
         return self.text()
@@ -164,7 +165,9 @@ class Card:
 
     def draw_momenta(self, ax: Any) -> None:
         """The momenta of the symmetries over time."""
-        for symmetry, _ in self.momenta:
+        for symmetry, drift in self.momenta:
+            if drift is None:
+                continue
             J = np.asarray(symmetry.along(self.trajectory))
             ax.plot(self.trajectory.t, J - J[0], lw=0.8, label=symmetry.text().split(":")[0])
         ax.set(xlabel="t [s]", ylabel="change of the momentum", title="momenta")
@@ -219,7 +222,7 @@ def audit(
     of_two_ends = method is None or method.of_two_ends
     on_phase_space = free and traj.p.ndim == 2 and of_two_ends
     found = () if system.contact else symmetries(system, method)
-    momenta = tuple((s, law(traj, s).drift) for s in found)
+    momenta = tuple((s, law(traj, s).drift if s.can_follow(traj) else None) for s in found)
     change, slope = energy_change(traj) if autonomous else (None, None)
     modified = None
     inner = system.enters_action and method is not None and method.inner_points
@@ -298,12 +301,13 @@ def reversal(run: Trajectory) -> float:
 
     q, p = backwards(row(run.q, -1), run.p[-1], len(run) - 1)
     first, end, space = row(run.q, 0), row(run.q, -1), system.space
-    places = [space.magnitude(first), space.magnitude(end), space.local(first, end)]
-    pairs = ((space.local(first, q), places), (p - run.p[0], run.p))
+    local = small_jit(space.local)
+    places = [space.magnitude(first), space.magnitude(end), local(first, end)]
+    pairs = ((local(first, q), places), (np.asarray(p) - np.asarray(run.p[0]), [run.p]))
     return max(part_of(off, size) for off, size in pairs)
 
 
 def part_of(off: Any, size: Any) -> float:
     """The largest entry of `off` as a part of that of `size`."""
-    largest = max(float(jnp.max(jnp.abs(jnp.asarray(a)))) for a in (off, *size))
-    return float(jnp.max(jnp.abs(jnp.asarray(off)))) / (largest if largest > 0 else 1.0)
+    largest = max(float(np.max(np.abs(a))) for a in (off, *size))
+    return float(np.max(np.abs(off))) / (largest if largest > 0 else 1.0)

@@ -24,6 +24,7 @@ class Words(NamedTuple):
     point: str  # what gives a point of W1
     free: str  # what is not determined where W1 is not symplectic
     follows: str  # what follows where it is
+    test: str = "The determinant of the test 4.11"  # of whether W1 is symplectic
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from accion.memory import rows
 from accion.numerics.newton import EPS
 from accion.systems import System
 from accion.systems.rank import evened
+from accion.told import Told
 from accion.types import Array, Configuration, Covector, Scalar, Vector
 
 CHOICES = 500  # of dependent velocities that are looked at
@@ -103,8 +104,8 @@ class Connection:
         return -mu @ (R[:, 1:, 1:] @ r + R[:, 1:, 0])
 
 
-@dataclass(frozen=True)
-class Integrability:
+@dataclass(frozen=True, repr=False)
+class Integrability(Told):
     """Whether the constraints of a system on velocities are holonomic, by the theorem of Frobenius.
 
     `linear` says whether they allow, at each place, a plane of velocities: others are never

@@ -17,6 +17,7 @@ from accion.memory import rows
 from accion.numerics import newton
 from accion.systems import HigherOrderSystem, System
 from accion.systems.first_order import of_first_order
+from accion.told import Told
 from accion.types import Array, Scalar, Vector
 
 NO_INERTIA = 1e-14  # a mass below this, relative to the largest, is roundoff
@@ -33,8 +34,8 @@ class Level:
     equations: Any  # a tuple of sympy.Eq, or None
 
 
-@dataclass(frozen=True)
-class ConstraintAlgorithm:
+@dataclass(frozen=True, repr=False)
+class ConstraintAlgorithm(Told):
     """The chain W0 > W1 > ... of a system with Lagrangian L + lam.Phi on T*Q + TQ (variables q, p,
     v and the multipliers lam).
 
@@ -44,7 +45,8 @@ class ConstraintAlgorithm:
     `stabilises_at` is the k with W_{k+1} = W_k, None where no point is left. `symplectic` says
     whether dq ^ dp restricted to that final submanifold is nondegenerate, so that the motion is
     unique; `determinant` is the determinant of the bordered Hessian [[L_vv + lam.Phi_vv, Phi_v^T],
-    [Phi_v, 0]], which is not zero where W1 is symplectic (the test 4.11), or None where SymPy could
+    [Phi_v, 0]], of a control problem that of d2H/du2, which is not zero where W1 is symplectic (the
+    test 4.11, Prop 7.1.2), or None where SymPy could
     not follow the functions; `why_not_symbolic` then says why.
     """
 
@@ -73,7 +75,7 @@ class ConstraintAlgorithm:
             )
             lines += [f"    {equation.lhs} = {equation.rhs}" for equation in level.equations or ()]
         if self.determinant is not None:
-            lines.append(f"The determinant of the test 4.11 is {self.determinant}.")
+            lines.append(f"{self.words.test} is {self.determinant}.")
         lines.append(self.verdict())
         if self.why_not_symbolic:
             lines.append(f"The equations are not printed: {self.why_not_symbolic}")

@@ -28,6 +28,7 @@ from accion.spaces import SE2, SE3, SO2, SO3, Euclidean, Product, Space, Torus
 from accion.systems import AbstractSystem, DiscreteSystem, System
 from accion.systems.rank import relative_rank
 from accion.systems.weights import local
+from accion.told import Told
 from accion.types import Vector
 
 SAMPLES = 256  # points at which a matrix that is singular is looked for
@@ -35,8 +36,8 @@ INF = np.inf
 
 
 @final
-@dataclass(frozen=True)
-class Hyperregular:
+@dataclass(frozen=True, repr=False)
+class Hyperregular(Told):
     """Whether Legendre transforms are one to one everywhere: `holds` is True, False, or None where
     it could not be decided; `why`, in words; `bound`, the largest norm of E, where it holds.
     """

@@ -39,6 +39,7 @@ from accion.solve.simulation import simulate
 from accion.stepping import scheme_of
 from accion.systems import AbstractSystem
 from accion.systems.weights import check_in_range
+from accion.told import Drawn
 from accion.types import ArrayLike, Configuration, Covector, Params
 
 if TYPE_CHECKING:
@@ -49,8 +50,8 @@ TRIED = 64  # decompositions before the run, which tell its units
 PARTS = 16  # of a run, whose growths are compared
 
 
-@dataclass(frozen=True)
-class Lyapunov:
+@dataclass(frozen=True, repr=False)
+class Lyapunov(Drawn):
     """The Lyapunov exponents of a motion, the largest first.
 
     `exponents`: shape (k,), in 1/time; `uncertainty`: of each, the standard error of its mean over

@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.analysis.affine import discrete_f, drift_of
 from accion.analysis.echelon import (
     also_solving,
     different,
@@ -33,6 +34,7 @@ from accion.analysis.natural import Natural, natural_choices
 from accion.analysis.noether import Symmetry
 from accion.discretise import discretise
 from accion.discretise.window import nodes_of
+from accion.engines.auto import small_map
 from accion.instant.constrained import matrix, nearest, project_at
 from accion.results.trajectory import Trajectory
 from accion.systems import AbstractSystem, HigherOrderSystem, System, ThermalSystem
@@ -43,7 +45,8 @@ SAMPLES = 20  # points, besides two for each coefficient
 
 @dataclass(frozen=True)
 class FieldSymmetry:
-    """A field X of a family with X^C(L) = 0: p.X is conserved.
+    """A field X of a family with X^C(L) = 0: p.X is conserved; or one that `changes` L by df/dt:
+    p.X - f is, with an f(t, q) that is None where it is not known.
 
     `survives` says whether the system discretised by `method` has it; None where no method was
     given.
@@ -54,6 +57,8 @@ class FieldSymmetry:
     names: tuple[str, ...]
     method: Any = None
     survives: bool | None = None
+    f: Any = None
+    changes: bool = False
 
     def X(self, q: Configuration) -> Vector:
         """The field, shape (dim,)."""
@@ -61,16 +66,35 @@ class FieldSymmetry:
 
     @property
     def symmetry(self) -> Symmetry:
-        """As a `Symmetry`."""
-        return Symmetry(self.X)
+        """As a `Symmetry`, with the f of the continuous system."""
+        if self.changes and self.f is None:
+            raise ValueError(
+                f"p.X - f is conserved for the {self.kind} X with an f(t, q) that is not known in"
+                " closed form; give your own: Symmetry(X, f)."
+            )
+        return Symmetry(self.X, self.f)
+
+    def has_own(self, trajectory: Trajectory) -> bool:
+        """Whether there is an f_k of the discretisation that is known along a trajectory."""
+        many = trajectory.is_ensemble or np.ndim(trajectory.h)
+        same = self.survives and trajectory.method == self.method
+        return bool(self.changes and same and not many)
+
+    def can_follow(self, trajectory: Trajectory) -> bool:
+        """Whether p.X - f is known along a trajectory."""
+        return not self.changes or self.f is not None or self.has_own(trajectory)
 
     def along(self, trajectory: Trajectory) -> Array:
-        """p.X at each saved time of a trajectory."""
-        return self.symmetry.along(trajectory)
+        """p.X - f at each saved time of a trajectory; where the symmetry survives its method with
+        the f_k of the discretisation.
+        """
+        if not self.has_own(trajectory):
+            return self.symmetry.along(trajectory)
+        return jnp.asarray(trajectory.momentum(self.X)) - discrete_f(self.X, trajectory)
 
     def drift(self, trajectory: Trajectory) -> float:
-        """The largest change of p.X along a trajectory, relative to its size."""
-        return self.symmetry.drift(trajectory)
+        """The largest change of p.X - f along a trajectory, relative to its size."""
+        return drift_of(self, trajectory)
 
     @property
     def kind(self) -> str:
@@ -81,6 +105,9 @@ class FieldSymmetry:
     def text(self) -> str:
         """The field in words."""
         words = "; ".join(self.family.text(self.u, self.names))
+        if self.changes:
+            f = "f(t, q) exists, not in closed form" if self.f is None else self.f.text()
+            words = f"{words}; {f}"
         if self.survives is None:
             return words
         return f"{words}\n    {'kept' if self.survives else 'lost'} by the discretisation"
@@ -104,11 +131,10 @@ def search(system: AbstractSystem, method: Any, seed: int) -> list[FieldSymmetry
         _, own_units, more = equations(other)
         space = also_solving(space, units, more, own_units)
     basis = [family.forward(u) for u in simple(space, rows)]
-    places = jax.vmap(partial(place, system))(points)
+    moved = small_map(lambda u, point: family.X(u, place(system, point)))
 
     def values(u: Any) -> Any:
-        moved = jax.vmap(partial(family.X, jnp.asarray(units * u)))(places)
-        return np.asarray(moved) / natural.x[: system.space.dim]
+        return np.asarray(moved(units * u, points)) / natural.x[: system.space.dim]
 
     basis = different(basis, values, np.count_nonzero)
     kept: list[Any] = [None] * len(basis)
@@ -131,7 +157,7 @@ def slopes_of(family: Any, terms: Callable[..., Array]) -> Callable[..., Array]:
         slopes = jax.jacfwd(lambda u: terms(partial(family.X, u), point))
         return slopes(jnp.zeros(family.count))
 
-    return jax.jit(jax.vmap(at))
+    return partial(small_map(lambda _, point: at(point)), ())
 
 
 def rows_of(slopes: Callable[..., Array], units: np.ndarray, points: Any) -> np.ndarray:

@@ -15,17 +15,18 @@ from accion.analysis.noether import Field, Symmetry
 from accion.arguments import door, one_of, seed
 from accion.checks import check_field, check_mechanical, refuse
 from accion.memory import rows
-from accion.plot import new_figure
+from accion.plot.figures import one_axes
 from accion.results.trajectory import Trajectory, a_trajectory
 from accion.systems import System
 from accion.systems.weights import logs_at, reduced
+from accion.told import Drawn, Told
 from accion.types import Array
 
 MOTIONS = {"space": Symmetry.of_space, "body": Symmetry.of_body}
 
 
-@dataclass(frozen=True)
-class Decay:
+@dataclass(frozen=True, repr=False)
+class Decay(Told):
     """The rate of an exponential law, measured and predicted."""
 
     measured: float
@@ -35,8 +36,8 @@ class Decay:
         return f"e^({self.measured:.9g} t), predicted e^({self.predicted:.9g} t)"
 
 
-@dataclass(frozen=True)
-class Law:
+@dataclass(frozen=True, repr=False)
+class Law(Drawn):
     """The momenta p.X - f of a symmetry at each saved time of a trajectory.
 
     Where X is a symmetry of the discretised system they are constant, to roundoff.
@@ -132,14 +133,13 @@ class Law:
     def __str__(self) -> str:
         return self.text()
 
-    def plot(self) -> Any:
-        """The changes of the momenta since the start, over time: a figure of matplotlib."""
-        figure, axes = new_figure()
-        ax = axes[0, 0]
+    def plot(self, axes: Any = None) -> Any:
+        """The changes of the momenta since the start, over time; returns the matplotlib figure."""
+        ax = one_axes(axes)
         moved = np.moveaxis(self.values - np.take(self.values, [0], self.axis), self.axis, 0)
         ax.plot(np.asarray(self.t), moved.reshape(len(self.t), -1))
         ax.set(xlabel="t [s]", ylabel="change of p.X - f", title=f"drift {self.drift:.2g}")
-        return figure
+        return ax.figure
 
 
 @door(trajectory=a_trajectory)

@@ -29,6 +29,7 @@ from accion.results.trajectory import Trajectory, a_trajectory
 from accion.solve.simulation import simulate
 from accion.stepping.views import discrete
 from accion.systems import AbstractSystem, DiscreteSystem, HigherOrderSystem, System
+from accion.told import Told
 from accion.types import Array, ArrayLike, Configuration, Covector, Scalar, Vector
 
 
@@ -267,8 +268,8 @@ class Exponential(NamedTuple):
     off: float
 
 
-@dataclass(frozen=True)
-class Ladder:
+@dataclass(frozen=True, repr=False)
+class Ladder(Told):
     """Drifts of H (order 0) and of the modified Hamiltonians over one time for several steps, and
     their slopes.
 

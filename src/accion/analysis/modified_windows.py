@@ -13,11 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.analysis.neighbours import weights
+from accion.engines.auto import small_map
 from accion.numerics.batches import at_times
 from accion.results.nodes import data_of_nodes
 from accion.results.trajectory import Trajectory
 from accion.stepping.views import discrete
-from accion.types import Array, Covector, Scalar
+from accion.types import Covector, Scalar
 
 
 @dataclass(frozen=True)
@@ -83,22 +84,22 @@ def sides(c: np.ndarray, m: int, j: int) -> tuple[tuple[int, float], tuple[int, 
     return (m + j, float(np.sum(c[m + j + 1 :]))), (m - 1 - j, -float(np.sum(c[: m - j])))
 
 
-def rates_of(space: Any, q: Any, m: int) -> Array:
+def rates_of(space: Any, q: Any, m: int) -> np.ndarray:
     """h q' at all points that have m neighbours on both sides, from their increments; on groups in
     the coordinates of each point.
     """
     count = len(jax.tree.leaves(q)[0]) - 2 * m
-    local = jax.jit(jax.vmap(space.local))
+    local = small_map(lambda _, pair: space.local(*pair))
     if space.flat:
         before, after = (jax.tree.map(lambda a, k=k: np.asarray(a)[k], q) for k in ENDS)
-        x, out = np.asarray(local(before, after)), 0.0
+        x, out = np.asarray(local((), (before, after))), 0.0
         for j in range(m):
             out = out + sum(w * x[i : i + count] for i, w in sides(weights(m), m, j))
-        return jnp.asarray(out)
-    middle = jax.tree.map(lambda a: a[m : m + count], q)
-    parts = [jax.tree.map(lambda a, j=j: a[j : j + count], q) for j in range(2 * m + 1)]
+        return np.asarray(out)
+    middle = jax.tree.map(lambda a: np.asarray(a)[m : m + count], q)
+    parts = [jax.tree.map(lambda a, j=j: np.asarray(a)[j : j + count], q) for j in range(2 * m + 1)]
     pairs = zip(weights(m), parts, strict=True)
-    return jnp.asarray(sum(c * local(middle, part) for c, part in pairs if c))
+    return np.asarray(sum(c * np.asarray(local((), (middle, part))) for c, part in pairs if c))
 
 
 ENDS = (slice(None, -1), slice(1, None))

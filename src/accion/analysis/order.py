@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,20 +10,25 @@ import numpy as np
 from accion.analysis.inputs import row, step_sizes, steps_in
 from accion.arguments import door, number, positive, reals, wrong
 from accion.checks import a_function, check_kind
-from accion.engines.auto import by_chosen_engine
+from accion.engines.auto import by_chosen_engine, small_jit
 from accion.errors import in_function
 from accion.instant.continuous import reference, roots_of_inertia
 from accion.methods import Method
+from accion.plot.convergence import orders
 from accion.results.trajectory import Trajectory
 from accion.solve.simulation import simulate
 from accion.systems import AbstractSystem
+from accion.told import Drawn
 from accion.types import ArrayLike, Configuration
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TOLERANCE = 1e-13  # of each step of the continuous trajectory
 
 
-@dataclass(frozen=True)
-class Order:
+@dataclass(frozen=True, repr=False)
+class Order(Drawn):
     """The slope of log(error) over log(h), with the data it was fitted to (points near the roundoff
     plateau cut off).
     """
@@ -42,6 +47,14 @@ class Order:
             remark = "" if used else "  (roundoff, not used)"
             rows.append(f"  h = {h:<10.4g} error = {error:.3e}{remark}")
         return "\n".join(rows)
+
+    def plot(self, axes: Any = None) -> "Figure":
+        """The errors over the step, both logarithmic; returns the matplotlib figure."""
+        used = np.where(self.used, self.errors, np.nan)
+        lines = {f"order {self.slope:.2f}": used}
+        if not np.all(self.used):
+            lines["at roundoff, not used"] = np.where(self.used, np.nan, self.errors)
+        return orders(self.h, lines, "error at the end, as a part of the size", axes)
 
 
 @door(t0=number, duration=positive, q1=a_function("h"))
@@ -85,33 +98,56 @@ def order(
     """
     check_kind(system)
     sizes = step_sizes(h, 3)
-    steps = steps_in(duration, sizes, 1)
-    if np.any(np.abs(steps * sizes - duration) > 1e-9 * duration):
-        raise ValueError(f"each step must divide the duration {duration:g}; got {sizes}.")
+    steps = check_steps(duration, sizes)
     start: dict[str, Any] = {"q0": q0, "v0": v0, "S0": S0, "lam0": lam0, "z0": z0}
     if exact is not None:
         exact = check_exact(system, exact)
-    other: Any = exact
-    if exact is None:
-        exact, other = (continuous_end(system, start, t0, duration, k) for k in (1, 10))
+    measured = Measured(system, start, t0, duration, exact)
     if q1 is not None:
         start |= {"v0": None} if system.discrete_time else {"v0": None, "lam0": None}
-    runs = [
-        simulate(
-            system,
-            method,
-            **(start if q1 is None else start | {"q1": called(q1, step)}),
-            p0=p0,
-            t0=t0,
-            h=float(step),
-            **length_of(method, t0, duration, int(count)),
+    errors = [
+        measured.error(
+            simulate(
+                system,
+                method,
+                **(start if q1 is None else start | {"q1": called(q1, step)}),
+                p0=p0,
+                t0=t0,
+                h=float(step),
+                **length_of(method, t0, duration, int(count)),
+            )
         )
         for step, count in zip(sizes, steps, strict=True)
     ]
-    ends = [end_of(run) for run in runs]
-    norm = Norm(system, t0, q0, duration, exact)
-    errors = np.array([norm.distance(end, exact) for end in ends])
-    return fitted(sizes, errors, 1e-13, norm.distance(other, exact))
+    return fitted(sizes, np.array(errors), 1e-13, measured.blur)
+
+
+class Measured:
+    """What errors at the end of a motion are measured against: `exact`, or else the continuous
+    trajectory.
+    """
+
+    def __init__(
+        self, system: AbstractSystem, start: dict[str, Any], t0: float, duration: float, exact: Any
+    ) -> None:
+        other: Any = exact
+        if exact is None:
+            exact, other = (continuous_end(system, start, t0, duration, k) for k in (1, 10))
+        self.exact = exact
+        self.norm = Norm(system, t0, start["q0"], duration, exact)
+        self.blur = self.norm.distance(other, exact)  # how well it is known itself
+
+    def error(self, run: Trajectory) -> float:
+        """How far from it a run ends."""
+        return self.norm.distance(end_of(run), self.exact)
+
+
+def check_steps(duration: float, sizes: np.ndarray) -> Any:
+    """How many steps of each size the duration has."""
+    steps = steps_in(duration, sizes, 1)
+    if np.any(np.abs(steps * sizes - duration) > 1e-9 * duration):
+        raise ValueError(f"each step must divide the duration {duration:g}; got {sizes}.")
+    return steps
 
 
 def length_of(method: Method | None, t0: float, duration: float, count: int) -> dict[str, Any]:
@@ -170,16 +206,19 @@ class Norm:
         """The sizes of the `exact` end; of q also of where the motion comes from, and of the way
         that its velocity leads in a hundredth of the time.
         """
-        self.space, self.order = system.space, 1 if system.discrete_time else system.order
+        self.space, self.local = system.space, small_jit(system.space.local)
+        self.order = 1 if system.discrete_time else system.order
         self.mass, places = self.units(system, t0, exact), [self.space.check(q0, "q0"), exact[0]]
         rates = self.rates(exact)
-        ways = [self.space.local(*places)]
+        ways = [self.local(*places)]
         if not system.discrete_time:
             ways.append(0.01 * duration * rates[0])
         q = np.stack([*map(self.space.magnitude, places), *ways])
         self.count = system.frame.m if system.beside else system.multipliers
         rest = [float(np.max(np.abs(part))) for part in self.beside(exact)]
-        self.sizes = [self.size(q), *map(self.size, rates), *rest]
+        # A velocity may be zero at the end: it is compared with that of the way, too.
+        first = max(self.size(rates[0]), self.size(ways[0]) / duration)
+        self.sizes = [self.size(q), first, *map(self.size, rates[1:]), *rest]
 
     def units(self, system: Any, t: float, exact: list[Any]) -> np.ndarray:
         """Roots of inertias; of a system given in discrete time nothing is known."""
@@ -202,7 +241,7 @@ class Norm:
 
     def distance(self, end: list[Any], exact: list[Any]) -> float:
         """That of two ends."""
-        parts = [self.size(self.space.local(exact[0], end[0]))]
+        parts = [self.size(self.local(exact[0], end[0]))]
         parts += [self.size(d) for d in self.rates(end) - self.rates(exact)]
         # Multipliers of a constraint force, which a run has, are not part of a state.
         both = zip(self.beside(end), self.beside(exact), strict=False)

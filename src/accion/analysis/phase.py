@@ -17,7 +17,7 @@ import numpy as np
 from accion.analysis.nodes import configurations, first_windows, opened
 from accion.checks import check_start, refuse
 from accion.discretise import discretise
-from accion.engines.auto import small_jit
+from accion.engines.auto import small_jit, small_map
 from accion.instant.constrained import first_velocity
 from accion.spaces import Space
 from accion.stepping.views import discrete
@@ -71,8 +71,9 @@ def canonical(space: Space, p: Any) -> np.ndarray:
 def structure_constants(space: Space) -> np.ndarray:
     """[e_i, e_j]_k, shape (n, n, n)."""
     with jax.ensure_compile_time_eval():  # also where JAX is tracing
-        one = jnp.eye(space.dim)
-        return np.asarray(jax.vmap(lambda a: jax.vmap(lambda b: space.ad(a, b))(one))(one))
+        one = np.eye(space.dim)
+        columns = small_map(lambda b, a: jax.vmap(lambda b: space.ad(a, b))(b))
+        return np.asarray(columns(one, one))
 
 
 # ---------------------------------------------------------------- states (q, p)

@@ -1,44 +1,54 @@
 """Hamilton's principle: the action of a curve or of a trajectory, and its first variation."""
 
 from collections.abc import Callable
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.analysis.inputs import check_every_step
+from accion.analysis.herglotz import last
 from accion.arguments import door, number, wrong
 from accion.checks import check_kind, refuse
 from accion.errors import in_function
-from accion.results.trajectory import Trajectory
-from accion.stepping.views import discrete
 from accion.systems import AbstractSystem
 from accion.systems.arity import check_function
+from accion.systems.mistakes import not_evaluable
 from accion.types import Array, Configuration, Vector
 
 POINTS, WEIGHTS = np.polynomial.legendre.leggauss(12)
 PANELS = [2**k for k in range(13)]  # into which the time is divided, until two sums agree
 TOLERANCE = 1e-12  # of the integral of |L|
+SAMPLES, OFF = 33, 1e-8  # of a curve that is looked at, and how far off a constraint it may be
 
 Direction = Callable[[Any], Any]
 
 
-@door(t0=number, t1=number)
+@door(t0=number, t1=number, z0=number)
 def action(
-    system: AbstractSystem, motion: Any, t0: float | None = None, t1: float | None = None
+    system: AbstractSystem,
+    motion: Any,
+    t0: float | None = None,
+    t1: float | None = None,
+    *,
+    z0: float = 0.0,
 ) -> Any:
     """The action of a curve, and of a trajectory that of its discrete system,
 
         S[q] = integral from t0 to t1 of L(t, q, q') dt        Sd = sum_k Ld(t_k, h, q_k, q_k+1)
 
+    of a contact system z(t1), where z' = L(t, q, q', z) and z(t0) = z0.
+
     Arguments:
         system: of any order, in continuous time; with a trajectory also one that is given in
-            discrete time. Of a system of order r, L is that of (t, q, q', ..., q^(r)).
-        motion: a function q(t) that JAX can trace, with the times `t0` and `t1`, or a Trajectory
-            of one step or more, all of them saved, whose method gives Ld. Given times between its
-            ends, the action of a trajectory is the integral along `Trajectory.at`.
+            discrete time. Of a system of order r, L is that of (t, q, q', ..., q^(r)). Of a
+            vakonomic one, on motions that satisfy its constraints, lam.Phi adds nothing.
+        motion: a function q(t) that JAX can trace, of a thermal system (q(t), S(t)), with the times
+            `t0` and `t1`; or a Trajectory of one step or more, all of them saved, whose method
+            gives Ld. Given times between its ends, the action of a trajectory is the integral along
+            `Trajectory.at`.
+        z0: where the action of a contact system starts; a trajectory has its own.
 
     Returns:
         A number; the integral to 1e-12 of that of |L|, by Gauss quadrature over more and more parts
@@ -47,20 +57,21 @@ def action(
     Raises:
         ValueError: where they do not, as at a kink of the curve: divide the time there.
 
-    References: Romero, eq 39 and 40; Colombo-Eyrea, section 3.
+    References: Romero, eq 39 and 40; Colombo-Eyrea, section 3; Herglotz 1930.
     """
     check_kind(system)
-    check_action(system, "action")
-    return action_of(motion, system, t0, t1)
+    return action_of(motion, system, t0, t1, z0)
 
 
-@door(t0=number, t1=number)
+@door(t0=number, t1=number, z0=number)
 def first_variation(
     system: AbstractSystem,
     motion: Any,
     along: Direction,
     t0: float | None = None,
     t1: float | None = None,
+    *,
+    z0: float = 0.0,
 ) -> Any:
     """The first variation of the action in a direction, with the work of the force where there is
     one:
@@ -69,70 +80,112 @@ def first_variation(
 
     which is zero on a motion for every direction that vanishes at both ends (Hamilton's principle;
     with a force that of Lagrange and d'Alembert), on others p1.along(t1) - p0.along(t0). Under
-    constraints the direction is one that they allow.
+    constraints the direction is one that they allow; of a vakonomic trajectory it is any, because
+    the variation is that of L + lam.Phi with the lam of the run.
+
+    Of a thermal system friction is a force and S stays as it is: dL/dS dS = F_friction.along is
+    what the principle asks of dS. Of a contact system it is the change of z(t1), in which what
+    happens early grows by e^(integral of dL/dz).
 
     Arguments:
-        system, motion, t0, t1: those of `action`; of a trajectory the sum over its steps of Ld and
-            of the discrete forces, or, given times, the integral along `Trajectory.at`.
+        system, motion, t0, t1, z0: those of `action`; of a trajectory the sum over its steps of Ld
+            and of the discrete forces, or, given times, of thermal and of vakonomic systems, the
+            integral along `Trajectory.at`.
         along: a function of t, the displacement, shape (dim,): on a group that of the body, q
             changes by q hat(along).
 
     Returns:
         A number.
 
-    References: Romero, eq 41 to 44; Colombo-Eyrea, section 1; Bonich, Thm 2.14.
+    References: Romero, eq 41 to 44; Colombo-Eyrea, section 1; Bonich, Thm 2.14; Vakonomic thesis,
+    Prop 4.1.2; Herglotz 1930.
     """
     check_kind(system)
-    check_action(system, "first_variation")
     check_function("along", along, "t")
-    return variation_of(motion, system, along, t0, t1)
+    return variation_of(motion, system, along, t0, t1, z0)
 
 
-def check_action(system: Any, what: str) -> None:
-    """Raise ValueError of systems that have no action of a curve alone."""
-    if system.beside == "z":
-        refuse(what, system.kind, "their action is part of their state, `Trajectory.z`")
-    if system.beside:
-        refuse(what, system.kind, "entropies do not follow from a curve q(t)")
-    if system.enters_action:
-        why = "theirs is of L + lam.Phi: give a System with this Lagrangian on (q, lam)"
-        refuse(what, "vakonomic systems", why)
+def push_of(system: Any, t: Any, z: Configuration, v: Vector) -> Any:
+    """The force whose work counts, of a thermal system with its friction."""
+    if not system.forced:
+        return 0.0
+    own = system.whole if system.entropic else system
+    n = system.space.dim
+    w = jnp.concatenate([v, jnp.zeros(system.frame.m)]) if system.entropic else v
+    return own.F(t, z, w)[:n]
+
+
+def displaced(system: Any, z: Configuration, eta: Vector) -> Configuration:
+    """z with its configuration moved, and what is beside it as it was."""
+    q, beside = system.parts(z)
+    return system.point(system.space.displace(q, eta), beside)
 
 
 # ---------------------------------------------------------------- a curve
 
 
 @singledispatch
-def action_of(motion: Any, system: Any, t0: Any, t1: Any) -> Any:
+def action_of(motion: Any, system: Any, t0: Any, t1: Any, z0: Any) -> Any:
     """The action of a motion of some kind."""
     check_curve(system, motion, t0, t1, "action")
+    if system.contact:
+        rate = partial(contact_rates, system, motion, None)
+        return float(last(rate, t0, t1, jnp.asarray([z0], float))[0])
 
     def L(t: Any) -> Any:
-        value = system.L(t, motion(t), jets_of(system, motion, t))
+        value = system.L(t, point_of(system, motion(t)), jets_of(system, motion, t))
         return value, jnp.abs(value)
 
     return integral(L, t0, t1)
 
 
 @singledispatch
-def variation_of(motion: Any, system: Any, along: Direction, t0: Any, t1: Any) -> Any:
+def variation_of(motion: Any, system: Any, along: Direction, t0: Any, t1: Any, z0: Any) -> Any:
     """Its first variation."""
     check_curve(system, motion, t0, t1, "first_variation")
+    if system.contact:
+        rate = partial(contact_rates, system, motion, along)
+        return float(last(rate, t0, t1, jnp.asarray([z0, 0.0]))[1])
 
-    def rate(t: Any) -> Any:
-        q, jets, eta = motion(t), jets_of(system, motion, t), displacement(system, along, t)
-
-        def moved(s: Any) -> Callable[[Any], Configuration]:
-            return lambda t: system.space.displace(motion(t), s * displacement(system, along, t))
-
-        parts = [
-            slope(lambda s: system.L(t, moved(s)(t), jets)),
-            slope(lambda s: system.L(t, q, jets_of(system, moved(s), t))),
-            system.F(t, q, jets) @ eta if system.forced else jnp.zeros(()),
-        ]
+    def rates(t: Any) -> Any:
+        parts = parts_of_variation(system, motion, along, t, point_of(system, motion(t)))
         return sum(parts), sum(map(jnp.abs, parts))
 
-    return integral(rate, t0, t1)
+    return integral(rates, t0, t1)
+
+
+def parts_of_variation(
+    system: Any, motion: Any, along: Direction, t: Any, z: Configuration
+) -> list[Any]:
+    """dL/dq.along, dL/dv.along' and F.along on a curve that is at z."""
+    jets, eta = jets_of(system, motion, t), displacement(system, along, t)
+
+    def moved(s: Any) -> Callable[[Any], Configuration]:
+        def curve(t: Any) -> Configuration:
+            q = motion(t)[0] if system.entropic else motion(t)
+            return system.space.displace(q, s * displacement(system, along, t))
+
+        return curve
+
+    return [
+        slope(lambda s: system.L(t, displaced(system, z, s * eta), jets)),
+        slope(lambda s: system.L(t, z, jets_of(system, moved(s), t, whole=False))),
+        jnp.sum(push_of(system, t, z, jets) * eta),
+    ]
+
+
+def contact_rates(system: Any, motion: Any, along: Direction | None, t: Any, y: Array) -> Array:
+    """z' = L and, in a direction, the rate of the change of z."""
+    z, v = system.point(motion(t), y[0]), jets_of(system, motion, t)
+    if along is None:
+        return system.L(t, z, v)[None]
+    change = sum(parts_of_variation(system, motion, along, t, z))
+    return jnp.stack([system.L(t, z, v), change + system.growth(t, z, v) * y[1]])
+
+
+def point_of(system: Any, value: Any) -> Configuration:
+    """z of what a curve returns: q, of a thermal system (q, S)."""
+    return system.point(*value) if system.entropic else value
 
 
 def slope(f: Callable[[Any], Any]) -> Any:
@@ -152,16 +205,36 @@ def check_curve(system: Any, motion: Any, t0: Any, t1: Any, what: str) -> None:
     try:
         with in_function("motion"):
             here = jax.eval_shape(motion, jnp.zeros(()))
-        fits = jax.tree.map(np.shape, here) == jax.tree.map(np.shape, system.space.identity())
+        known = system.space.identity()
+        if system.entropic:
+            known = (known, np.zeros(system.entropy_shape))
+        fits = jax.tree.map(np.shape, here) == jax.tree.map(np.shape, known)
     except Exception as error:
-        raise ValueError(
-            f"motion could not be evaluated ({type(error).__name__}: {error}). It is a function"
-            " q(t), written with jax.numpy."
-        ) from error
+        not_evaluable("motion", error, "(t)")
     if not fits or any(leaf.dtype != np.float64 for leaf in jax.tree.leaves(here)):
-        words = f"a curve on {system.space}, which returns its configurations in 64 bits"
-        wrong("motion", words, motion)
-    system.space.check(motion(jnp.asarray(t0, float)), "motion(t0)")
+        returned = "(q, S)" if system.entropic else "its configurations"
+        wrong("motion", f"a curve on {system.space}, which returns {returned} in 64 bits", motion)
+    start: Any = motion(jnp.asarray(t0, float))
+    system.space.check(start[0] if system.entropic else start, "motion(t0)")
+    if system.enters_action:
+        check_constraint(system, motion, np.linspace(float(t0), float(t1), SAMPLES))
+
+
+def check_constraint(system: Any, motion: Any, ts: np.ndarray) -> None:
+    """Raise ValueError where a curve breaks a vakonomic constraint: it has no action."""
+
+    def Phi(t: Any) -> Any:
+        q, jets = motion(t), jets_of(system, motion, t)
+        slopes = jax.jacfwd(lambda v: system.constraint.value(system, t, q, v))(jets)
+        size = jnp.sum(jnp.abs(slopes * jets).reshape(len(slopes), -1), axis=1)
+        return system.constraint.value(system, t, q, jets), size
+
+    value, size = (np.max(np.abs(np.asarray(a)), axis=0) for a in jax.jit(jax.vmap(Phi))(ts))
+    if not np.all(value <= OFF * size):
+        raise ValueError(
+            f"the curve is no motion of {system.name}: it is off the vakonomic constraint by"
+            f" {np.max(value):.3g}, and the action is that of curves on it."
+        )
 
 
 def displacement(system: Any, along: Direction, t: Any) -> Vector:
@@ -174,13 +247,17 @@ def displacement(system: Any, along: Direction, t: Any) -> Vector:
     return eta.astype(float)
 
 
-def jets_of(system: Any, curve: Callable[[Any], Configuration], t: Any) -> Any:
+def jets_of(system: Any, curve: Callable[[Any], Configuration], t: Any, whole: bool = True) -> Any:
     """The derivatives of a curve that L takes: its velocity, on a group that of the body; of a
-    system of higher order the rows q', q'', ....
+    system of higher order the rows q', q'', .... Where the curve is `whole`, that of a thermal
+    system has entropies besides.
     """
 
+    def of_q(t: Any) -> Configuration:
+        return curve(t)[0] if whole and system.entropic else curve(t)
+
     def velocity(t: Any) -> Vector:
-        q, rate = jax.jvp(curve, (t,), (jnp.ones(()),))
+        q, rate = jax.jvp(of_q, (t,), (jnp.ones(()),))
         return jax.jvp(lambda moved: system.space.displacement(q, moved), (q,), (rate,))[1]
 
     rows: list[Callable[[Any], Any]] = [velocity]
@@ -217,98 +294,3 @@ def integral(f: Callable[[Any], Any], t0: float, t1: float) -> float:
         f"the integral from t0 = {t0:g} to t1 = {t1:g} did not settle in {PANELS[-1]} parts of the"
         " time. Is the curve smooth? Divide the time at its kinks."
     )
-
-
-# ---------------------------------------------------------------- a trajectory
-
-
-def nodes_of(trajectory: Trajectory, what: str) -> tuple[Any, Any, float]:
-    """(times, configurations, step) of a whole run."""
-    check_every_step(trajectory, what)
-    if not bool(trajectory.success):
-        raise ValueError(f"{what} needs a run without a failure; this one ended before its steps.")
-    return jnp.asarray(trajectory.t), trajectory.q, float(trajectory.h)
-
-
-def sum_of(system: Any, trajectory: Trajectory, t: Any, h: float, q: Any) -> Any:
-    """The sum of Ld over all windows of a run."""
-    d, r = discrete(system, trajectory.method), system.order
-    count = len(t) - r
-    windows = [jax.tree.map(lambda a, j=j: jnp.asarray(a)[j : j + count], q) for j in range(r + 1)]
-    each = jax.jit(jax.vmap(lambda t, *q: d.Ld(t, h, *q)))
-    return jnp.sum(each(t[:count], *windows))
-
-
-@action_of.register
-def _(motion: Trajectory, system: Any, t0: Any, t1: Any) -> Any:
-    if t0 is not None or t1 is not None:
-        return integral_along(motion, system, None, t0, t1)
-    t, q, h = nodes_of(motion, "action")
-    return float(sum_of(system, motion, t, h, q))
-
-
-@variation_of.register
-def _(motion: Trajectory, system: Any, along: Direction, t0: Any, t1: Any) -> Any:
-    if t0 is not None or t1 is not None:
-        return integral_along(motion, system, along, t0, t1)
-    t, q, h = nodes_of(motion, "first_variation")
-    eta = jax.vmap(lambda t: displacement(system, along, t))(t)
-
-    def moved(s: Any) -> Any:
-        return sum_of(system, motion, t, h, jax.vmap(system.space.displace)(q, s * eta))
-
-    return float(slope(moved) + discrete_work(system, motion, t, h, q, eta))
-
-
-def discrete_work(
-    system: Any, trajectory: Trajectory, t: Any, h: float, q: Any, eta: Array
-) -> Array:
-    """The work of the discrete forces on displacements of the nodes."""
-    if not system.forced:
-        return jnp.zeros(())
-    if system.order > 1:
-        refuse("first_variation of a trajectory", "forced systems of higher order", "try a curve")
-    d = discrete(system, trajectory.method)
-    first = jax.tree.map(lambda a: jnp.asarray(a)[:-1], q)
-    last = jax.tree.map(lambda a: jnp.asarray(a)[1:], q)
-
-    def both(t: Any, a: Configuration, b: Configuration) -> Any:
-        return d.force_minus(t, h, a, b), d.force_plus(t, h, a, b)
-
-    minus, plus = jax.jit(jax.vmap(both))(t[:-1], first, last)
-    return jnp.sum(minus * eta[:-1]) + jnp.sum(plus * eta[1:])
-
-
-def integral_along(
-    trajectory: Trajectory, system: Any, along: Direction | None, t0: Any, t1: Any
-) -> float:
-    """The integral of L, or of its variation, between the steps of a run: Gauss points in each."""
-    check_every_step(trajectory, "action")
-    if system.order > 1:
-        refuse("action between the steps", system.kind, "`at` shows the first velocity alone")
-    t = np.asarray(trajectory.t)
-    t0, t1 = (t[0] if t0 is None else t0), (t[-1] if t1 is None else t1)
-    inner = t[(t > min(t0, t1)) & (t < max(t0, t1))]
-    ends = np.concatenate([[t0], inner if t1 >= t0 else inner[::-1], [t1]])
-    half = np.diff(ends)[:, None] / 2
-    ts = (ends[:-1, None] + half * (POINTS + 1)).ravel()
-    weights = (half * WEIGHTS).ravel()
-    found = trajectory.at(ts)
-
-    def f(t: Any, q: Configuration, v: Vector) -> Any:
-        return system.L(t, q, v) if along is None else change(system, along, t, q, v)
-
-    values = jax.jit(jax.vmap(f))(jnp.asarray(ts), found.q, jnp.asarray(found.v))
-    return float(weights @ np.asarray(values))
-
-
-def change(system: Any, along: Direction, t: Any, q: Configuration, v: Vector) -> Any:
-    """The variation of L at a state of a motion, with the work of the force."""
-    eta, rate = jax.jvp(lambda t: displacement(system, along, t), (t,), (jnp.ones(()),))
-    bent = rate + system.space.ad(v, eta)
-
-    def moved(s: Any) -> Any:
-        return system.L(t, system.space.displace(q, s * eta), v + s * bent)
-
-    power = system.F(t, q, v) @ eta if system.forced else 0.0
-    return slope(moved) + power

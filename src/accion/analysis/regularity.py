@@ -22,11 +22,12 @@ from accion.methods import Method
 from accion.solve.simulation import simulate
 from accion.systems import AbstractSystem
 from accion.systems.rank import condition, direction_words, equilibrated, relative_rank
+from accion.told import Told
 from accion.types import ArrayLike, Configuration
 
 
-@dataclass(frozen=True)
-class Regularity:
+@dataclass(frozen=True, repr=False)
+class Regularity(Told):
     """Of the matrix that has to be regular: the ranks found and the worst condition number; and of
     the matrix of a step along a trajectory, where one was asked for.
 

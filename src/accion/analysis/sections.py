@@ -177,7 +177,7 @@ def frozen_section(system: Any, section: Any) -> Any:
     """The user's function, traced once."""
     arguments = f"t, q, v, {system.beside}, params" if system.beside else "t, q, v, params"
     checks.a_function(arguments)(section, "section")
-    g = freeze(section, "section", arguments, system.examples, f"({arguments})")
+    g = freeze(section, "section", arguments, system.examples)
     check_returns("section", g.out, (), "a number")
     return g
 

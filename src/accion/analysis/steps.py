@@ -13,13 +13,14 @@ from accion.checks import check_mechanical, check_times, refuse
 from accion.engines.auto import small_jit, small_map
 from accion.memory import rows
 from accion.systems import System
+from accion.told import Told
 from accion.types import ArrayLike, Configuration, Covector, Scalar
 
 ASCENTS = 60
 
 
-@dataclass(frozen=True)
-class StepBound:
+@dataclass(frozen=True, repr=False)
+class StepBound(Told):
     """alpha = R/(c M) with |f| <= M on the ball |z - z0| < 2R (Colombo-Gamonal, section 6.4), and
     the largest frequency at z0 with its limit 2/omega.
     """

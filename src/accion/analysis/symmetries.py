@@ -5,17 +5,18 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
-from accion.analysis import invariance, up_to_rates
+from accion.analysis import invariance, total_rates, up_to_rates
 from accion.analysis.affine import AffineSymmetry
 from accion.analysis.invariance import FieldSymmetry
 from accion.arguments import door, seed
 from accion.checks import check_kind, check_method, is_vector_space, refuse
 from accion.methods import Method
 from accion.systems import AbstractSystem, ContactSystem, System
+from accion.told import Told
 
 
-@dataclass(frozen=True)
-class Symmetries:
+@dataclass(frozen=True, repr=False)
+class Symmetries(Told):
     """The symmetries of a system; iterate over them."""
 
     system: AbstractSystem
@@ -34,12 +35,16 @@ class Symmetries:
     @property
     def searched(self) -> str:
         """What was looked for, in words."""
+        L = "Ld" if self.system.discrete_time else "L"
+        vectors = is_vector_space(self.system.space)
+        if has_total_derivatives(self.system) and not vectors:
+            families = "motions of space and of the body, and affine fields"
+            return f"{families}, with X^C(L) = df/dt with any f(t, q)"
         if has_total_derivatives(self.system):
             closed = "f = e^(k t) (e + c.q + q.S q/2) or e t + c.q + q.S q/2"
             f = closed if self.system.holds_velocities else "any f(t, q)"
             return f"X = A q + b with constant A and b, X^C(L) = df/dt with {f}"
-        L = "Ld" if self.system.discrete_time else "L"
-        if is_vector_space(self.system.space):
+        if vectors:
             return f"X = A q + b with constant A and b that leaves {L} as it is"
         return f"motions of space and of the body, and affine fields, that leave {L} as it is"
 
@@ -65,8 +70,11 @@ def search_of(system: AbstractSystem) -> Any:
 
 @search_of.register
 def _(system: System) -> Any:
-    vectors = is_vector_space(system.space) and not system.enters_action
-    return up_to_rates if vectors else invariance
+    if system.enters_action:
+        return invariance
+    if is_vector_space(system.space):
+        return up_to_rates
+    return total_rates if system.constraint is None else invariance
 
 
 @search_of.register
@@ -80,7 +88,7 @@ def has_total_derivatives(system: AbstractSystem) -> bool:
     """Whether fields are looked for that change L by a total derivative, not only those that leave
     it as it is.
     """
-    return search_of(system) is up_to_rates
+    return search_of(system) is not invariance
 
 
 @door(seed=seed)
@@ -97,11 +105,15 @@ def symmetries(
     virtual displacement, on the constraint; under nonholonomic constraints f is looked for in
     closed form only, with k the rate of growth of L.
 
-    Of all others (entropies, multipliers in the action, higher order, given in discrete time; on
-    groups and products) they are the fields that leave the Lagrangian as it is, X^C(L) = 0 with no
-    work of forces, and p.X is conserved: affine fields on vectors, and on groups motions of space,
-    g -> exp(s zeta) g, and of the body, g -> g exp(s b). Fields that depend on time are not looked
-    for.
+    On groups they are motions of space, g -> exp(s zeta) g, and of the body, g -> g exp(s b), on
+    products those and affine fields of the vectors: first all with X^C(L) + F.X = 0, then all with
+    X^C(L) + F.X = df/dt for some f(t, q). That f is given where it is e^(k t) times a polynomial in
+    vectors and entries of matrices, or depends on time alone; where it is not known, the words say
+    so.
+
+    Of all others (entropies, multipliers in the action, higher order, given in discrete time;
+    constraints on groups) they are the fields that leave the Lagrangian as it is, X^C(L) = 0 with
+    no work of forces, and p.X is conserved. Fields that depend on time are not looked for.
 
     Arguments:
         system: of any kind.

@@ -12,10 +12,11 @@ from accion.arguments import door
 from accion.engines.xla import kept_jit
 from accion.results.trajectory import Trajectory, a_trajectory
 from accion.stepping.views import discrete
+from accion.told import Told
 
 
-@dataclass(frozen=True)
-class ThermalRegularity:
+@dataclass(frozen=True, repr=False)
+class ThermalRegularity(Told):
     """The two matrices of Bonich Def 3.25 at each step of a trajectory, shape (steps, dim + m, dim
     + m), and how well they can be inverted.
 

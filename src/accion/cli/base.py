@@ -43,9 +43,17 @@ def say(message: object) -> None:
     console.print(str(message), markup=False, highlight=False, soft_wrap=True)
 
 
+def told(message: object) -> str:
+    """What an error says, with advice in the flags of the command line."""
+    if not isinstance(message, StepFailed):
+        return str(message)
+    advice = "" if message.smaller is None else f" Try --h {message.smaller:.3g}."
+    return message.happened + advice
+
+
 def fail(message: object) -> NoReturn:
     """Say what is wrong, in one line, and end with exit code 1."""
-    words = " ".join(str(message).split()) or type(message).__name__
+    words = " ".join(told(message).split()) or type(message).__name__
     stderr = Console(stderr=True, soft_wrap=True)
     stderr.print(f"[red]error:[/red] {escape(words)}", highlight=False)
     raise typer.Exit(1)

@@ -45,6 +45,27 @@ def parse_settings(params: Mapping[str, Any], settings: Iterable[str]) -> dict[s
     return params
 
 
+def parse_start(system: Any, **texts: str | None) -> dict[str, Any]:
+    """The parts of a start that are given as texts, "1, 0.5" for two numbers.
+
+    Raises: ValueError where the configurations of the system are no vectors.
+    """
+    given = {part: text for part, text in texts.items() if text is not None}
+    if "q0" in given and not system.space.flat:
+        raise ValueError(
+            f"--q0 is for vectors and angles; a configuration of {system.space} is set in a file of"
+            " your own, `accion new NAME`."
+        )
+    return {part: [parse_number(each) for each in text.split(",")] for part, text in given.items()}
+
+
+def shortened(line: str) -> str:
+    """A line that fits the terminal, and is whole where the output is no terminal."""
+    if not console.is_terminal or len(line) <= console.width:
+        return line
+    return line[: console.width - 3] + "..."
+
+
 def parse_number(text: str) -> float:
     """The number that a text is."""
     try:

@@ -1,6 +1,6 @@
 """Optimal control: problems, their discrete formulations, solvers and solutions."""
 
-from accion.control import chain as chain
+from accion.control import abnormal as abnormal, chain as chain
 from accion.control.canonical import CanonicalSystem as CanonicalSystem
 from accion.control.extremal import Extremal as Extremal
 from accion.control.hamiltonian import Hamiltonian as Hamiltonian

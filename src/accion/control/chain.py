@@ -17,8 +17,6 @@ from accion.control.problem import ControlProblem
 from accion.numerics import newton
 from accion.types import Array
 
-NO_LETTERS = "those of a control problem are found in numbers."
-
 
 class ExtremalChain(Chain):
     """On z = (t, q, v, p0, p1, u): the canonical equations of H = p0.v + p1.a - C with dH/du = 0.
@@ -47,6 +45,7 @@ class ExtremalChain(Chain):
             "(q, v, p0, p1)",
             "controls",
             "the controls",
+            "det d2H/du2",
         )
 
     def control_units(self, rng: np.random.Generator, samples: int, sizes: Any) -> np.ndarray:
@@ -133,5 +132,7 @@ def _(problem: ControlProblem, samples: int, seed: int, seconds: float) -> Const
     rng = np.random.default_rng(seed)
     chain = ExtremalChain(problem, rng, samples)
     found = followed(chain, rng, samples, lambda derivative: None)
-    letters = [None] * (len(found.cuts) + 2)
-    return result_of(problem, chain, found, letters, None, NO_LETTERS)
+    from accion.control.levels import control_levels  # SymPy takes long to import
+
+    equations, determinant, reason = control_levels(problem, found.cuts, seconds)
+    return result_of(problem, chain, found, equations, determinant, reason)

@@ -26,9 +26,9 @@ from accion.errors import ReplayMisses
 from accion.instant.sizes import sizes_of
 from accion.memory import rows
 from accion.methods import Method
-from accion.plot import html
 from accion.results import storage
 from accion.results.trajectory import Trajectory
+from accion.told import html
 from accion.types import Array, ArrayLike, Configuration, Multipliers, Params
 
 if TYPE_CHECKING:

@@ -18,9 +18,11 @@ from typing import Any, ParamSpec, TypeVar
 import jax
 import numpy as np
 from jax.core import Tracer
+from jax.tree_util import tree_flatten
 
 from accion.arguments import one_of
 from accion.engines.xla import kept_jit, kept_jit_of
+from accion.once import OncePerObject
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -75,13 +77,13 @@ def by_chosen_engine(f: Callable[P, T]) -> Callable[P, T]:
 
 def signature(args: Any) -> Any:
     """What a program is kept by: structure, shapes and types, not numbers."""
-    leaves, tree = jax.tree.flatten(args)
+    leaves, tree = tree_flatten(args)
     return tree, tuple(map(type_of, leaves))
 
 
 def type_of(leaf: Any) -> tuple[Any, ...]:
     """(shape, type, whether the type is that of a number of Python) of an argument."""
-    if isinstance(leaf, np.ndarray | np.generic):
+    if type(leaf) is np.ndarray or isinstance(leaf, np.generic):
         return leaf.shape, leaf.dtype.char, False
     if type(leaf) is int:
         return WHOLE
@@ -134,6 +136,37 @@ def native(
     if engine == "native":
         raise ValueError(f"engine='native' does not know {found}; try engine='xla'.")
     return None
+
+
+# programs with the numbers of an object that lives long, by what tells them apart
+BOUND = OncePerObject(lambda own: {})
+
+
+def native_with(
+    own: Any,
+    make: str,
+    name: Any,
+    f: Callable[..., Any],
+    *examples: Any,
+    engine: str = "auto",
+) -> Any:
+    """`native` of a program whose first argument, or whose first constant in a fold, is `own`: an
+    object whose numbers nobody changes, and nothing in which is traced. They are put into memory
+    once, and the program takes the others.
+    """
+    engine = CHOSEN.get() if engine == "auto" else engine
+    if engine == "xla" or not AVAILABLE:
+        return None
+    kept, key = BOUND(own), (make, name, engine, signature(examples))
+    found = kept.get(key)
+    if found is None:
+        first, *rest = examples
+        with_own = ((own, *first), *rest) if make == "folded" else (own, *examples)
+        program = native(make, name, f, *with_own, engine=engine)
+        if program is None:
+            return None
+        found = kept[key] = program.with_first(own)
+    return found
 
 
 def made_or_refused(

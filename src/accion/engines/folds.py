@@ -12,13 +12,16 @@ to the bit what it gives alone.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax.tree_util import tree_leaves, tree_unflatten
 
 from accion.engines.arrays import entries, unpack
 from accion.engines.graph import Graph
@@ -48,23 +51,30 @@ class Fold(NamedTuple):
 
     def packed(self, name: str, tree: Any, *leading: int) -> np.ndarray:
         """The numbers for one of the buffers."""
-        return self.layouts[name].packed(jax.tree.leaves(tree), *leading)
+        return self.layouts[name].packed(tree_leaves(tree), *leading)
 
     def results(self, state: np.ndarray, outputs: np.ndarray) -> tuple[Any, Any]:
         """What is carried and what was written, as pytrees."""
         carry = self.layouts["state"].unpacked(state)
         ys = self.layouts["outputs"].unpacked(outputs)
-        return jax.tree.unflatten(self.carry, carry), jax.tree.unflatten(self.out, ys)
+        return tree_unflatten(self.carry, carry), tree_unflatten(self.out, ys)
 
 
 def fold(
-    f: Callable[..., tuple[Any, Any]], examples: Sequence[Any], lanes: int, soon: bool = False
+    f: Callable[..., tuple[Any, Any]],
+    examples: Sequence[Any],
+    lanes: int,
+    soon: bool = False,
+    in_columns: bool = False,
 ) -> Fold:
     """`f(shared, own, carry, step, row) -> (carry, y)` folded over rows, for so many lanes; see
     `programs.machine`.
+
+    Rows are those from 0 to `count`, or from `first` to `count` where they are written
+    `in_columns`: each array's one after the other, in memory that has room for so many.
     """
     closed, shape = traced(f, *examples)
-    ends = np.cumsum([0, *[len(jax.tree.leaves(each)) for each in examples]])
+    ends = np.cumsum([0, *[len(tree_leaves(each)) for each in examples]])
     avals = {
         name: closed.in_avals[a:b]
         for name, (a, b) in zip(BUFFERS[:-1], pairwise(ends), strict=True)
@@ -83,10 +93,24 @@ def fold(
         graph.constant(0, INTEGER),
         graph.constant(1, INTEGER),
     )
+    first, room = zero, one
+    if in_columns:
+        first, room = graph.argument("first"), graph.argument("room")
     fixed = [*loaded(graph, "shared", avals["shared"]), *loaded(graph, "own", avals["own"])]
 
     def base(name: str, j: Value) -> Value:
         return graph.binary("mul", j, graph.constant(layouts[name].width, INTEGER))
+
+    def places(j: Value) -> Iterator[Value]:
+        """The slots of what is written in row j."""
+        out = layouts["outputs"]
+        for part in out.parts if in_columns else [slice(0, out.width)]:
+            start, size = (graph.constant(k, INTEGER) for k in (part.start, part.stop - part.start))
+            at = graph.binary("mul", j, size)
+            if in_columns:
+                at = graph.binary("add", graph.binary("mul", start, room), at)
+            for i in range(part.stop - part.start):
+                yield graph.binary("add", at, graph.constant(i, INTEGER))
 
     def turn(values: list[Value]) -> list[Value]:
         j, state = values[0], unpack(values[1:], layouts["state"].shapes)
@@ -94,16 +118,16 @@ def fold(
             a for name in ("steps", "rows") for a in loaded(graph, name, avals[name], base(name, j))
         ]
         results = interpreter.call(closed, [*fixed, *state, *here])
-        written = base("outputs", j)
-        for i, value in enumerate(entries(results[n:])):
-            graph.store("outputs", graph.binary("add", written, graph.constant(i, INTEGER)), value)
+        for slot, value in zip(places(j), entries(results[n:]), strict=True):
+            graph.store("outputs", slot, value)
         return [graph.binary("add", j, one), *entries(results[:n])]
 
     start = entries(loaded(graph, "state", avals["state"]))
-    ends = graph.loop([zero, *start], lambda v: graph.compare("lt", v[0], count), turn)
+    ends = graph.loop([first, *start], lambda v: graph.compare("lt", v[0], count), turn)
     for i, value in enumerate(ends[1:]):
         graph.store("state", i, value)
-    code = machine(graph, BUFFERS, ("count",), lanes, SHARED, soon)
+    integers = ("first", "count", "room") if in_columns else ("count",)
+    code = machine(graph, BUFFERS, integers, lanes, SHARED, soon)
     return Fold(code, layouts, jax.tree.structure(examples[2]), jax.tree.structure(shape[1]))
 
 
@@ -118,11 +142,19 @@ def in_slices(
     Python sees Ctrl-C, and `go_on` is called. `fixed` are addresses, `rows` the addresses of rows
     and how many bytes one has.
     """
+    for done, now in slices(count):
+        go_on()
+        code.run(*fixed, *[first + done * wide for first, wide in rows], now)
+
+
+def slices(count: int) -> Iterator[tuple[int, int]]:
+    """(how many rows were done, how many are next), as many at a time as take a fraction of a
+    second.
+    """
     done, size = 0, FIRST
     while done < count:
-        go_on()
         now, began = min(size, count - done), perf_counter()
-        code.run(*fixed, *[first + done * wide for first, wide in rows], now)
+        yield done, now
         done += now
         if done < count:
             size = fitting(now, perf_counter() - began)
@@ -133,48 +165,123 @@ def place(a: np.ndarray, axis: int) -> tuple[int, int]:
     return a.ctypes.data, math.prod(a.shape[axis + 1 :]) * a.itemsize
 
 
+class Rows:
+    """Memory for what a fold of one run writes, with room for so many rows: those of each array
+    stand one after the other.
+    """
+
+    def __init__(self, layout: Layout, tree: Any, room: int) -> None:
+        self.layout, self.tree, self.room = layout, tree, room
+        self.memory = np.empty(layout.width * room)
+
+    def part(self, first: int, end: int) -> Any:
+        """The rows from `first` to `end`, as a pytree of arrays in this memory."""
+        return tree_unflatten(self.tree, self.layout.in_columns(self.memory, first, end))
+
+    def put(self, at: int, row: Any) -> None:
+        """Write one row."""
+        self.layout.put_row(self.memory, at, tree_leaves(row))
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A fold of one run; `own` are the numbers of the first of its constants where they are known
+    before, `shared` how the others stand in memory.
+    """
+
+    made: Fold
+    shared: Layout
+    own: np.ndarray | None = None
+
+    def __call__(self, constants: Any, carry: Any, rows: Any, count: int) -> tuple[Any, Any]:
+        into = self.rows(count)
+        return self.run(constants, carry, rows, count, into, 0), into.part(0, count)
+
+    def run(self, constants: Any, carry: Any, rows: Any, count: int, into: Rows, at: int) -> Any:
+        """What is carried in the end; what is written goes into memory from the row `at` on."""
+        made, shared = self.made, self.shared
+        kept, step = made.layouts["state"], made.layouts["steps"]
+        # What a short run has stands in one memory: to ask for an address takes a microsecond.
+        before = 0 if self.own is None else len(self.own)
+        end = before + shared.width
+        memory = np.empty(end + kept.width)
+        if before:
+            memory[:before] = self.own
+        state = memory[end:]
+        shared.fill(memory[before:end], tree_leaves(constants))
+        kept.fill(state, tree_leaves(carry))
+        inputs = step.packed(tree_leaves(rows), count)
+        first, bytes = memory.ctypes.data, memory.itemsize
+        # Rows are counted as those that are written.
+        read = inputs.ctypes.data - at * step.width * bytes
+        fixed = [first, first, first + end * bytes, read, first, into.memory.ctypes.data]
+        for done, now in slices(count):
+            made.code.run(*fixed, at + done, at + done + now, into.room)
+        return tree_unflatten(made.carry, kept.taken(state))
+
+    def rows(self, room: int) -> Rows:
+        """Memory for so many rows."""
+        return Rows(self.made.layouts["outputs"], self.made.out, room)
+
+    def with_first(self, first: Any) -> "Folded":
+        """The same for constants without the first of them, whose numbers are put into memory once,
+        and nobody changes them.
+        """
+        own, shared = self.shared.divided(first)
+        return Folded(self.made, shared, own)
+
+
 def folded(
     f: Callable[[Any, Any, Any], tuple[Any, Any]], constants: Any, carry: Any, row: Any
-) -> Callable[[Any, Any, Any, int], tuple[Any, Any]]:
+) -> Folded:
     """The function (constants, carry, rows, count) -> (carry, ys) that folds `f(constants, carry,
     x) -> (carry, y)` over rows.
 
     `row` is one example of x; `rows` has the axis of the rows in front. Constants are numbers that
-    the program is given each time. The ys are parts of one memory: what is kept is to be copied.
+    the program is given each time. The ys are parts of one memory.
     """
 
     def alone(shared: Any, own: Any, carry: Any, step: Any, row: Any) -> tuple[Any, Any]:
         return f(shared, carry, step)
 
-    made = fold(alone, (constants, (), carry, row, ()), lanes=1)
-    shared, kept, step, out = (
-        made.layouts[name] for name in ("shared", "state", "steps", "outputs")
-    )
-
-    def call(constants: Any, carry: Any, rows: Any, count: int) -> tuple[Any, Any]:
-        # What a short run has stands in one memory: to ask for an address takes a microsecond.
-        memory = np.empty(shared.width + kept.width)
-        state = memory[shared.width :]
-        shared.fill(memory[: shared.width], jax.tree.leaves(constants))
-        kept.fill(state, jax.tree.leaves(carry))
-        inputs = step.packed(jax.tree.leaves(rows), count)
-        outputs = np.empty((count, out.width))
-        at, bytes = memory.ctypes.data, memory.itemsize
-        moving = [(inputs.ctypes.data, step.width * bytes), (at, 0)]
-        moving.append((outputs.ctypes.data, out.width * bytes))
-        in_slices(made.code, [at, at, at + shared.width * bytes], moving, count)
-        last = jax.tree.unflatten(made.carry, kept.taken(state))
-        return last, jax.tree.unflatten(made.out, out.taken(outputs))
-
-    return call
+    made = fold(alone, (constants, (), carry, row, ()), lanes=1, in_columns=True)
+    return Folded(made, made.layouts["shared"])
 
 
 # ---------------------------------------------------------------- many members
 
 
+@dataclass(frozen=True)
+class Mapped:
+    """A function of rows as machine code."""
+
+    made: Fold
+
+    def __call__(self, constants: Any, rows: Any, count: int) -> Any:
+        return self.of_rows(self.made.packed("shared", constants), rows, count)
+
+    def of_rows(self, shared: np.ndarray, rows: Any, count: int) -> Any:
+        """f(constants, x) for each of the first `count` rows."""
+        # A row of the program is a vector of rows.
+        made, lanes = self.made, self.made.code.lanes
+        inputs = made.layouts["rows"].in_lanes(tree_leaves(rows), count, lanes)
+        outputs = np.empty((len(inputs), made.layouts["outputs"].width, lanes))
+        at = shared.ctypes.data
+        moving = [(at, 0), place(inputs, 0), place(outputs, 0)]
+        in_slices(made.code, [at, at, at], moving, len(inputs))
+        ys = made.layouts["outputs"].out_of_lanes(outputs, count)
+        return tree_unflatten(made.out, ys)
+
+    def with_first(self, constants: Any) -> Callable[[Any, int], Any]:
+        """The function (rows, count) for constants that nobody changes, which are put into memory
+        once.
+        """
+        return partial(self.of_rows, self.made.packed("shared", constants))
+
+
 def mapped(
     f: Callable[[Any, Any], Any], constants: Any, row: Any, lanes: int | None = None
-) -> Callable[[Any, Any, int], Any]:
+) -> Mapped:
     """The function (constants, rows, count) -> ys that is `f(constants, x)` for each of the first
     `count` rows, by one core.
     """
@@ -182,21 +289,8 @@ def mapped(
     def alone(shared: Any, own: Any, carry: Any, step: Any, row: Any) -> tuple[Any, Any]:
         return (), f(shared, row)
 
-    made = fold(alone, (constants, (), (), (), row), lanes or lanes_here(), soon=lanes is None)
-    width, none = made.code.lanes, np.empty(0)
-
-    def call(constants: Any, rows: Any, count: int) -> Any:
-        # A row of the program is a vector of rows.
-        inputs = made.layouts["rows"].in_lanes(jax.tree.leaves(rows), count, width)
-        shared = made.packed("shared", constants)
-        outputs = np.empty((len(inputs), made.layouts["outputs"].width, width))
-        fixed = [a.ctypes.data for a in (shared, none, none)]
-        moving = [place(a, 0) for a in (none, inputs, outputs)]
-        in_slices(made.code, fixed, moving, len(inputs))
-        ys = made.layouts["outputs"].out_of_lanes(outputs, count)
-        return jax.tree.unflatten(made.out, ys)
-
-    return call
+    soon = lanes is None
+    return Mapped(fold(alone, (constants, (), (), (), row), lanes or lanes_here(), soon=soon))
 
 
 def side_by_side(
@@ -222,7 +316,7 @@ def side_by_side(
     def call(
         shared: Any, own: Any, carry: Any, steps: Any, rows: Any, count: int
     ) -> tuple[Any, Any]:
-        members = len(jax.tree.leaves((own, carry, rows))[0])
+        members = len(tree_leaves((own, carry, rows))[0])
         common, all_steps = made.packed("shared", shared), made.packed("steps", steps, count)
         owns, state = (
             in_lanes(made.packed(name, tree, members), width)

@@ -11,15 +11,18 @@ Each traces its function once. What cannot be translated, or is too large to com
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
 import numpy as np
+from jax.tree_util import tree_leaves, tree_unflatten
 
 from accion.engines.arrays import entries
 from accion.engines.errors import Unsupported
 from accion.engines.folds import folded as loop, in_lanes, out_of_lanes, side_by_side as ensemble
 from accion.engines.interpreter import Interpreter
+from accion.engines.machine import Machine
 from accion.engines.numbers import Numbers
 from accion.engines.primitives import RULES
 from accion.engines.programs import Layout, code_of, traced
@@ -35,21 +38,45 @@ def compile(f: Callable[..., Any], *examples: Any, lanes: int = 1) -> Callable[.
     # What is kept with the program knows the shapes, and not all operations.
     given, found = Layout(closed.in_avals), Layout(closed.out_avals)
 
-    def call(*args: Any) -> Any:
-        # one memory for both: its address takes longer to ask for than a small program to run
-        memory = np.empty(given.width + found.width)
-        given.fill(memory[: given.width], jax.tree.leaves(args))
-        at = memory.ctypes.data
-        code.run(at, at + memory.itemsize * given.width)
-        return jax.tree.unflatten(tree, found.taken(memory[given.width :]))
-
     def call_of_lanes(*args: Any) -> Any:
-        inputs = in_lanes(given.packed(jax.tree.leaves(args), lanes), lanes)
+        inputs = in_lanes(given.packed(tree_leaves(args), lanes), lanes)
         outputs = np.empty((1, found.width, lanes))
         code.run(inputs.ctypes.data, outputs.ctypes.data)
-        return jax.tree.unflatten(tree, found.unpacked(out_of_lanes(outputs, lanes)))
+        return tree_unflatten(tree, found.unpacked(out_of_lanes(outputs, lanes)))
 
-    return call if lanes == 1 else call_of_lanes
+    return Compiled(code, given, found, tree) if lanes == 1 else call_of_lanes
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A function as machine code; `own` are the numbers of its first arguments where they are known
+    before, `given` how the others stand in memory.
+    """
+
+    code: Machine
+    given: Layout
+    found: Layout
+    tree: Any
+    own: np.ndarray | None = None
+
+    def __call__(self, *args: Any) -> Any:
+        # One memory for all: its address takes longer to ask for than a small program to run.
+        before = 0 if self.own is None else len(self.own)
+        end = before + self.given.width
+        memory = np.empty(end + self.found.width)
+        if before:
+            memory[:before] = self.own
+        self.given.fill(memory[before:end], tree_leaves(args))
+        at = memory.ctypes.data
+        self.code.run(at, at + memory.itemsize * end)
+        return tree_unflatten(self.tree, self.found.taken(memory[end:]))
+
+    def with_first(self, first: Any) -> "Compiled":
+        """The same for the other arguments: the numbers of the first one are put into memory once,
+        and nobody changes them.
+        """
+        own, given = self.given.divided(first)
+        return replace(self, own=own, given=given)
 
 
 def evaluate(f: Callable[..., Any], *args: Any) -> Any:
@@ -58,11 +85,11 @@ def evaluate(f: Callable[..., Any], *args: Any) -> Any:
     """
     closed, shape = traced(f, *args)
     run = Interpreter(Numbers(), RULES)
-    leaves = zip(jax.tree.leaves(args), closed.in_avals, strict=True)
+    leaves = zip(tree_leaves(args), closed.in_avals, strict=True)
     given = [run.constant(np.asarray(leaf, aval.dtype)) for leaf, aval in leaves]
     results = run.call(closed, given)
     arrays = [
         np.array([v.args[0] for v in entries([a])], aval.dtype).reshape(aval.shape)
         for a, aval in zip(results, closed.out_avals, strict=True)
     ]
-    return jax.tree.unflatten(jax.tree.structure(shape), arrays)
+    return tree_unflatten(jax.tree.structure(shape), arrays)

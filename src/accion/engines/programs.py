@@ -47,6 +47,7 @@ class Layout:
     """
 
     def __init__(self, avals: Sequence[Aval]) -> None:
+        self.avals = avals
         self.types = [np.dtype(a.dtype) for a in avals]
         self.shapes, self.sizes = [tuple(a.shape) for a in avals], slots(avals)
         ends = list(accumulate(self.sizes, initial=0))
@@ -67,7 +68,13 @@ class Layout:
             if not shape:
                 target[part.start] = a
             else:
-                target[part] = a if len(shape) == 1 else np.reshape(a, -1)
+                target[part] = a if len(shape) == 1 else np.asarray(a).reshape(-1)
+
+    def divided(self, first: Any) -> tuple[np.ndarray, "Layout"]:
+        """The numbers of the pytree `first`, whose arrays come first, and how the others stand."""
+        leaves = jax.tree.leaves(first)
+        own, rest = Layout(self.avals[: len(leaves)]), Layout(self.avals[len(leaves) :])
+        return own.packed(leaves), rest
 
     def taken(self, buffer: np.ndarray) -> list[np.ndarray]:
         """Arrays of these shapes in the memory of a buffer, whose leading axes they have."""
@@ -118,6 +125,27 @@ class Layout:
             a = a[:count].reshape(count, *shape)
             arrays.append(a if type is None else a.astype(type))
         return arrays
+
+    def in_columns(self, memory: np.ndarray, first: int, end: int) -> list[np.ndarray]:
+        """Arrays of some rows, those of each array standing one after the other in memory that has
+        room for a number of them.
+        """
+        room, arrays = len(memory) // max(1, self.width), []
+        whole = memory.view(np.int64)
+        for is_float, type, shape, part in self.all:
+            size = part.stop - part.start
+            here = slice(part.start * room + first * size, part.start * room + end * size)
+            a = (memory if is_float else whole)[here].reshape(end - first, *shape)
+            arrays.append(a if type is None else a.astype(type))
+        return arrays
+
+    def put_row(self, memory: np.ndarray, at: int, leaves: Sequence[Any]) -> None:
+        """Write one row of arrays that stand as `in_columns` reads them."""
+        room, whole = len(memory) // max(1, self.width), memory.view(np.int64)
+        for leaf, (is_float, _, _, part) in zip(leaves, self.all, strict=True):
+            size = part.stop - part.start
+            first = part.start * room + at * size
+            (memory if is_float else whole)[first : first + size] = np.asarray(leaf).reshape(-1)
 
     def unpacked(self, buffer: np.ndarray) -> list[np.ndarray]:
         """Arrays of these shapes from a buffer, whose leading axes they have."""

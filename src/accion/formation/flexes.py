@@ -23,6 +23,7 @@ from accion.formation.rigidity import (
     numerical_rank,
     rigidity_matrix,
 )
+from accion.told import Told
 from accion.types import ArrayLike
 
 SMALL = ROUNDOFF**0.5  # of second derivatives, relative to their size
@@ -43,8 +44,8 @@ WORDS: dict[Why, str] = {
 
 
 @final
-@dataclass(frozen=True)
-class Framework:
+@dataclass(frozen=True, repr=False)
+class Framework(Told):
     """What a framework allows: `rigid` is True, False where it moves, None where it could not be
     decided; `why`, in a word, and `text()`.
 

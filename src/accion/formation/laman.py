@@ -10,11 +10,12 @@ import numpy as np
 
 from accion.arguments import door, instance
 from accion.formation.graph import Graph
+from accion.told import Told
 
 
 @final
-@dataclass(frozen=True)
-class Laman:
+@dataclass(frozen=True, repr=False)
+class Laman(Told):
     """Whether a graph has 2n - 3 edges of which no k agents span more than 2k - 3 (Laman 1970):
     generically minimally rigid in the plane.
 

@@ -1,6 +1,7 @@
 """The systems of the documents, one file each: physics, numbers, figure, reference check."""
 
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from importlib import import_module
 
 from accion.gallery.base import Check as Check, Entry as Entry
@@ -89,10 +90,19 @@ ENTRIES = Gallery()
 def check_name(name):
     """Raise ValueError unless there is a gallery system called `name`."""
     if name not in NAMES:
-        raise ValueError(f"there is no gallery system {name!r}. Try one of: {', '.join(NAMES)}.")
+        close = get_close_matches(name, NAMES, n=1)
+        meant = f"Did you mean {close[0]}?" if close else "`accion list` names them."
+        raise ValueError(f"there is no gallery system {name!r}. {meant}")
 
 
 def find(name):
     """The gallery system called `name`."""
     check_name(name)
     return ENTRIES[name]
+
+
+def find_or_read(name):
+    """The gallery system called `name`, or that of a file of one's own."""
+    from accion.gallery import own
+
+    return own.read(name) if own.is_file(name) else find(name)

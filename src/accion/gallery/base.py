@@ -69,15 +69,16 @@ class Entry:
 
     name: str
     title: str
-    source: str
-    text: str
     system: System | ThermalSystem | ContactSystem | HigherOrderSystem
     method: Method
     start: dict[str, Any]  # q0, v0 and, for a thermal system, S0, for a contact system z0
-    h: float
+    h: float | None  # None where a file of one's own does not say
     steps: int
-    checks: Callable[[], list[Check]]
-    figure: Callable[[], Any]
+    # of a system of the gallery, what the report shows
+    source: str = ""
+    text: str = ""
+    checks: Callable[[], list[Check]] = list
+    figure: Callable[[], Any] | None = None
     positions: Callable[..., Any] | None = None  # q -> points of the plane, for the animation
     # a smaller system whose equations are shown, where those of `system` fill no page
     printed: Any = None
@@ -87,20 +88,20 @@ class Entry:
     search: dict[str, Any] = field(default_factory=dict)
 
 
-def run(entry, method=None, *, h=None, steps=None, params=None):
+def run(entry, method=None, *, h=None, steps=None, params=None, start=None):
     """What the entry is about: the `Trajectory` from its start, or the `Solution` of its control
-    problem; its own numbers where none are given.
+    problem; its own numbers where none are given. `start` are the parts of the start that are
+    others.
     """
     method, steps = method or entry.method, entry.steps if steps is None else steps
     if entry.problem is None:
-        return simulate(
-            entry.system,
-            method,
-            **entry.start,
-            h=entry.h if h is None else h,
-            steps=steps,
-            params=params,
-        )
+        h = entry.h if h is None else h
+        if h is None:
+            raise ValueError(f"{entry.name} has no step: write h = 0.01 in its file, or pass --h.")
+        start = begun(entry.start, start or {})
+        return simulate(entry.system, method, **start, h=h, steps=steps, params=params)
+    if start:
+        raise ValueError(f"{entry.name} is to be controlled from a start of its own.")
     if h is not None:
         raise ValueError(
             f"{entry.name} is to be controlled in {entry.problem.longest:g} s: choose the number of"
@@ -112,6 +113,14 @@ def run(entry, method=None, *, h=None, steps=None, params=None):
         else replace(entry.problem, system=entry.system.with_params(params))
     )
     return optimize(problem, method, steps, **entry.search)
+
+
+def begun(start, other):
+    """A start with other parts: a velocity in place of a momentum, or of a second configuration."""
+    kept = dict(start)
+    if "v0" in other:
+        kept = {part: value for part, value in kept.items() if part not in ("p0", "q1")}
+    return kept | other
 
 
 def equations_of(entry):

@@ -11,6 +11,8 @@ from accion.methods.base import Method, Sample
 from accion.numerics.dependence import depends
 from accion.spaces import Space
 from accion.systems.arity import check_function
+from accion.systems.first_order import Levels, as_first_order
+from accion.systems.mistakes import not_evaluable
 from accion.types import Configuration, Scalar, Vector
 
 
@@ -23,11 +25,15 @@ def Adaptive(method: Method, monitor: Callable[..., Any]) -> "TransformedTime | 
 
     is stepped by equal steps h of tau: at that energy it is the same motion, and the method is as
     variational as before, so its energy does not drift. For autonomous systems without forces and
-    constraints on velocities (Hairer 1997; Reich 1999).
+    nonholonomic constraints (Hairer 1997; Reich 1999); of a vakonomic system g lam.Phi(q, q'/g) is
+    added, so multipliers are those of Phi.
 
     With `monitor(q, v, params)` the lengths h_k = h/rho_k follow the motion by rho_k + rho_{k-1} =
     2/g at the node between two steps (Huang and Leimkuhler 1997). This is reversible where `method`
     is symmetric, so that the energy of reversible motions does not drift; but it is not symplectic.
+
+    A system of order r is stepped from (q, ..., q^(r-1)) to the next, as `first_order(system)` is;
+    the monitor is one of its q, and q'.
 
     Of a run `h` is the step of tau, `t` the times that it led to; `simulate(..., until=T)` ends it
     at a time.
@@ -68,12 +74,24 @@ def no_samples(kind: str) -> NoReturn:
 
 
 def check_kind(system: Any) -> None:
-    """Raise ValueError unless it is a `System` in continuous time."""
-    if system.discrete_time or system.beside or system.order > 1:
+    """Raise ValueError unless it has a motion q(t) in continuous time."""
+    if system.discrete_time or system.beside:
         raise ValueError(
-            f"Adaptive does not support {system.kind}: its steps are those of a motion q(t) of"
-            " first order."
+            f"Adaptive does not support {system.kind}: its steps are those of a motion q(t) alone."
         )
+
+
+@dataclass(frozen=True)
+class OfLevels:
+    """A monitor of (q, params), or of (q, v, params), as one of the points z = (q, q', ...)."""
+
+    monitor: Callable[..., Any]
+    levels: Levels
+
+    def __call__(self, z: Configuration, *rest: Any) -> Scalar:
+        *v, params = rest
+        q, low = self.levels.parts(z)
+        return self.monitor(q, *(low[0] for _ in v), params)
 
 
 @dataclass(frozen=True)
@@ -87,6 +105,7 @@ class TransformedTime(Method):
     nodes = None
     variational = True
     own_lengths = True
+    on_levels = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "order", self.method.order)
@@ -99,12 +118,19 @@ class TransformedTime(Method):
         """The monitor."""
         return self.monitor(q, params)
 
+    def of_levels(self, levels: Levels) -> "TransformedTime":
+        """The same of a system of order r, as one of first order."""
+        return TransformedTime(self.method, OfLevels(self.monitor, levels))
+
     def check(self, system: Any) -> None:
         check_kind(system)
-        if system.force is not None or system.holds_velocities or system.enters_action:
+        if system.order > 1:
+            self.of_levels(Levels(system.space, system.order)).check(as_first_order(system))
+            return
+        if system.force is not None or system.holds_velocities:
             raise ValueError(
                 "Adaptive with monitor(q, params) does not support systems with a force or a"
-                " constraint on velocities: they keep no energy; try monitor(q, v, params)."
+                " nonholonomic constraint: they keep no energy; try monitor(q, v, params)."
             )
         q, v, t = system.space.identity(), jnp.zeros(system.space.dim), jnp.zeros(())
         held = system.constraint
@@ -141,6 +167,7 @@ class ReversibleSteps(Method):
     nodes = None
     variational = False
     own_lengths = True
+    on_levels = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "order", self.method.order)
@@ -157,8 +184,15 @@ class ReversibleSteps(Method):
         """The monitor."""
         return self.monitor(q, v, params)
 
+    def of_levels(self, levels: Levels) -> "ReversibleSteps":
+        """The same of a system of order r, as one of first order."""
+        return ReversibleSteps(self.method, OfLevels(self.monitor, levels))
+
     def check(self, system: Any) -> None:
         check_kind(system)
+        if system.order > 1:
+            self.of_levels(Levels(system.space, system.order)).check(as_first_order(system))
+            return
         self.method.check(system)
         q, v = system.space.identity(), jnp.zeros(system.space.dim)
         check_monitor(lambda: self.g(q, v, system.params))
@@ -181,11 +215,7 @@ def check_monitor(monitor: Callable[[], Any]) -> None:
     try:
         found = jax.eval_shape(monitor)
     except Exception as error:
-        first = (str(error).splitlines() or [""])[0]
-        raise ValueError(
-            f"monitor could not be evaluated ({type(error).__name__}: {first}). Its arguments are"
-            " (q, params) or (q, v, params); it must use jax.numpy, not numpy or math, on them."
-        ) from error
+        not_evaluable("monitor", error, "(q, params) or (q, v, params)")
     if getattr(found, "shape", None) != ():
         raise ValueError(
             f"monitor must return a number; it returned shape {getattr(found, 'shape', found)}."

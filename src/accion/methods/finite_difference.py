@@ -11,6 +11,7 @@ import numpy as np
 from accion.methods.base import Method, Sample, check_windows
 from accion.spaces import Space
 from accion.systems.indices import check_indices
+from accion.systems.mistakes import not_evaluable
 from accion.types import Configuration, Scalar, Vector
 
 CHECKED = set()  # maps and spaces that were seen to fit
@@ -87,12 +88,7 @@ class FiniteDifference(Method):
         try:
             return self.psi(h, q0, q1)
         except Exception as error:
-            first = (str(error).splitlines() or [""])[0]
-            raise ValueError(
-                f"psi could not be evaluated ({type(error).__name__}: {first}). Its arguments are"
-                " (h, q0, q1), the step and its two ends; it must use jax.numpy, not numpy or"
-                " math, on them."
-            ) from error
+            not_evaluable("psi", error, "(h, q0, q1), the step and its two ends")
 
     def check(self, system: Any) -> None:
         check_windows(self, system)

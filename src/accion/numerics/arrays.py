@@ -1,5 +1,6 @@
 """Arrays: NumPy or JAX, whichever knows the numbers; rows one after the other."""
 
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -18,8 +19,25 @@ def module_of(tree: Any) -> ModuleType:
 def for_good(numbers: Any) -> np.ndarray:
     """An array of NumPy that nobody writes into: quicker to look at than one of JAX's."""
     array = np.asarray(numbers)
-    array.flags.writeable = False
+    array.setflags(write=False)
     return array
+
+
+@cache
+def unit_matrix(n: int) -> np.ndarray:
+    """The unit matrix of this size, made once."""
+    return for_good(np.eye(n))
+
+
+def determinant(matrix: np.ndarray) -> float:
+    """The determinant, of small ones without a library: that takes longer to call."""
+    if len(matrix) == 2:
+        (a, b), (c, d) = matrix.tolist()
+        return a * d - b * c
+    if len(matrix) == 3:
+        (a, b, c), (d, e, f), (g, h, i) = matrix.tolist()
+        return a * (e * i - f * h) + b * (f * g - d * i) + c * (d * h - e * g)
+    return float(np.linalg.det(matrix))
 
 
 NARROW = 8  # numbers in a row

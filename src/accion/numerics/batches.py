@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
+from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
-from accion.engines.auto import native
+from accion.engines.auto import native, native_with
 from accion.engines.xla import kept_jit
 from accion.numerics.arrays import for_good
 from accion.types import Array
@@ -43,7 +44,7 @@ def at_times(
     Returns:
         What `f` returns, with an axis of times (after that of the runs) in front of every leaf.
     """
-    if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((system, t, arrays))):
+    if any(isinstance(leaf, Tracer) for leaf in tree_leaves((system, t, arrays))):
         return in_a_fixed_loop(f, ensemble, system, t, *arrays)
     found = by_native_code(f, ensemble, system, t, arrays, engine)
     if found is not None:
@@ -72,9 +73,10 @@ def by_native_code(
     f: Callable[..., Any], ensemble: bool, system: Any, t: Any, arrays: tuple[Any, ...], engine: str
 ) -> Any:
     """`at_times` by the native engine, or None where XLA must serve."""
-    t, arrays = np.asarray(t), jax.tree.map(np.asarray, arrays)
-    axis = int(ensemble)
-    one = jax.tree.map(lambda a: a[0] if axis == 0 else a[0, 0], arrays)
+    leaves, tree = tree_flatten(arrays)
+    t, leaves = np.asarray(t), [np.asarray(a) for a in leaves]
+    arrays = tree_unflatten(tree, leaves)
+    one = tree_unflatten(tree, [a[0, 0] if ensemble else a[0] for a in leaves])
     if ensemble:
         member = jax.tree.map(lambda a: np.asarray(a)[0], system)
         program = native(
@@ -86,14 +88,15 @@ def by_native_code(
         )
         found = program and program((), system, (), t, arrays, len(t))[1]
     else:
-        program = native(
+        program = native_with(
+            system,
             "mapped",
             f,
             lambda system, here: f(system, *here),
-            *(system, (t[0], *one)),
+            (t[0], *one),
             engine=engine,
         )
-        found = program and program(system, (t, *arrays), len(t))
+        found = program and program((t, *arrays), len(t))
     return None if program is None else jax.tree.map(for_good, found)
 
 

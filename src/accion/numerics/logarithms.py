@@ -154,13 +154,14 @@ def logarithm(a: Moving) -> Moving:
 
 
 def whole_power(a: Moving, n: int) -> Moving:
-    """a^n."""
+    """a^n, by squares: products of hundreds of factors are nested too deep for Python."""
     if n < 0:
         return inverse(whole_power(a, -n))
-    found = constant(jnp.ones_like(a.x)) if n == 0 else a
-    for _ in range(n - 1):
-        found = product(found, a)
-    return found
+    if n < 2:
+        return a if n else constant(jnp.ones_like(a.x))
+    half = whole_power(a, n // 2)
+    square = product(half, half)
+    return product(square, a) if n % 2 else square
 
 
 def power(a: Moving, b: Moving) -> Moving:

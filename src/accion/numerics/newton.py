@@ -63,8 +63,10 @@ class Root(NamedTuple):
 
 def solve(A: Array, b: Array) -> Array:
     """x with A x = b, shape (n,): Gaussian elimination with row pivoting; linear, and so
-    transposable, in `b`.
+    transposable, in `b`. Several right-hand sides: `jax.vmap(solve, (None, 1), 1)`.
     """
+    if b.ndim != 1:
+        raise ValueError(f"b must be one right-hand side, shape (n,); got shape {b.shape}.")
     return accion_dense_solve(A, b)
 
 

@@ -11,4 +11,7 @@ from accion.plot.figures import (
     trajectory as trajectory,
 )
 from accion.plot.movies import animation as animation
-from accion.plot.notebooks import html as html, shown as shown
+from accion.plot.notebooks import shown as shown
+from accion.plot.paths import path as path, phase as phase
+
+KINDS = {"time": trajectory, "phase": phase, "path": path}

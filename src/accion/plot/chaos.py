@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from accion.plot.figures import COLORS, check_axes, new_figure
+from accion.plot.figures import COLORS, check_axes, new_figure, one_axes
 
 DRAWN = 4000  # points of a running estimate
 
@@ -17,7 +17,7 @@ def exponents(
     Arguments: `t`, shape (rows,); `running`, shape (rows, k); `axes`, one of matplotlib.
     Returns: the figure.
     """
-    ax = new_figure(1, 1, (7.0, 3.6))[1][0, 0] if axes is None else check_axes(axes, 1)[0]
+    ax = one_axes(axes)
     which = np.unique(np.linspace(0, len(t) - 1, DRAWN).astype(int))
     for i, error in enumerate(uncertainty):
         color = COLORS[i % len(COLORS)]

@@ -8,12 +8,14 @@ import numpy as np
 
 from accion.arguments import lengths, shown
 from accion.plot.motion import Motion
+from accion.systems.base import unit_of
 
 if TYPE_CHECKING:  # matplotlib is imported where it is wanted
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 COLORS = ("#1b6ca8", "#d1495b", "#2e933c", "#edae49", "#6a4c93", "#3d405b", "#00798c", "#8d6a9f")
+ALONE = 12  # runs that are drawn each by itself
 WORDS = {"S": "entropies", "T": "temperatures", "z": "action"}
 STYLE = {
     "figure.dpi": 110,
@@ -69,41 +71,84 @@ def save_figure(figure: "Figure", path: str | Path) -> None:
 
 
 def trajectory(traj: Motion, axes: Any = None) -> Any:
-    """Each coordinate over time and, below, how the energy departs from its first value; of a
-    thermal system also entropies and temperatures, of a contact system its action.
+    """Coordinates over time, those of one unit together, and below how the energy departs from its
+    first value; of a thermal system also entropies and temperatures, of a contact system its
+    action.
 
-    Arguments: `axes` of matplotlib to draw in, one for each of them: two, of a thermal system four,
-    of a contact system three.
+    Of more runs than `ALONE` the median is drawn, with bands in which half and nine tenths of them
+    are. Drawn into axes that have a run, a run has colours of its own, and its method in its name.
+
+    Arguments: `axes` of matplotlib to draw in, one for each panel.
     Returns: the figure. Raises: ValueError where `axes` are others.
     """
-    labels = traj.labels
-    below = [name for name in ("S", "T", "z", "energy") if name in labels]
+    below = [name for name in ("S", "T", "z", "energy") if name in traj.labels]
+    panels = by_unit(*coordinates(traj))
     if axes is not None:
-        axes = check_axes(axes, 1 + len(below))
+        axes = check_axes(axes, len(panels) + len(below))
+        first = not axes[0].lines
     else:
-        _, grid = new_figure(1 + len(below), 1, (7.5, 2.6 * (1 + len(below))))
-        axes = grid[:, 0]
-    draw_coordinates(axes[0], traj)
-    for ax, name in zip(axes[1:], below, strict=True):
+        count = len(panels) + len(below)
+        _, grid = new_figure(count, 1, (7.5, (2.6 if count < 4 else 2.0) * count))
+        axes, first = grid[:, 0], True
+    for ax, (unit, values, names) in zip(axes, panels, strict=False):
+        draw_coordinates(ax, traj, unit, values, names)
+    if traj.system and first:
+        axes[0].set_title(said(traj), loc="left", fontsize=10)
+    for ax, name in zip(axes[len(panels) :], below, strict=True):
         (draw_energy if name == "energy" else draw_bodies)(ax, traj, name)
     axes[-1].set_xlabel("t [s]")
     return axes[0].figure
 
 
-def draw_coordinates(ax: "Axes", traj: Motion) -> None:
-    """The coordinates of all runs over time."""
-    values, names = coordinates(traj)
-    # Many components or runs are drawn thin, and named only while the names can be read.
-    for i, name in enumerate(names):
-        ax.plot(traj.t, values[:, :, i].T, color=COLORS[i % len(COLORS)], lw=width(values, 1.4))
-        ax.lines[-1].set_label(name if len(names) <= 8 else "")
-    ax.set_ylabel("coordinates" if len(names) > 1 else str(*names))
-    if len(names) > 1 and len(names) <= 8:
+def said(traj: Motion) -> str:
+    """What was run, in a few words."""
+    return f"{traj.system.name}, {traj.method}, h = {lengths(traj.h)}"
+
+
+def by_unit(
+    values: np.ndarray, names: tuple[str, ...]
+) -> list[tuple[str, np.ndarray, tuple[str, ...]]]:
+    """(unit, values, names) of the coordinates of each unit, in the order of the first of them."""
+    units = [unit_of(name) for name in names]
+    found = []
+    for unit in dict.fromkeys(units):
+        which = [i for i, each in enumerate(units) if each == unit]
+        found.append((unit, values[:, :, which], tuple(names[i] for i in which)))
+    return found
+
+
+def draw_coordinates(
+    ax: "Axes", traj: Motion, unit: str, values: np.ndarray, names: tuple[str, ...]
+) -> None:
+    """Coordinates of one unit, of all runs, over time."""
+    before = len(ax.lines)
+    more = f", {traj.method}, h = {lengths(traj.h)}" if before else ""
+    # Many components are named only while the names can be read.
+    words = [name + more if len(names) <= 8 else "" for name in names]
+    draw_runs(ax, traj.t, values, words, before)
+    common = "velocities" if all("'" in name for name in names) else "coordinates"
+    ax.set_ylabel(names[0] if len(names) == 1 else common + (f" [{unit}]" if unit else ""))
+    if (len(names) > 1 or before) and len(names) <= 8:
         legend(ax)
-    if traj.system:
-        ax.set_title(
-            f"{traj.system.name}, {traj.method}, h = {lengths(traj.h)}", loc="left", fontsize=10
-        )
+
+
+def draw_runs(
+    ax: "Axes", t: Any, values: np.ndarray, words: Sequence[str], first: int, alone: float = 1.4
+) -> None:
+    """Each component of `values`, shape (runs, times, components), of every run over time, in
+    colours from the `first`; of many runs their median and bands.
+    """
+    many = len(values) > ALONE
+    for i, name in enumerate(words):
+        color, each = COLORS[(first + i) % len(COLORS)], values[:, :, i]
+        if many:
+            levels = np.nanpercentile(each, (5, 25, 50, 75, 95), axis=0)
+            ax.fill_between(t, levels[0], levels[4], color=color, alpha=0.15, lw=0)
+            ax.fill_between(t, levels[1], levels[3], color=color, alpha=0.25, lw=0)
+            ax.plot(t, levels[2], color=color, lw=alone)
+        else:
+            ax.plot(t, each.T, color=color, lw=alone if len(values) == 1 else 0.5)
+        ax.lines[-1].set_label(name)
 
 
 def draw_bodies(ax: "Axes", traj: Motion, name: str) -> None:
@@ -111,10 +156,7 @@ def draw_bodies(ax: "Axes", traj: Motion, name: str) -> None:
     time.
     """
     values, names = by_run(traj, traj.value(name)), traj.labels[name].components
-    for i, component in enumerate(names):
-        color = COLORS[(i + 1) % len(COLORS)]
-        ax.plot(traj.t, values[:, :, i].T, color=color, lw=width(values, 1.4))
-        ax.lines[-1].set_label(component)
+    draw_runs(ax, traj.t, values, names, len(ax.lines) + 1)
     ax.set_ylabel(names[0] if len(names) == 1 else WORDS[name])
     if 1 < len(names) <= 8:
         legend(ax)
@@ -122,23 +164,21 @@ def draw_bodies(ax: "Axes", traj: Motion, name: str) -> None:
 
 def draw_energy(ax: "Axes", traj: Motion, name: str) -> None:
     """How the energy, less what came from outside, departs from its first value."""
-    E = by_run(traj, traj.value(name))[:, :, 0]
-    supplied = np.zeros_like(E) if traj.supplied is None else by_run(traj, traj.supplied)[:, :, 0]
-    for run in E - supplied:
-        ax.plot(traj.t, run - run[0], color=COLORS[5], lw=width(E, 1.0))
+    E = by_run(traj, traj.value(name))
+    supplied = np.zeros_like(E) if traj.supplied is None else by_run(traj, traj.supplied)
+    departed = E - supplied
+    before = len(ax.lines)
+    draw_runs(ax, traj.t, departed - departed[:, :1], [str(traj.method)], 5 + before, 1.0)
     unit = traj.labels[name].unit
     words = "energy - first value" + ("\n- from outside" if np.any(supplied) else "")
     ax.set_ylabel(f"{words} [{unit}]" if unit else words)
+    if before:
+        legend(ax)
 
 
 def legend(ax: "Axes") -> None:
     """The names of the lines, beside the axes, where they cover nothing."""
-    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2)
-
-
-def width(values: np.ndarray, alone: float) -> float:
-    """Of a line: `alone` for one run, thin for several."""
-    return alone if len(values) == 1 else 0.5
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2, frameon=False)
 
 
 def check_axes(axes: Any, count: int) -> list[Any]:
@@ -157,6 +197,11 @@ def check_axes(axes: Any, count: int) -> list[Any]:
             " traj.q[:, 0])."
         )
     return given
+
+
+def one_axes(axes: Any) -> "Axes":
+    """The axes that were given, or those of a new figure."""
+    return new_figure(1, 1, (7.0, 3.6))[1][0, 0] if axes is None else check_axes(axes, 1)[0]
 
 
 def coordinates(traj: Motion) -> tuple[np.ndarray, tuple[str, ...]]:

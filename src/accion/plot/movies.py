@@ -1,5 +1,6 @@
 """Moving pictures of a trajectory."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ if TYPE_CHECKING:  # matplotlib is imported where it is wanted
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# The codec of each kind of video, with arguments of its own.
+VIDEOS = {".mp4": ("libx264", ["-crf", "20"]), ".webm": ("libvpx-vp9", ["-crf", "30", "-b:v", "0"])}
 PER_FRAME = 8  # bytes of the number of a picture; the pictures themselves are drawn one by one
 
 
@@ -36,17 +39,14 @@ def animation(
     """
     import jax
 
-    from accion.plot import gif
     from accion.plot.picture import Movie
 
     if np.ndim(traj.success) == 1:
         raise ValueError(
             "animate shows one run; this is an ensemble. Simulate the member that you want to see."
         )
-    if path is not None and Path(path).suffix.lower() != ".gif":
-        raise ValueError(
-            f"animations are written as GIF; got the path {path}. Choose a name that ends in .gif."
-        )
+    if path is not None:
+        check_ending(Path(path))
     if path is not None and Path(path).exists():
         raise FileExistsError(f"the path {path} exists; choose another path, or remove it.")
     solved = np.isfinite(np.asarray(traj.reduced_p).reshape(len(traj), -1)).all(axis=-1)
@@ -91,8 +91,37 @@ def animation(
     movie = Movie(figure, draw, frames=[int(i) for i in frames], interval=1000 / fps, blit=False)
     movie.settle()
     if path is not None:
-        gif.write(figure, draw, [int(i) for i in frames], Path(path), fps)
+        write(movie, figure, draw, [int(i) for i in frames], Path(path), fps)
     return movie
+
+
+def check_ending(path: Path) -> None:
+    """Raise ValueError where no movie of this ending can be written here."""
+    ending = path.suffix.lower()
+    if ending not in (".gif", *VIDEOS):
+        raise ValueError(
+            "a movie is written as .gif, or by the program ffmpeg as"
+            f" {' or '.join(VIDEOS)}; got the path {path}."
+        )
+    if ending in VIDEOS and shutil.which("ffmpeg") is None:
+        raise ValueError(f"{path}: {ending} needs the program ffmpeg, which is not here; try .gif.")
+
+
+def write(
+    movie: Any, figure: Any, draw: Callable[[int], Any], frames: list[int], path: Path, fps: int
+) -> None:
+    """The file of a movie."""
+    from accion.plot import gif
+
+    if path.suffix.lower() == ".gif":
+        gif.write(figure, draw, frames, path, fps)
+        return
+    from matplotlib.animation import FFMpegWriter
+
+    codec, more = VIDEOS[path.suffix.lower()]
+    # Even numbers of dots, which codecs ask for.
+    even = ["-vf", "crop=trunc(iw/2)*2:trunc(ih/2)*2", "-pix_fmt", "yuv420p", *more]
+    movie.save(str(path), writer=FFMpegWriter(fps=fps, codec=codec, extra_args=even))
 
 
 def canvas(size: tuple[float, float]) -> tuple["Figure", "Axes"]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from accion.methods import Method, registry
 from accion.results import continuation, store
-from accion.results.channels import LAWS, Label
+from accion.results.channels import LAWS, LONG_NAMES, Label
 from accion.results.same_system import NUMBER, own_system, params_text
 from accion.stepping.laws import Laws
 from accion.stepping.nodal import Nodal
@@ -136,6 +136,11 @@ def write(dataset: "xr.Dataset", path: str | Path, overwrite: bool = False) -> N
 
 def read(path: str | Path) -> "xr.Dataset":
     """The Dataset of the trajectory stored at `path`, in memory."""
+    if Path(path).suffix in (".csv", ".nc"):
+        raise ValueError(
+            f"{path} is for other programs; a run is loaded from the Zarr store that"
+            ' trajectory.save("run.zarr") writes.'
+        )
     return store.read(path, TRAJECTORY)
 
 
@@ -216,4 +221,11 @@ def stored_labels(dataset: "xr.Dataset") -> tuple[tuple[str, Label], ...]:
         # The configuration of a group has the axes of a matrix, not of coordinates.
         own = () if name == "q" and dims != ("coordinate",) else components.get(str(name), ())
         found.append((str(name), Label(dims, unit, words, own, per_run)))
-    return tuple(found)
+    return tuple(sorted(found, key=lambda each: place(each[0])))
+
+
+def place(name: str) -> int:
+    """Where a channel stands among all: files have them in another order."""
+    order = list(LONG_NAMES)
+    word = "q" if name.startswith("q_") else name
+    return order.index(word) if word in order else len(order)

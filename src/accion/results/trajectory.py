@@ -12,7 +12,17 @@ from jax.core import Tracer
 
 from accion import plot
 from accion._config import check_process
-from accion.arguments import count, door, instance, path as path_of, positive, shown, switch, text
+from accion.arguments import (
+    count,
+    door,
+    instance,
+    one_of,
+    path as path_of,
+    positive,
+    shown,
+    switch,
+    text,
+)
 from accion.checks import a_function, a_method, a_system, check_field
 from accion.methods import Method
 from accion.numerics.batches import at_times
@@ -20,6 +30,7 @@ from accion.results import between, continuation, nodes, readings, storage, ther
 from accion.results.channels import Channel, Label, labelled, labels, value_of
 from accion.results.moments import Moments
 from accion.results.storage import Stored
+from accion.results.tables import Tabular
 from accion.stepping.laws import Laws
 from accion.stepping.nodal import Nodal
 from accion.stepping.weighted import Reduced
@@ -35,7 +46,7 @@ if TYPE_CHECKING:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Trajectory:
+class Trajectory(Tabular):
     """A discrete trajectory. Arrays have one row for each saved time; those of an ensemble have its
     axis in front.
 
@@ -339,18 +350,13 @@ class Trajectory:
         """An xarray.Dataset with names, units and the versions that made it."""
         return storage.to_dataset(self)
 
-    @door(path=path_of, overwrite=switch)
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write a Zarr store, whole or not at all.
-
-        An existing path is an error unless `overwrite`.
+    @door(kind=one_of(*plot.KINDS))
+    def plot(self, axes: Any = None, *, kind: str = "time") -> "Figure":
+        """Coordinates and energy over time, or of `kind` "phase" each coordinate against its rate,
+        "path" the way in the plane or in space; returns the matplotlib figure. In `axes` that have
+        a run, this one has colours of its own.
         """
-        storage.write(storage.to_file(self), path, overwrite)
-
-    @door()
-    def plot(self, axes: Any = None) -> "Figure":
-        """Coordinates and energy over time; returns the matplotlib figure."""
-        return plot.trajectory(self, axes)
+        return plot.KINDS[kind](self, axes)
 
     @door(positions=a_function("q"), path=path_of, fps=count, seconds=positive)
     def animate(
@@ -361,7 +367,7 @@ class Trajectory:
         fps: int = 30,
         seconds: float | None = None,
     ) -> "FuncAnimation":
-        """The motion as a matplotlib animation; with `path` it is written as a GIF.
+        """The motion as a matplotlib animation; with `path` it is written: .gif, .mp4 or .webm.
 
         `positions(q)` returns the points to draw, joined by a line, shape (k, 2). Without it a flat
         space of two dimensions shows its point with a trail, any other its coordinates over time.

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from accion.arguments import number, positive
+from accion.errors import StepFailed
 from accion.memory import check_room
 from accion.methods import Method
 from accion.results.continuation import AT_TIMES
@@ -50,11 +51,11 @@ def run_until(
             " its place."
         )
     if method is not None and method.own_lengths:
-        found = run(FIRST)
+        found = without_failure(run, FIRST)
         while found.success and found.t[-1] < until:
             length = (float(found.t[-1]) - t0) / (len(found) - 1)
             missing = MORE * (until - float(found.t[-1])) / length
-            found = found.extend(min(ceil(missing) + 16, 4 * len(found)))
+            found = without_failure(found.extend, min(ceil(missing) + 16, 4 * len(found)))
         return cut(found, until)
     count = (until - t0) / h
     if not count < MOST:
@@ -73,6 +74,21 @@ def run_until(
     hint = "Take longer ones, or steps= with save_every=."
     check_room(steps * per_row, f"until = {until:g}, {steps} steps of h = {h:g},", hint)
     return run(steps) if whole else cut(run(steps), until)
+
+
+def without_failure(run: Callable[[int], Trajectory], steps: int) -> Trajectory:
+    """The run of so many steps, or of half as many, ..., the first that does not fail, which it may
+    do beyond the end that is asked for; one that fails in its first step is that failure.
+    """
+    while steps > 1:
+        try:
+            found = run(steps)
+        except StepFailed:
+            found = None
+        if found is not None and found.success:
+            return found
+        steps //= 2
+    return run(1)
 
 
 def cut(trajectory: Trajectory, until: float) -> Trajectory:

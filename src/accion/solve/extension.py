@@ -105,12 +105,12 @@ def extended(
     if march is None:
         march = partial(loop.march, scheme, t0=t0, h=h, every_step=every == 1)
 
-    def from_here(state: Any, first: int, save_every: int = every, **rest: Any) -> Any:
-        return march(state, first=made + first, save_every=save_every, **rest)
+    def from_here(state: Any, first: int, **rest: Any) -> Any:
+        return march(state, first=made + first, **rest)
 
     axis = loop.time_axis
-    end, saved = loops.in_parts(from_here, last, steps - made, every, progress, False, axis)
-    added = collect(asked, last, end, saved, engine, made // every)
+    end, rows = loops.in_parts(from_here, last, steps - made, every, progress, False, axis)
+    added = collect(asked, last, end, rows, engine, made // every)
     whole = joined(trajectory, added)
     begun, known = begin(asked, engine)
     if throw and not np.all(whole.success):

@@ -11,8 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.engines.auto import native
+from accion.engines.auto import native, native_with
 from accion.engines.xla import kept_jit
+from accion.numerics.arrays import with_head
 from accion.progress import fitting, progress_bar
 from accion.stepping import Scheme
 from accion.systems import Start
@@ -183,8 +184,8 @@ def native_begin(loop: Any, scheme: Any, t0: Any, h: Scalar, start: Start, engin
     if engine == "xla":
         return None
     if not loop.is_ensemble:
-        program = native("compiled", "begin", begin, scheme, t0, h, start, engine=engine)
-        return None if program is None else program(scheme, t0, h, start)
+        program = native_with(scheme, "compiled", "begin", begin, t0, h, start, engine=engine)
+        return None if program is None else program(t0, h, start)
 
     def begin_one(times: Any, own: Any, carry: Any, step: Any, row: Any) -> Any:
         (scheme, start), (t0, h) = own, times
@@ -212,22 +213,95 @@ def native_march(loop: Any, scheme: Any, state: Any, t0: Any, h: Scalar, engine:
         scheme, *shared = constants
         return save(shared, scheme, state, j, ())
 
-    shared, many = (t0, h, 0, 1), loop.is_ensemble
-    if many:
-        examples = (shared, *first_of(scheme, state), 0, ())
-        program = native("side_by_side", "march", save, *examples, engine=engine)
-    else:
-        program = native("folded", "march", save_alone, (scheme, *shared), state, 0, engine=engine)
+    shared = (t0, h, 0, 1)
+    if not loop.is_ensemble:
+        one = native_with(scheme, "folded", "march", save_alone, shared, state, 0, engine=engine)
+        return None if one is None else OneRun(one, t0, h)
+    examples = (shared, *first_of(scheme, state), 0, ())
+    program = native("side_by_side", "march", save, *examples, engine=engine)
     if program is None:
         return None
 
     def march(state: Any, save_every: Any, first: Any, saves: Any, room: Any) -> Any:
-        j, shared = np.arange(saves), (t0, h, first, save_every)
-        if many:
-            return program(shared, scheme, state, j, (), saves)
-        return program((scheme, *shared), state, j, saves)
+        shared = (t0, h, first, save_every)
+        return program(shared, scheme, state, np.arange(saves), (), saves)
 
     return march
+
+
+class OneRun(NamedTuple):
+    """The march of one run by the native engine."""
+
+    program: Any
+    t0: Any
+    h: Any
+
+    @property
+    def numbers(self) -> int:
+        """How many a state has."""
+        return self.program.made.layouts["state"].width
+
+    def __call__(self, state: Any, save_every: int, first: int, saves: int, room: int) -> Any:
+        shared = (self.t0, self.h, first, save_every)
+        return self.program(shared, state, np.arange(saves), saves)
+
+
+class InPlace:
+    """Saved rows where machine code writes them, behind the row of the start."""
+
+    def __init__(self, march: OneRun, saves: int) -> None:
+        self.run, self.rows, self.done = march, march.program.rows(1 + saves), 1
+
+    def march(self, state: Any, first: int, every: int, saves: int, room: int) -> Any:
+        """The state after some saves from the step `first` on."""
+        run = self.run
+        shared = (run.t0, run.h, first, every)
+        return run.program.run(shared, state, np.arange(saves), saves, self.rows, self.done)
+
+    def iterations(self) -> np.ndarray:
+        """Those of the row that was made last, before it is added."""
+        return self.rows.part(self.done, self.done + 1).iterations
+
+    def add(self, count: int, most: Any = None) -> None:
+        """What was made last, `count` rows; of one row, the most iterations, if they are more."""
+        if most is not None:
+            self.iterations()[:] = most
+        self.done += count
+
+    def after(self, head: Saved, own: Any) -> Saved:
+        """All rows after the row of the start."""
+        self.rows.put(0, head)
+        return self.rows.part(0, self.done)
+
+
+class Joined:
+    """Saved rows that are made in parts and then joined along an axis."""
+
+    def __init__(self, march: Any, axis: int) -> None:
+        self.run, self.axis = march, axis
+        self.parts: list[Saved] = []
+        self.last: Any = None
+
+    def march(self, state: Any, first: int, every: int, saves: int, room: int) -> Any:
+        """The state after some saves from the step `first` on."""
+        state, self.last = self.run(state, first=first, save_every=every, saves=saves, room=room)
+        return state
+
+    def iterations(self) -> np.ndarray:
+        """Those of the row that was made last, before it is added."""
+        return np.asarray(self.last.iterations)
+
+    def add(self, count: int, most: Any = None) -> None:
+        """What was made last, `count` rows; of one row, the most iterations, if they are more."""
+        part = self.last if most is None else self.last._replace(iterations=most)
+        self.parts.append(filled(part, self.axis, count))
+
+    def after(self, head: Saved, own: Any) -> Saved:
+        """All rows after the row of the start, by the module `own`, NumPy or JAX's."""
+        axis, (rows, *more) = self.axis, self.parts or [self.last]
+        if more:
+            rows = jax.tree.map(lambda *a: np.concatenate(a, axis=axis), *self.parts)
+        return jax.tree.map(partial(with_head, axis=axis, own=own), head, rows)
 
 
 # ---------------------------------------------------------------- some steps at a time
@@ -243,19 +317,23 @@ def room_for(saves: Any, numbers: int) -> Any:
 
 
 def in_parts(
-    march: Any, state: Any, steps: Any, save_every: Any, progress: Any, traced: Any, axis: Any
-) -> Any:
+    march: Any, state: Any, steps: int, save_every: int, progress: bool, traced: bool, axis: int
+) -> tuple[Any, Any]:
     """The whole march: a short one in one call, a long one in several, each of a fraction of a
-    second, so that Ctrl-C ends it; with a progress bar in about a hundred.
+    second, so that Ctrl-C ends it; with a progress bar in about a hundred. The last state, and what
+    was saved, an `InPlace` or a `Joined`.
     """
     saves = steps // save_every
-    runs, numbers = sizes_of(state, axis)
+    one = isinstance(march, OneRun)
+    runs, numbers = (1, march.numbers) if one else sizes_of(state, axis)
     if traced:
-        return march(state, first=0, saves=saves, room=room_for(saves, numbers))
+        rows = Joined(march, axis)
+        return rows.march(state, 0, save_every, saves, room_for(saves, numbers)), rows
+    rows = InPlace(march, saves) if one else Joined(march, axis)
     even = math.ceil(saves / math.ceil(saves / ROWS))
     size = max(1, saves // PARTS) if progress else even
     room, few = room_for(size, numbers), first_steps(runs, numbers)
-    parts, done = [], 0
+    done = 0
     with progress_bar("simulating", steps) if progress else nullcontext(lambda _: None) as advance:
         while done < saves:
             count = min(size, saves - done)
@@ -263,34 +341,29 @@ def in_parts(
                 count = max(1, few // save_every)
             began, first = perf_counter(), done * save_every
             if count == 1 and save_every > few:
-                state, part, few = one_save(march, state, first, save_every, room, few)
+                state, most, few = one_save(rows, state, first, save_every, room, few)
+                rows.add(1, most)
             else:
-                state, part = march(
-                    state, first=first, save_every=save_every, saves=count, room=room
-                )
+                state = rows.march(state, first, save_every, count, room)
+                rows.add(count)
                 few = fitting(count * save_every, perf_counter() - began)
-            parts.append(filled(part, axis, count))
             done += count
             advance(count * save_every)
-    return state, (
-        parts[0]
-        if len(parts) == 1
-        else jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=axis), *parts)
-    )
+    return state, rows
 
 
-def one_save(march: Any, state: Any, first: int, save_every: int, room: int, few: int) -> Any:
-    """The steps up to one save, `few` at a time, from step number `first` on: the state, what is
-    saved, and how many steps fill a call.
+def one_save(rows: Any, state: Any, first: int, save_every: int, room: int, few: int) -> Any:
+    """The steps up to one save, `few` at a time, from step number `first` on: the state, the most
+    iterations, and how many steps fill a call.
     """
     made, most = 0, 0
     while True:
         now, began = min(few, save_every - made), perf_counter()
-        state, part = march(state, first=first + made, save_every=now, saves=1, room=room)
-        most = np.maximum(most, np.asarray(part.iterations))
+        state = rows.march(state, first + made, now, 1, room)
+        most = np.maximum(most, rows.iterations())
         made, few = made + now, fitting(now, perf_counter() - began)
         if made == save_every:
-            return state, part._replace(iterations=most), few
+            return state, most, few
 
 
 def filled(part: Any, axis: int, count: int) -> Any:

@@ -12,8 +12,9 @@ from accion import checks
 from accion.arguments import door, switch
 from accion.engines.auto import check_engine
 from accion.methods import Method
-from accion.numerics.arrays import for_good, module_of, with_head
+from accion.numerics.arrays import for_good, module_of
 from accion.numerics.batches import at_times
+from accion.once import OncePerObject
 from accion.results.continuation import Carried
 from accion.results.trajectory import Trajectory
 from accion.solve import loop as loops, uneven
@@ -102,15 +103,44 @@ def simulate(
         return run_until(lambda n: run_of(steps=n), system, method, until, t0, h, save_every)
     if steps is None or until is not None:
         raise ValueError("give steps, how many there are, or until, the time at which they end.")
-    system = checks.check_system(system, method, params, S0)
-    system.check()
+    scheme = scheme_for(system, method, params, S0)
+    system = scheme.system
     t0, h = checks.check_steps(system, method, t0, h, steps, save_every)
     count, save_every = checks.check_counts(steps, save_every)
     start = checks.check_start(system, start)
     checks.check_rows_fit(system, count, save_every)
-    scheme = scheme_of(system, method)
     asked = Run(loops.ONE, scheme, scheme, start, t0, h, count, save_every)
     return run(asked, throw, progress, engine)
+
+
+# The schemes of a system as it was given, by their methods.
+SCHEMES = OncePerObject(lambda system: {})
+METHODS = 16  # whose schemes are remembered
+
+
+def scheme_for(system: Any, method: Method | None, params: Params, S0: Any) -> Any:
+    """The scheme of a run, after all that can be said of its system and its method; the same one
+    for runs of one system, whose programs need not be looked for again.
+    """
+    checks.check_kind(system)
+    known = method is None or isinstance(method, Method)
+    if not known or params is not None or S0 is not None:
+        return checked_scheme(system, method, params, S0)
+    kept = SCHEMES(system)
+    found = kept.get(method)
+    if found is None:
+        found = checked_scheme(system, method, params, S0)
+        if not is_traced(system):
+            kept[method] = found
+            while len(kept) > METHODS:
+                kept.pop(next(iter(kept)))
+    return found
+
+
+def checked_scheme(system: Any, method: Method | None, params: Params, S0: Any) -> Any:
+    system = checks.check_system(system, method, params, S0)
+    system.check()
+    return scheme_of(system, method)
 
 
 @door(**SETTINGS)
@@ -178,10 +208,9 @@ def run(asked: Run, throw: bool, progress: bool, engine: str) -> Trajectory:
         every = save_every == 1
         chosen = loop.fixed_march if traced else loop.march
         march = partial(chosen, scheme, t0=t0, h=h, every_step=every)
-    march = partial(march, save_every=save_every)
     shown = progress and not traced
-    last, saved = loops.in_parts(march, first, steps, save_every, shown, traced, loop.time_axis)
-    trajectory = collect(asked, first, last, saved, engine)
+    last, rows = loops.in_parts(march, first, steps, save_every, shown, traced, loop.time_axis)
+    trajectory = collect(asked, first, last, rows, engine)
     if traced:
         return replace(trajectory, carried=None)
     if throw and not np.all(trajectory.success):
@@ -192,29 +221,28 @@ def run(asked: Run, throw: bool, progress: bool, engine: str) -> Trajectory:
 
 
 def collect(
-    asked: Run, first: Any, last: Any, saved: Any, engine: str, before: int = 0
+    asked: Run, first: Any, last: Any, rows: Any, engine: str, before: int = 0
 ) -> Trajectory:
-    """The trajectory: the start and what was saved, joined along the time; `before` are the saves
-    that led to the state `first`.
+    """The trajectory: the start and the rows of `loops.in_parts`; `before` are the saves that led
+    to the state `first`.
     """
     loop, scheme, member, start, t0, h, steps, save_every = asked
     axis = loop.time_axis
     own: Any = np
     if engine == "xla":
-        own = module_of((scheme.system, first, last, saved, t0, h))
+        own = module_of((scheme.system, first, last, rows.last, t0, h))
         first, last = jax.tree.map(own.asarray, (first, last))
         t0, h = own.asarray(t0), own.asarray(h)
     none = own.zeros_like(first.completed)
     head = loops.Saved(first.q, first.p, first.x, none, scheme.saved(first))
-    joined = partial(with_head, axis=axis, own=own)
-    z, p, x, iterations, more = jax.tree.map(joined, head, saved)
+    z, p, x, iterations, more = rows.after(head, own)
     q, beside = member.system.parts(z)
     if np.ndim(h):
         times, h = uneven.at_rows(t0, h, save_every)
     else:
         times = t0 + h * save_every * (before + own.arange(iterations.shape[axis]))
     at_rows = {"t": times, "q": q, "beside": beside, "p": p, "x": x, "iterations": iterations}
-    numbers = {name: at_rows[name] for name in ("t", "q", "p", "iterations")}
+    numbers: Any = {"t": times, "q": q, "p": p, "iterations": iterations}
     numbers |= member.fields(at_rows, more, last, h)
     shown = member.readout(at_rows, more, h)
     if shown is not None:
@@ -223,7 +251,11 @@ def collect(
         found = at_times(shown.f, loop.is_ensemble, system, at, *shown.arrays, engine=by)
         numbers |= {name: value for name, value in zip(shown.names, found, strict=True) if name}
     numbers |= {"success": last.completed == steps, "steps_completed": last.completed}
-    numbers = jax.tree.map(for_good if own is np else jnp.asarray, numbers)
+    final = for_good if own is np else jnp.asarray
+    numbers = {
+        name: final(a) if type(a) is np.ndarray else jax.tree.map(final, a)
+        for name, a in numbers.items()
+    }
     return Trajectory(
         **numbers,
         h=asked.h,
@@ -240,7 +272,7 @@ def again(t0: Any, h: Any, engine: str, scheme: Scheme, first: Any, steps: int) 
         return first
     if np.ndim(h):
         march = uneven.marching(loops.ONE, scheme, first, t0, h, engine)[0]
-        return loops.in_parts(partial(march, save_every=1), first, steps, 1, False, False, 0)[0]
+        return loops.in_parts(march, first, steps, 1, False, False, 0)[0]
     march = loops.native_march(loops.ONE, scheme, first, t0, h, engine)
     if march is None:
         march = partial(loops.ONE.march, scheme, t0=t0, h=h, every_step=False)

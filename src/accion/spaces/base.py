@@ -8,6 +8,12 @@ import jax.numpy as jnp
 from accion.types import Array, Configuration, Covector, Vector
 
 
+def many_runs(name: str, given: tuple[int, ...], wanted: tuple[int, ...]) -> str:
+    """What to do where a start has a row for each of many runs, "" where it has not."""
+    batched = name in ("q0", "v0", "p0") and given[1:] == wanted
+    return " Many runs at once, a row for each, are ensemble(...)." if batched else ""
+
+
 class Space(ABC):
     """Where a system lives: a manifold with a retraction, a map from small vectors to nearby
     configurations.

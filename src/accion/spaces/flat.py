@@ -9,7 +9,7 @@ import numpy as np
 
 from accion.arguments import is_finite, reals, shown, switch
 from accion.memory import check_room
-from accion.spaces.base import Space
+from accion.spaces.base import Space, many_runs
 from accion.types import Array, ArrayLike, Vector
 
 PER_COORDINATE = 100  # bytes: its name, and a number in a few vectors
@@ -26,6 +26,7 @@ def check_vector(
     x = reals(q, name, f"an array of {dim} real numbers")
     if x.shape != (dim,):
         hint = f" One number needs brackets: {name}=[{x}]." if x.shape == () and dim == 1 else ""
+        hint = hint or many_runs(name, x.shape, (dim,))
         raise ValueError(
             f"{name} must have shape ({dim},), one number for each {kind}; got shape"
             f" {x.shape}.{hint}"

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from accion.arguments import reals, shown
-from accion.spaces.base import Space
+from accion.arguments import is_finite, reals, shown
+from accion.spaces.base import Space, many_runs
 from accion.spaces.flat import is_array, vector_of
 from accion.spaces.retractions import OwnTau, Retraction, TauMap
 from accion.spaces.rotations import product
@@ -187,10 +187,11 @@ class Group(Space):
         words = f"a matrix of {type(self).__name__}, shape ({self.size}, {self.size})"
         found: Any = reals(q, name, words)
         if found.shape != (self.size, self.size):
-            raise ValueError(f"{name} must be {words}; got shape {found.shape}.")
+            hint = many_runs(name, found.shape, (self.size, self.size))
+            raise ValueError(f"{name} must be {words}; got shape {found.shape}.{hint}")
         if isinstance(found, Tracer):
             return found
-        if not np.all(np.isfinite(found)):
+        if not is_finite(found):
             raise ValueError(f"{name} must be finite; got {np.asarray(found)}.")
         far, law = self.distance(np.asarray(found))
         if far > ON_GROUP:

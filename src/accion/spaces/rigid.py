@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.numerics.arrays import determinant, unit_matrix
 from accion.spaces import rotations
 from accion.spaces.groups import ON_GROUP, Group
 from accion.spaces.retractions import Retraction, TauMap
@@ -178,16 +179,16 @@ class Rigid(Group):
     def distance(self, g: np.ndarray) -> tuple[float, str]:
         n = self.axes
         R = g[:n, :n]
-        far = float(np.max(np.abs(R.T @ R - np.eye(n))))
+        far = float(abs(R.T @ R - unit_matrix(n)).max())
         if far > ON_GROUP:
             return far, (
                 "its rotation block R should have R^T R = 1"
                 if self.translates
                 else "R^T R should be 1"
             )
-        if np.linalg.det(R) < 0:
+        if determinant(R) < 0:
             return 2.0, "it is a reflection, its determinant should be 1"
-        last = np.eye(self.size)[-1]
+        last = unit_matrix(self.size)[-1]
         return (
             (float(np.max(np.abs(g[-1] - last))), f"its last row should be {last.astype(int)}")
             if self.translates

@@ -43,18 +43,23 @@ class AdaptiveScheme(SolvedScheme):
         return Variational(self.system, self.method.method)
 
     @abstractmethod
-    def opened(self, t: Scalar, h: Scalar, q: Configuration, p: Covector, v: Vector) -> State:
-        """The state before the first step."""
+    def start(
+        self, t: Scalar, h: Scalar, q: Configuration, p: Covector, x: Vector, lam: Any
+    ) -> State:
+        """The state before the first step, as of a `MechanicalScheme`: x/h is the velocity."""
 
     def begin(self, t: Scalar, h: Scalar, start: Start) -> Any:
         if start.q1 is not None:
             no_samples("Adaptive")
         system, q, p, v = self.system, start.q0, start.p0, start.v0
+        lam = jnp.zeros(system.multipliers) if start.lam0 is None else start.lam0
         if v is None:
-            v, _ = constrained.first_velocity(system, t, q, p)
+            v, found = constrained.first_velocity(system, t, q, p)
+            lam = found if system.enters_action else lam
         else:
-            p = system.legendre(t, q, v)
-        return self.opened(t, h, q, p, v), known_at(system, t, q, v, None, start.p0)
+            p = system.legendre(t, q, v, start.lam0)
+        own = lam if system.enters_action else None
+        return self.start(t, h, q, p, h * v, lam), known_at(system, t, q, v, own, start.p0)
 
     def check_start(self, known: Any, start: Start) -> None:
         check_mechanical_start(self.system, known, start)
@@ -108,6 +113,23 @@ class AdaptiveScheme(SolvedScheme):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
+class SlowedConstraint:
+    """g(q) Phi(q, w/g(q)), so that its multipliers are those of Phi."""
+
+    Phi: Any
+    method: TransformedTime = field(metadata={"static": True})
+
+    @property
+    def out(self) -> Any:
+        return self.Phi.out
+
+    def __call__(self, t: Scalar, q: Configuration, w: Vector, params: Any) -> Any:
+        g = self.method.g(q, w, params)
+        return g * self.Phi(t, q, w / g, params)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
 class Slowed:
     """g(q) (L(q, w/g(q)) + E0), of the velocity w = dq/dtau, dt = g dtau."""
 
@@ -133,21 +155,27 @@ class Transformed(AdaptiveScheme):
 
     def slowed(self, E0: Scalar) -> Variational:
         """The method inside, by steps of tau."""
-        system = self.system
+        system, Phi = self.system, self.system.vakonomic
         moved = System.made_of(
             lagrangian=Slowed(system.lagrangian, E0, self.method),
             space=system.space,
             params=system.params,
             holonomic=system.holonomic,
+            vakonomic=None if Phi is None else SlowedConstraint(Phi, self.method),
             coordinates=system.coordinates,
             name=system.name,
         )
         return Variational(moved, self.method.method)
 
-    def opened(self, t: Scalar, h: Scalar, q: Configuration, p: Covector, v: Vector) -> State:
-        E0, g = self.system.energy(t, q, v), self.method.g(q, v, self.system.params)
-        lam = jnp.zeros(self.system.multipliers)
-        state = self.slowed(E0).start(t, h, q, p, h * g * v, lam)
+    def start(
+        self, t: Scalar, h: Scalar, q: Configuration, p: Covector, x: Vector, lam: Any
+    ) -> State:
+        # p.v - L, which is the energy of L + lam.Phi too: Phi is zero at the start.
+        E0, g = (
+            p @ (x / h) - self.system.L(t, q, x / h),
+            self.method.g(q, x / h, self.system.params),
+        )
+        state = self.slowed(E0).start(t, h, q, p, g * x, lam)
         t = jnp.asarray(t, dtype=float)
         return state._replace(memory=Clock(t, jnp.zeros(()), h * g, E0))
 
@@ -185,9 +213,11 @@ class Reversible(AdaptiveScheme):
     system: System
     method: ReversibleSteps = field(metadata={"static": True})
 
-    def opened(self, t: Scalar, h: Scalar, q: Configuration, p: Covector, v: Vector) -> State:
-        g, lam = self.method.g(q, v, self.system.params), jnp.zeros(self.system.multipliers)
-        state = self.plain.start(t, h * g, q, p, h * g * v, lam)
+    def start(
+        self, t: Scalar, h: Scalar, q: Configuration, p: Covector, x: Vector, lam: Any
+    ) -> State:
+        g = self.method.g(q, x / h, self.system.params)
+        state = self.plain.start(t, h * g, q, p, g * x, lam)
         t = jnp.asarray(t, dtype=float)
         return state._replace(memory=Clock(t, jnp.zeros(()), h * g, 1 / g))
 

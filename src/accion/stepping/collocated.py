@@ -10,14 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.discretise.collocation import (
-    Inertia,
+from accion.discretise.collocation import Inertia, inertia_of, instant_of
+from accion.discretise.sweeps import (
     Stage,
     combined,
     exchanged,
     increment_of,
-    inertia_of,
-    instant_of,
     of_impulses,
     quotient,
     relative,
@@ -38,7 +36,8 @@ from accion.types import Array, Configuration, Covector, Scalar, Vector
 
 SWEEPS = 200  # which take less time than one step by Newton's method
 EPS = float(np.finfo(float).eps)
-LEFT = 2.0**-58  # part of the stages by which the next sweep would still change them
+LEFT = 2.0**-64  # part of the stages by which the next sweep would still change them
+SMALL = 2.0**-44  # part below which changes may be of rounding
 NEARLY = 2.0**-36  # part below which what no longer shrinks is rounding
 
 
@@ -123,26 +122,36 @@ class Swept(NamedTuple):
 
     stages: Any
     now: Any  # how much the last one changed
+    before: Any  # and the one before
+    rate: Any  # by which changes shrink from sweep to sweep
+    left: Any  # what the next would change, but for rounding
     done: Any
     i: Any
 
 
 def until_rounding(sweep: Any, first: Any) -> Swept:
-    """sweep(stages) -> (stages, change) again and again, until what the next would change is
-    rounding.
+    """sweep(stages) -> (stages, change) again and again, until what the next would change is far
+    below rounding: of what is left of the equations energy would have its part in each step, and
+    always with the same sign.
+
+    Small changes are those of rounding. What they hide goes on to shrink as fast as before.
     """
 
     def turn(state: Swept) -> Swept:
         found, now = sweep(state.stages)
-        before = state.now
-        left = now * jnp.where(jnp.isinf(before), 1.0, jnp.minimum(now / before, 1.0))
-        done = (left <= LEFT) | ((now >= before) & (now <= NEARLY))
-        return Swept(found, now, done, state.i + 1)
+        lately = now / state.now
+        rate = jnp.where(jnp.isinf(state.before), lately, jnp.sqrt(now / state.before))
+        known = (now <= SMALL) & (state.rate < 1)
+        rate = jnp.where(known, state.rate, jnp.where(jnp.isinf(state.now), 1.0, rate))
+        left = jnp.minimum(rate, 1.0) * jnp.minimum(now, state.left)
+        done = (left <= LEFT) | ((now >= state.now) & (now <= NEARLY))
+        return Swept(found, now, state.now, rate, left, done, state.i + 1)
 
     def unfinished(state: Swept) -> Any:
         return ~state.done & (state.i < SWEEPS) & ~jnp.isnan(state.now)
 
-    start = Swept(first, jnp.array(jnp.inf), jnp.array(False), jnp.array(0))
+    inf = jnp.array(jnp.inf)
+    start = Swept(first, inf, inf, jnp.array(1.0), inf, jnp.array(False), jnp.array(0))
     return jax.lax.while_loop(unfinished, turn, start)
 
 
@@ -168,16 +177,17 @@ def solved(
         return found.G, jnp.sqrt(quotient(found.change, found.size))
 
     if inertia.alone:
-        G, _, done, i = until_rounding(sweep_impulses, first.G)
-        all, x = first._replace(G=G), increment_of(method, args, G)
+        found = until_rounding(sweep_impulses, first.G)
+        all, x = first._replace(G=found.stages), increment_of(method, args, found.stages)
     else:
-        (all, P), _, done, i = until_rounding(sweep, (first, P))
+        found = until_rounding(sweep, (first, P))
+        all, P = found.stages
         x = jnp.sum(all.X, axis=0)
     change = lately.change_to(x) if lately else ()
-    swept_up = Followed(joined(x, all, P), i, done, change, jnp.ones(()))
+    swept_up = Followed(joined(x, all, P), found.i, found.done, change, jnp.ones(()))
     newtons = partial(by_newton, equations, inertia)
     return jax.lax.cond(
-        done, lambda: swept_up, lambda: rarely(newtons, swept_up, guess, args, lately)
+        found.done, lambda: swept_up, lambda: rarely(newtons, swept_up, guess, args, lately)
     )
 
 

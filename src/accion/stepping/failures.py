@@ -53,11 +53,7 @@ def failure(
     solved = bool(converged)
     what = reason(scheme, x, solved, float(part), residual, state, t, h, engine)
     what += scheme.circumstances(first, state, t, h)
-    advice = (
-        f"Try a smaller h (such as {float(whole) / 4:.3g}), look at the last good state"
-        " (error.trajectory), or pass throw=False to go on with NaN."
-    )
-    return StepFailed(f"{where} was not solved: {what}. {advice}", **known)
+    return StepFailed(f"{where} was not solved: {what}.", **known, smaller=float(whole) / 4)
 
 
 def reason(

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from accion.instant.higher import check_start, known_at
 from accion.instant.ostrogradsky import HighestDerivative, from_momenta
 from accion.methods import Composition, Galerkin, Method
+from accion.methods.adaptive import ReversibleSteps, TransformedTime
 from accion.numerics import newton
 from accion.stepping.base import Readout, Scheme, State, Unsolved, scheme_of, steps
 from accion.systems import HigherOrderSystem, Start
@@ -23,6 +24,8 @@ from accion.types import Array, Configuration, Covector, Scalar
 
 @steps(HigherOrderSystem, Galerkin)
 @steps(HigherOrderSystem, Composition)
+@steps(HigherOrderSystem, TransformedTime)
+@steps(HigherOrderSystem, ReversibleSteps)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class OnLevels(Scheme):
@@ -34,7 +37,16 @@ class OnLevels(Scheme):
     @property
     def inner(self) -> Any:
         """The scheme of the system of first order."""
-        return scheme_of(as_first_order(self.system), self.method)
+        method: Any = self.method
+        if method.own_lengths:
+            method = method.of_levels(self.levels)
+        return scheme_of(as_first_order(self.system), method)
+
+    @property
+    def with_given_length(self) -> "OnLevels":
+        """The scheme of which a single step may have any length."""
+        method: Any = self.method
+        return OnLevels(self.system, method.method) if method.own_lengths else self
 
     @property
     def levels(self) -> Levels:
@@ -77,20 +89,22 @@ class OnLevels(Scheme):
         return self.inner.resized(state, r, gap)
 
     def saved(self, state: State) -> Any:
-        return ()
+        return self.inner.saved(state)
 
     def fields(self, rows: Any, saved: Any, last: State, h: Any) -> dict[str, Any]:
         r, p = self.system.order, rows["p"]
         P = p.reshape(*p.shape[:-1], r, self.system.space.dim)
-        return {"q": self.levels.parts(rows["q"])[0], "p": P, "guess": None}
+        own = {"q": self.levels.parts(rows["q"])[0], "p": P, "guess": None}
+        return self.inner.fields(rows, saved, last, h) | own
 
     def readout(self, rows: Any, saved: Any, h: Any) -> Readout:
         """Derivatives and multipliers at each row."""
-        arrays = (rows["q"], rows["p"], rows["x"] / h)
+        rates = self.inner.fields(rows, saved, None, h)["guess"]
+        arrays = (rows["q"], rows["p"], rates)
         return Readout(shown, arrays, ("jets", "lam" if self.system.multipliers else ""))
 
     def prepare(self, state: State, save_every: int) -> State:
-        return state
+        return self.inner.prepare(state, save_every) if self.method.own_lengths else state
 
     def watched(self, before: State, after: State) -> State:
         return after

@@ -88,7 +88,7 @@ def _(scheme: AdaptiveScheme) -> Scheme:
 
 @shorter_scheme.register
 def _(scheme: OnLevels) -> Scheme:
-    return scheme
+    return scheme.with_given_length
 
 
 @shorter_scheme.register

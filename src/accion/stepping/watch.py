@@ -30,6 +30,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.errors import StepTooLarge
+from accion.instant.constrained import legendre
 from accion.numerics.dependence import depends
 
 # of the first differences of the increments: where the second ones are larger, steps are not small
@@ -121,9 +122,8 @@ def coarse(trajectory: Any, changes: Any, save_every: Any, explicit: Any) -> Any
     else:
         first, second = changes
     # Runs that failed are NaN, and compare as False.
-    return np.atleast_1d(
-        (np.asarray(second) >= COARSE * np.asarray(first)) & (np.asarray(second) > 0)
-    )
+    first, second = np.atleast_1d(first), np.atleast_1d(second)
+    return (second >= COARSE * first) & (second > 0)
 
 
 def largest_changes(x: np.ndarray, p: np.ndarray) -> tuple[Any, Any]:
@@ -179,13 +179,28 @@ def sampled(trajectory: Any) -> Any:
     return replace(trajectory, t=np.asarray(trajectory.t)[chosen], **at_times)
 
 
+def energies_of(trajectory: Any) -> tuple[Any, Any]:
+    """(E, p.v/2) at each saved time."""
+    if trajectory.weighted or trajectory.stored is not None:
+        p, v = np.asarray(trajectory.p), np.asarray(trajectory.v)
+        return trajectory.energy(), np.sum(p * v, axis=-1) / 2
+    more = () if trajectory.lam is None else (trajectory.lam,)
+    return trajectory.each(energies, trajectory.points, trajectory.p, trajectory.guess, *more)
+
+
+def energies(system: Any, t: Any, z: Any, p: Any, guess: Any, lam: Any = None) -> tuple[Any, Any]:
+    """The same at one time, as one program."""
+    v = legendre(system, t, z, p, guess)[0]
+    return system.energy(t, z, v, lam), jnp.sum(p * v) / 2
+
+
 def warn_of_step(trajectory: Any, changes: Any, save_every: Any, explicit: Any) -> Any:
     """Warn where the energy of a run changes by as much as the motion has to exchange; `changes`
     are those of its increments.
     """
     if save_every == 1 and len(trajectory.t) < LEAST:
         return
-    if not np.any(coarse(trajectory, changes, save_every, explicit)):
+    if not coarse(trajectory, changes, save_every, explicit).any():
         return
     runs = len(trajectory.success) if trajectory.is_ensemble else 1
     trajectory = sampled(trajectory)
@@ -194,13 +209,11 @@ def warn_of_step(trajectory: Any, changes: Any, save_every: Any, explicit: Any) 
         return np.asarray(a).reshape(runs, -1)
 
     with np.errstate(all="ignore"):  # a run may be on its way to overflow
-        E, T = (
-            rows(trajectory.energy()),
-            rows(np.sum(np.asarray(trajectory.p) * np.asarray(trajectory.v), axis=-1)) / 2,
-        )
-        error, most = np.ptp(E, axis=1), np.max(np.abs(T), axis=1)
-        bad = (error >= PART * most) & (error > ROUNDING * np.max(np.abs(E), axis=1))
-    if not np.any(bad):
+        E, T = map(rows, energies_of(trajectory))
+        # By methods of arrays: a short run takes longer to be looked at than to be made.
+        error, most = E.max(axis=1) - E.min(axis=1), abs(T).max(axis=1)
+        bad = (error >= PART * most) & (error > ROUNDING * abs(E).max(axis=1))
+    if not bad.any():
         return
     i = int(np.argmax(bad))
     who = f"member {i} ({int(np.sum(bad))} of {runs}): " if trajectory.is_ensemble else ""

@@ -20,7 +20,7 @@ from accion.symbols.variables import TIME
 from accion.systems import ContactSystem
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ContactEquations(EquationsBeside):
     """What follows from a Lagrangian that depends on its action, as SymPy expressions in functions
     of time (Herglotz).

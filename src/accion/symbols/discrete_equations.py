@@ -83,7 +83,7 @@ class DiscreteStep(ABC):
         return (sp.Integer(0),) * self.dim
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DiscreteEquations(Readable):
     """The discrete Lagrangian of a step from (t_k, q_k) to (t_k + h, q_k+1) and what follows from
     it (Marsden and West 2001; Bonich, eq 2.4; Colombo-Gamonal, eq 11).

@@ -14,6 +14,7 @@ from accion.symbols.derivatives import derivative
 from accion.symbols.discrete_equations import DiscreteEquations
 from accion.symbols.extended import ExtendedForms
 from accion.symbols.forms import Form
+from accion.symbols.hamilton_jacobi import HamiltonJacobi
 from accion.symbols.jax_to_sympy import translate
 from accion.symbols.kinematics import kinematic_equations
 from accion.symbols.modified import ModifiedEquations, modified
@@ -35,7 +36,7 @@ from accion.symbols.variables import TIME, Variables, array
 from accion.systems import System
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Equations(Readable):
     """What follows from a Lagrangian, as SymPy expressions in functions of time.
 
@@ -386,8 +387,7 @@ class Equations(Readable):
 
 
 @modified_equations.register
-def _(equations: Equations, method: Any, order: int) -> ModifiedEquations:
-    check_flat(equations.system, "symbolic(system).modified")
+def _(equations: Equations, method: Any, order: int) -> ModifiedEquations | HamiltonJacobi:
     return modified(equations, method, order)
 
 

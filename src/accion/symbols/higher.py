@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import sympy as sp
 
+from accion.checks import refuse
 from accion.methods import Method
 from accion.symbols import higher_forms
 from accion.symbols.derivatives import derivative
@@ -17,7 +18,14 @@ from accion.symbols.forms import Form
 from accion.symbols.jax_to_sympy import translate
 from accion.symbols.linear_algebra import UNSOLVED, solve
 from accion.symbols.registry import derive
-from accion.symbols.render import Readable, Sheet, equation, equations_of, sheet_of
+from accion.symbols.render import (
+    Readable,
+    Sheet,
+    equation,
+    equations_of,
+    modified_equations,
+    sheet_of,
+)
 from accion.symbols.sampled import under_method
 from accion.symbols.simplification import Simplifier
 from accion.symbols.variables import TIME, Variables, array, symbols_like
@@ -26,7 +34,7 @@ from accion.systems import HigherOrderSystem
 Row = tuple[Any, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HigherOrderEquations(Readable):
     """The Euler-Lagrange equations and the Jacobi-Ostrogradsky momenta of L(t, q, q', ..., q^(r))
     (Vakonomic thesis, section 5.1, with the right signs).
@@ -370,3 +378,12 @@ class HigherOrderEquations(Readable):
 def _(system: HigherOrderSystem, seconds: float) -> HigherOrderEquations:
     system.check()
     return HigherOrderEquations(system, Simplifier(seconds))
+
+
+@modified_equations.register
+def _(equations: HigherOrderEquations, method: Any, order: int) -> Any:
+    why = (
+        "a window is no point of (q, p); symbolic(first_order(system)).modified has the series of"
+        " steps from (q, ..., q^(r-1))"
+    )
+    refuse("symbolic(system).modified", equations.system.kind, why)

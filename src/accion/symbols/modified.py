@@ -1,12 +1,20 @@
-"""The modified Lagrangian and Hamiltonian of a method as power series in h, for small systems.
+"""The modified Lagrangian and Hamiltonian of a method as power series in h.
 
-A smooth curve through the points of a discrete trajectory makes the action of
+A step of length h, from (q0, p0) to (q1, p1), is a curve of maps in h, and its velocity has the
+Hamiltonian K(h, q1, p1) = -dLd/dh at fixed ends. The step is also the flow after the time 1 of
+W = h (H + h H_1 + h^2 H_2 + ...), so
 
-    sum_i (2^(1 - 2i) - 1) B_2i/(2i)! h^2i d^2i/dt^2i L_disc
-    L_disc = Ld(q(t - h/2), q(t + h/2)) / h
+    dW/dh = sum_j B_j/j! {W, {W, ... {W, K}}}        B_1 = -1/2
 
-stationary (Vermeeren 2017); second and higher derivatives in it are
-replaced, order by order, by what the modified equations say they are.
+gives the H_k one after the other (Magnus 1954; Hairer, Lubich and Wanner, IX.1). With constant
+velocities V = x/h on a step that ends in (t, q)
+
+    Ld/h = sum_k (-h)^k/k! sum_i w_i (1 - c_i)^k D^k L(t, q, V)        D = d/dt + V.d/dq
+    K = V.d(Ld/h)/dV - (d/dh + d/dt) Ld        p = tau* d(Ld/h)/dV + h d(Ld/h)/dq
+
+where tau* = 1 on flat spaces and sum_k B_k/k! (h ad*_V)^k, B_1 = +1/2, on groups with exp; V is
+found from p as a power series. No expression is simplified before the end: all are polynomials
+(`accion.symbols.polynomials`).
 """
 
 from collections.abc import Sequence
@@ -18,19 +26,36 @@ import sympy as sp
 
 from accion.checks import refuse
 from accion.methods import Method
-from accion.symbols.linear_algebra import solve
+from accion.spaces import Group
+from accion.symbols.brackets import Brackets, Shift, rational
+from accion.symbols.hamilton_jacobi import HamiltonJacobi
+from accion.symbols.render import LINE, lines_of, tex
+from accion.symbols.sampled import check_flat
+from accion.symbols.simplification import LARGE
 
 if TYPE_CHECKING:
     from accion.symbols.equations import Equations
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ModifiedEquations:
-    """L + h^p L_p + ... and H + h^p H_p + ... up to h^order, in the letters of `Equations`."""
+    """L + h L_1 + ... and H + h H_1 + ... up to h^order, in the letters of `Equations`.
+
+    Short terms are simplified; long ones are sums over the monomials in the velocities, in which
+    momenta are put.
+    """
 
     equations: "Equations"
     method: Method
     order: int
+
+    def __repr__(self) -> str:
+        name = self.equations.system.name
+        return f"<ModifiedEquations of {name} by {self.method}, up to h^{self.order}>"
+
+    def _repr_latex_(self) -> str:
+        lines = r" \\ &\qquad ".join(lines_of(tex(self.hamiltonian), LINE))
+        return rf"$\displaystyle \begin{{aligned}} \tilde H = &\; {lines} \end{{aligned}}$"
 
     @cached_property
     def h(self) -> sp.Symbol:
@@ -38,129 +63,111 @@ class ModifiedEquations:
         return sp.Symbol("h", positive=True)
 
     @cached_property
-    def jets(self) -> list[tuple[sp.Symbol, ...]]:
-        """Symbols of q, q', q'', ... as far as they are needed."""
-        x = self.equations.variables
-        more = [
-            tuple(sp.Symbol(f"{name}_{k}", real=True) for name in x.words)
-            for k in range(3, self.order + 3)
-        ]
-        return [x.q, x.v, x.a, *more]
+    def functions(self) -> Brackets:
+        """The ring in which all is computed."""
+        return Brackets(self.equations.inner_L, self.equations.variables, 2 * self.order + 6)
 
-    def rate(self, expr: Any) -> Any:
-        """d/dt along a curve, each of the jets moving by the next one."""
-        pairs = [
-            pair
-            for low, high in zip(self.jets[:-1], self.jets[1:], strict=True)
-            for pair in zip(low, high, strict=True)
-        ]
-        return sp.diff(expr, self.equations.variables.t) + sp.Add(
-            *(sp.diff(expr, a) * b for a, b in pairs if expr.has(a))
-        )
-
-    def taylor(self, expr: Any) -> list[Any]:
-        """The coefficients of h^0, ..., h^order."""
-        found = []
+    @cached_property
+    def sampled(self) -> list[Any]:
+        """Ld/h in the end of the step and its velocity: the coefficients of its power series."""
+        found, D = [], self.functions.L
+        nodes = [[sp.nsimplify(x, rational=True) for x in node] for node in self.method.nodes]
         for k in range(self.order + 1):
-            found.append(expr.xreplace({self.h: sp.Integer(0)}) / sp.factorial(k))
-            expr = sp.diff(expr, self.h)
+            moment = sp.Add(*(w * (c - 1) ** k for w, c in nodes)) / sp.factorial(k)
+            found.append(D * rational(moment))
+            D = self.functions.along(D) if k < self.order else D
         return found
 
     @cached_property
-    def discrete_terms(self) -> list[Any]:
-        """L_disc as a power series: coefficients in the jets."""
-        x, h, n = self.equations.variables, self.h, len(self.equations.variables.q)
-        half = h / 2
-        ends = [
-            [
-                sp.Add(
-                    *(
-                        (sign * half) ** k * self.jets[k][i] / sp.factorial(k)
-                        for k in range(self.order + 2)
-                    )
-                )
-                for i in range(n)
-            ]
-            for sign in (-1, 1)
-        ]
-        velocity = [sp.expand(sp.expand(b - a) / h) for a, b in zip(*ends, strict=True)]
-        total = sp.Integer(0)
-        for w, c in self.method.nodes:
-            w, c = sp.nsimplify(w, rational=True), sp.nsimplify(c, rational=True)
-            at = {x.t: x.t + (c - sp.Rational(1, 2)) * h}
-            at |= {q: sp.expand((1 - c) * a + c * b) for q, a, b in zip(x.q, *ends, strict=True)}
-            at |= dict(zip(x.v, velocity, strict=True))
-            total += w * self.equations.inner_L.xreplace(at)
-        return self.taylor(total)
+    def momenta(self) -> list[list[Any]]:
+        """The power series of each component of p at the end of the step."""
+        own, rows = self.functions, []
+        slopes = [own.gradient(F) for F in self.sampled]
+        for k in range(self.order + 1):
+            row = [own.displaced(self.sampled[k - 1], i) for i in range(own.n)] if k else []
+            turned = list(slopes[k])
+            for j in range(1, k + 1 if own.turns else 1):
+                part = slopes[k - j]
+                for _ in range(j):
+                    part = own.coad(own.v, part)
+                c = rational(bernoulli(j, sp.Rational(1, 2)) / sp.factorial(j))
+                turned = [a + c * b for a, b in zip(turned, part, strict=True)]
+            rows.append([a + b for a, b in zip(turned, row, strict=True)] if k else turned)
+        return [list(column) for column in zip(*rows, strict=True)]
 
     @cached_property
-    def interpolated_terms(self) -> list[Any]:
-        """The coefficients of the Lagrangian above, which has derivatives of any order."""
-        terms = list(self.discrete_terms)
-        derivative = list(terms)
-        for i in range(1, self.order // 2 + 1):
-            derivative = [self.rate(self.rate(term)) for term in derivative]
-            factor = (sp.Integer(2) ** (1 - 2 * i) - 1) * sp.bernoulli(2 * i) / sp.factorial(2 * i)
-            for k in range(self.order + 1 - 2 * i):
-                terms[k + 2 * i] += factor * derivative[k]
-        return terms
+    def energies(self) -> list[Any]:
+        """K as a power series, in (t, q) at the end of the step and the v that belongs to p."""
+        own, shift = self.functions, Shift(self.functions)
+        for k in range(1, self.order + 1):
+            off = own.raised([shift.coefficient(p, k) for p in self.momenta])
+            shift.terms.append([-a for a in off])
+        K = [own.ring.dot(own.v, own.gradient(F)) - (k + 1) * F for k, F in enumerate(self.sampled)]
+        for k, F in enumerate(self.sampled[:-1]):  # at a fixed start of the step its end moves
+            K[k + 1] = K[k + 1] - own.by_time(F)
+        return [shift.coefficient(K, k) for k in range(self.order + 1)]
+
+    @cached_property
+    def polynomials(self) -> list[Any]:
+        """H_0, H_1, ... as polynomials, functions of (t, q, v) with p = dL/dv."""
+        own, found = self.functions, []
+        nested: dict[tuple[int, int], Any] = {}
+
+        def coefficient(j: int, k: int) -> Any:
+            """That of h^k in {W, {W, ... {W, K}}}, j brackets."""
+            if j == 0:
+                return self.energies[k]
+            if (j, k) not in nested:
+                parts = ((found[a], coefficient(j - 1, k - 1 - a)) for a in range(k))
+                # H and K have the momentum of time in their first terms.
+                terms = (
+                    own.bracket(F, G, (a == 0, j == 1 and a == k - 1))
+                    for a, (F, G) in enumerate(parts)
+                )
+                nested[j, k] = sum(terms, own.zero)
+            return nested[j, k]
+
+        for k in range(self.order + 1):
+            total = own.zero
+            for j in range(0 if self.method.symmetric and k % 2 else k + 1):
+                c = bernoulli(j, -sp.Rational(1, 2)) / sp.factorial(j) / (k + 1)
+                total = total + coefficient(j, k) * rational(c) if c else total
+            found.append(total)
+        return found
 
     @cached_property
     def inner_terms(self) -> list[Any]:
-        """L_0, L_1, ..., each a function of (t, q, v)."""
-        x = self.equations.variables
+        """L_0, L_1, ..., each a function of (t, q, v).
+
+        L + h L_1 + ... is p.v - H - h H_1 - ... at its stationary value, with p = dL/dv at v + d,
+        so d = -M^-1 d(h H_1 + ...)/dv there.
+        """
+        own, H, shift = self.functions, self.polynomials, Shift(self.functions)
+        slopes = [[own.zero, *column] for column in zip(*map(self.by_p, H[1:]), strict=True)]
+        for k in range(1, self.order + 1):
+            shift.terms.append([-shift.coefficient(s[: k + 1], k) for s in slopes])
         found = [self.equations.inner_L]
         for k in range(1, self.order + 1):
-            accelerations = self.accelerations(found)
-            series = sp.Add(
-                *(self.h**j * term for j, term in enumerate(self.interpolated_terms[: k + 1]))
-            )
-            reduced = self.reduce(series, accelerations, k)
-            found.append(self.equations.simplify(self.coefficient(reduced, k), x.v))
+            moved = own.zero
+            for v, p in zip(own.v, own.p, strict=True):
+                moved = moved + v * shift.coefficient([p] + [own.zero] * k, k)
+            L = own.ring.reduced(moved - shift.coefficient(H, k))
+            found.append(self.read(L, self.equations.variables.v))
         return found
 
-    def coefficient(self, expr: Any, k: int) -> Any:
-        """The coefficient of h^k."""
-        return sp.diff(expr, self.h, k).xreplace({self.h: sp.Integer(0)}) / sp.factorial(k)
+    def by_p(self, F: Any) -> list[Any]:
+        """dF/dp."""
+        return self.functions.raised(self.functions.gradient(F))
 
-    def truncated(self, expr: Any, k: int) -> Any:
-        """The power series up to h^k."""
-        return sp.Add(*(self.h**j * self.coefficient(expr, j) for j in range(k + 1)))
+    def read(self, p: Any, variables: Sequence[Any]) -> Any:
+        """A polynomial as an expression; simplified where it is short."""
+        expr = self.functions.ring.collected(p, self.equations.variables.v)
+        return self.short(expr, variables)
 
-    def accelerations(self, terms: Sequence[Any]) -> list[Any]:
-        """q'' from the terms of the Lagrangian known so far, as a series in h."""
-        x, k = self.equations.variables, len(terms) - 1
-        L = sp.Add(*(self.h**j * term for j, term in enumerate(terms)))
-        M = sp.Matrix([[sp.diff(terms[0], a, b) for b in x.v] for a in x.v])
-        operator = [self.rate(sp.diff(L, v)) - sp.diff(L, q) for q, v in zip(x.q, x.v, strict=True)]
-        zero = dict.fromkeys(x.a, sp.Integer(0))
-        a = [sp.Integer(0)] * len(x.q)
-        for _ in range(k + 1):  # each turn gives one more power of h
-            rest = [e.xreplace(dict(zip(x.a, a, strict=True))) for e in operator]
-            step = solve(M.xreplace(zero), sp.Matrix(rest))
-            a = [
-                self.equations.simplify(self.truncated(old - new, k))
-                for old, new in zip(a, step, strict=True)
-            ]
-        return a
-
-    def reduce(self, expr: Any, a: Sequence[Any], k: int) -> Any:
-        """`expr` with q'' and higher derivatives replaced, up to h^k."""
-        x = self.equations.variables
-        known = dict(zip(x.a, a, strict=True))
-        values = list(a)
-        for level in self.jets[3:]:
-            if not expr.has(*level):
-                continue
-            index = self.jets.index(level)
-            while len(values) < (index - 1) * len(x.q):
-                last = values[-len(x.q) :]
-                onto = dict(zip(x.a, a, strict=True))
-                values += [self.truncated(self.rate(e).xreplace(onto), k) for e in last]
-            known |= dict(
-                zip(level, values[(index - 2) * len(x.q) : (index - 1) * len(x.q)], strict=True)
-            )
-        return expr.xreplace(known)
+    def short(self, expr: Any, variables: Sequence[Any]) -> Any:
+        """An expression, simplified where a search for that ends soon."""
+        small = sp.count_ops(expr) <= LARGE
+        return self.equations.simplify(expr, variables) if small else expr
 
     @property
     def terms(self) -> tuple[Any, ...]:
@@ -169,20 +176,11 @@ class ModifiedEquations:
 
     @cached_property
     def inner_hamiltonian_terms(self) -> list[Any]:
-        """H_0, H_1, ..., as functions of (t, q, p): the Legendre transform of the series."""
+        """H_0, H_1, ..., as functions of (t, q, p)."""
         x, e = self.equations.variables, self.equations
-        L = sp.Add(*(self.h**j * term for j, term in enumerate(self.inner_terms)))
-        v = list(e.inner_velocities)
-        M = sp.Matrix([[sp.diff(self.inner_terms[0], a, b) for b in x.v] for a in x.v])
-        for _ in range(self.order):
-            at = dict(zip(x.v, v, strict=True))
-            wrong = [sp.diff(L, u).xreplace(at) - p for u, p in zip(x.v, x.p, strict=True)]
-            step = solve(M.xreplace(at), sp.Matrix(wrong))
-            v = [self.truncated(old - new, self.order) for old, new in zip(v, step, strict=True)]
-        H = sp.Add(*(p * u for p, u in zip(x.p, v, strict=True))) - L.xreplace(
-            dict(zip(x.v, v, strict=True))
-        )
-        return [e.simplify(self.coefficient(H, k), x.p) for k in range(self.order + 1)]
+        at = dict(zip(x.v, e.inner_velocities, strict=True))
+        terms = [self.functions.ring.collected(p, x.v).xreplace(at) for p in self.polynomials[1:]]
+        return [e.inner_hamiltonian, *(self.short(term, x.p) for term in terms)]
 
     @property
     def hamiltonian_terms(self) -> tuple[Any, ...]:
@@ -196,8 +194,16 @@ class ModifiedEquations:
         return sp.Add(*(h**k * term for k, term in enumerate(self.hamiltonian_terms)))
 
 
-def modified(equations: "Equations", method: Method, order: int) -> ModifiedEquations:
-    """The modified equations of a method with fixed nodes, on a system without force or constraint.
+def bernoulli(j: int, first: Any) -> Any:
+    """The numbers of Bernoulli, with B_1 = `first`."""
+    return first if j == 1 else sp.bernoulli(j)
+
+
+def modified(
+    equations: "Equations", method: Method, order: int
+) -> ModifiedEquations | HamiltonJacobi:
+    """The modified equations of a method with fixed nodes, on a system without force and without
+    constraint, or with one in the action.
 
     Raises:
         ValueError: for other methods and systems, and where `order` is not a whole number.
@@ -209,8 +215,19 @@ def modified(equations: "Equations", method: Method, order: int) -> ModifiedEqua
     what, why = "symbolic(system).modified", "their discrete flow is not that of a Hamiltonian"
     if equations.system.forced:
         refuse(what, "systems with a force", why)
-    if equations.system.constraint is not None:
-        refuse(what, "systems under constraints", why)
+    held = equations.system.constraint is not None
+    if held and not equations.system.enters_action:
+        why = "their discrete flow is not that of a Hamiltonian on (q, p)"
+        refuse(what, "systems under holonomic or nonholonomic constraints", why)
+    for space, *_ in equations.variables.factors:
+        if isinstance(space, Group) and space.retraction != "exp":
+            refuse(what, f"{space}", "its series are those of the retraction exp")
     if isinstance(order, bool) or not isinstance(order, int) or order < 0:
         raise ValueError(f"order must be a whole number; got {order!r}.")
-    return ModifiedEquations(equations, method, order)
+    if held:
+        check_flat(equations.system, what)
+    if held and len(method.nodes) > 1:
+        why = "its samples share one multiplier; try Midpoint()"
+        refuse(what, f"vakonomic systems by {method}", why)
+    made = HamiltonJacobi if held else ModifiedEquations
+    return made(equations, method, order)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from accion.symbols.equations import Equations
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Presymplectic(Readable):
     """The forms and Hamiltonians of a vakonomic system on W0 = T*Q x M, where M is the constraints
     in TQ, v_s = Psi(t, q, v_r), and on the W1 of its primary constraints; without constraints those

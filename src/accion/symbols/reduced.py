@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from accion.symbols.equations import Equations
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Reduced(Readable):
     """What follows from the constraints of a system solved for m `dependent` velocities s, in terms
     of the others, r.

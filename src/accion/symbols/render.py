@@ -1,5 +1,7 @@
 """Equations on a page: LaTeX for notebooks, unicode for the terminal."""
 
+import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,6 +17,11 @@ from sympy.printing.pretty.pretty_symbology import greek_unicode
 from accion.checks import refuse
 
 WIDTH = 150
+LINE = 90  # letters of a formula that a notebook has room for
+# What takes no room of its own in a formula, or the room of one letter.
+NO_ROOM = re.compile(r"\\(left|right|mathrm|text|frac|,|quad|dot|ddot)(?![a-z])|[{}\s]")
+ONE_LETTER = re.compile(r"\\[A-Za-z]+")
+PIECE = re.compile(r"\\left|\\right|[{}]| [+-] | = ")
 
 
 def pretty(expr: Any) -> str:
@@ -81,10 +88,13 @@ class Sheet:
     groups: tuple[tuple[str, list[Any]], ...]
     complete: bool
 
-    def latex(self) -> str:
-        """All groups as one LaTeX environment."""
+    def latex(self, width: float = math.inf) -> str:
+        """All groups as one LaTeX environment; equations of more letters than `width` stand on
+        several lines.
+        """
         rows = [
-            rf"&\text{{{title}}} \\ " + r" \\ ".join(f"&{line}" for line in map(aligned, equations))
+            rf"&\text{{{title}}} \\ "
+            + r" \\ ".join(f"&{line}" for each in equations for line in aligned(each, width))
             for title, equations in self.groups
         ]
         return r"\begin{aligned} " + r" \\ ".join(rows) + r" \end{aligned}"
@@ -140,7 +150,11 @@ class Readable(ABC):
         return self.sheet.text()
 
     def _repr_latex_(self) -> str:
-        return f"$\\displaystyle {self.latex()}$"
+        return f"$\\displaystyle {self.sheet.latex(LINE)}$"
+
+    def __repr__(self) -> str:
+        titles = ", ".join(title for title, _ in self.sheet.groups)
+        return f"<{type(self).__name__} of {self.sheet.title}: {titles}>"
 
     def __str__(self) -> str:
         return self.text()
@@ -163,6 +177,33 @@ def drawable(equation: Any) -> str:
     )
 
 
-def aligned(equation: Any) -> str:
-    """The LaTeX of an equation on a line of its own."""
-    return r"\quad " + tex(equation)
+def aligned(equation: Any, width: float = math.inf) -> list[str]:
+    """The LaTeX of an equation, on one line or on several of at most `width` letters."""
+    first, *others = lines_of(tex(equation), width)
+    return [r"\quad " + first, *(r"\qquad\quad " + line for line in others)]
+
+
+def lines_of(formula: str, width: float) -> list[str]:
+    """A formula in lines: broken before signs that stand in no bracket."""
+    if room(formula) <= width:
+        return [formula]
+    depth, start, pieces = 0, 0, []
+    for found in PIECE.finditer(formula):
+        mark = found[0]
+        depth += (mark in ("{", r"\left")) - (mark in ("}", r"\right"))
+        if depth == 0 and mark[0] == " ":
+            pieces.append(formula[start : found.start()])
+            start = found.start()
+    pieces.append(formula[start:])
+    lines = [pieces[0]]
+    for piece in pieces[1:]:
+        if room(lines[-1]) + room(piece) > width:
+            lines.append(piece.lstrip())
+        else:
+            lines[-1] += piece
+    return lines
+
+
+def room(formula: str) -> int:
+    """About how many letters a formula is wide."""
+    return len(ONE_LETTER.sub("x", NO_ROOM.sub("", formula)))

@@ -37,7 +37,7 @@ def powers(system: ThermalSystem) -> tuple[Callable[..., Any], Callable[..., Any
     return dissipation, heating
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ThermalEquations(EquationsBeside):
     """What follows from a Lagrangian with entropies, as SymPy expressions in functions of time
     (Bonich, Thm 3.9).

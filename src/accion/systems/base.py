@@ -18,11 +18,13 @@ import numpy as np
 from accion import _config
 from accion.arguments import shown, text, wrong
 from accion.spaces import Euclidean, Space
+from accion.systems import words
 from accion.systems.arity import check_function
 from accion.systems.frozen import Untraced, freeze, frozen_params
 from accion.systems.start import Start
 from accion.systems.traced import number
 from accion.systems.tree import is_number, join, split
+from accion.told import html
 from accion.types import Configuration, Function, Params
 
 FOUND = ("again", "parts_of_tree")  # what a system knows besides its fields
@@ -75,10 +77,6 @@ class AbstractSystem(ABC):
     @abstractmethod
     def signatures(self) -> Mapping[str, str]:
         """The functions of the user by their fields, with the arguments that they take."""
-
-    @abstractmethod
-    def takes(self, field: str) -> str:
-        """The arguments of a function, in words."""
 
     @abstractmethod
     def check_functions(self) -> None:
@@ -176,7 +174,7 @@ class AbstractSystem(ABC):
         for field, arguments in self.signatures.items():
             f = getattr(self, field)
             try:
-                f = freeze(f, field, arguments, self.examples, self.takes(field))
+                f = freeze(f, field, arguments, self.examples)
             except ValueError as error:
                 if not self.undecided:
                     raise
@@ -255,6 +253,14 @@ class AbstractSystem(ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in FOUND}
+
+    # ------------------------------------------------------------ words
+
+    def __repr__(self) -> str:
+        return words.line(self)
+
+    def _repr_html_(self) -> str:
+        return html(words.lines(self))
 
     # ------------------------------------------------------------ names
 

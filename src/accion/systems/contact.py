@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from accion.arguments import is_finite, reals, shown
 from accion.spaces import Space, check_vector
-from accion.systems.functions import TAKES, check_returns, returned
+from accion.systems.functions import check_returns, returned
 from accion.systems.rank import regular_or_raise
 from accion.systems.start import Start, check_multipliers_given, check_one_start
 from accion.systems.system import System
@@ -30,7 +30,7 @@ class ForceOnWhole:
 
 
 @jax.tree_util.register_pytree_node_class
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ContactSystem(InTime):
     """A system whose Lagrangian depends on the action z that it makes (Herglotz 1930):
 
@@ -125,9 +125,6 @@ class ContactSystem(InTime):
         return jax.grad(self.lagrangian, 3)(t, q, v, action, self.params)
 
     # ------------------------------------------------------------ checks
-
-    def takes(self, field: str) -> str:
-        return TAKES
 
     def check_functions(self) -> None:
         n, words = self.space.dim, "a scalar, such as jnp.sum(v**2) - params['c'] * z"

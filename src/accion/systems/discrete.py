@@ -25,7 +25,7 @@ NO_VELOCITIES = "is given in discrete time: it has no velocities and no energy"
 
 
 @jax.tree_util.register_pytree_node_class
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DiscreteSystem(WithoutEntropy):
     """A system given by its discrete Lagrangian Ld(t, h, q0, q1), one for each step from q0 at the
     time t to q1 at t + h. Its motion satisfies (Marsden and West 2001, parts 1 and 3; Bonich, Def
@@ -141,9 +141,6 @@ class DiscreteSystem(WithoutEntropy):
 
     # ------------------------------------------------------------ checks
 
-    def takes(self, field: str) -> str:
-        return f"({self.signatures[field]})"
-
     def check_functions(self) -> None:
         n, count = self.space.dim, self.order + 1
         words = "a scalar, the discrete Lagrangian"
@@ -199,7 +196,7 @@ class DiscreteSystem(WithoutEntropy):
 
 
 @jax.tree_util.register_pytree_node_class
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DiscreteThermalSystem(Entropic):
     """A discrete thermomechanical system (Bonich, Def 3.12), whose motion satisfies (Bonich, Thm
     3.17)
@@ -241,9 +238,6 @@ class DiscreteThermalSystem(Entropic):
     @property
     def forced(self) -> bool:
         return self.friction is not None or self.external is not None
-
-    def takes(self, field: str) -> str:
-        return f"({self.signatures[field]})"
 
     def evaluate(
         self, f: Function, t: Scalar, h: Scalar, z0: Configuration, z1: Configuration

@@ -21,7 +21,7 @@ DEEPEST = 100  # levels of params
 
 
 @singledispatch
-def freeze(f: Any, name: str, arguments: str, examples: Examples, takes: str) -> Any:
+def freeze(f: Any, name: str, arguments: str, examples: Examples) -> Any:
     """The function `f`, which the user knows as `name`, traced at examples of its `arguments`.
 
     A function that is known in parts, such as mass and potential, registers how they are frozen.
@@ -31,7 +31,7 @@ def freeze(f: Any, name: str, arguments: str, examples: Examples, takes: str) ->
         return None
     example = examples(arguments)
     try:
-        return traced(name, f, example, takes)
+        return traced(name, f, example, f"({arguments})")
     except ValueError as error:
         if example[-1] is not None or not asks_for_params(f, example):
             raise
@@ -39,10 +39,10 @@ def freeze(f: Any, name: str, arguments: str, examples: Examples, takes: str) ->
 
 
 @freeze.register
-def _(f: TracedFunction, name: str, arguments: str, examples: Examples, takes: str) -> Any:
+def _(f: TracedFunction, name: str, arguments: str, examples: Examples) -> Any:
     if f.fits(examples(arguments)):
         return f
-    return freeze(f.source, name, arguments, examples, takes)
+    return freeze(f.source, name, arguments, examples)
 
 
 class Untraced:
@@ -68,8 +68,8 @@ class Untraced:
 
 
 @freeze.register
-def _(f: Untraced, name: str, arguments: str, examples: Examples, takes: str) -> Any:
-    return freeze(f.source, name, arguments, examples, takes)
+def _(f: Untraced, name: str, arguments: str, examples: Examples) -> Any:
+    return freeze(f.source, name, arguments, examples)
 
 
 class NotGiven:

@@ -6,17 +6,11 @@ import jax
 import jax.numpy as jnp
 
 from accion.systems.indices import check_indices
-from accion.systems.traced import not_evaluable
+from accion.systems.mistakes import not_evaluable
 from accion.types import Configuration, Function
 
-TAKES = (
-    "(t, q, v, params) (holonomic and variational: (t, q, params); of a ThermalSystem: (t, q, v, S,"
-    " params); of a ContactSystem: (t, q, v, z, params); of a HigherOrderSystem: (t, q, v, a, ...,"
-    " params), as many derivatives as its `order`)"
-)
 
-
-def evaluate(name: str, f: Function, *arguments: Configuration, takes: Any = TAKES) -> Any:
+def evaluate(name: str, f: Function, *arguments: Configuration, takes: str) -> Any:
     """What `f` returns, in shape and type; an error in the user's function is raised as one that
     says what to look for, and what it `takes`. Constant indices are looked at too.
     """

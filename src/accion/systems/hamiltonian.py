@@ -20,7 +20,6 @@ from accion.systems.lagrangians import MechanicalLagrangian, as_mechanical, velo
 from accion.systems.tree import join, split
 from accion.types import Configuration, Covector, Params, Scalar, Vector
 
-TAKES = "(t, q, p, params)"
 DOUBLINGS = 400  # of a length along v, which reach momenta of any unit
 
 
@@ -189,8 +188,8 @@ class HamiltonianLagrangian:
 
 
 @freeze.register
-def _(f: HamiltonianLagrangian, name: str, arguments: str, examples: Examples, takes: str) -> Any:
-    H = freeze(f.hamiltonian, "hamiltonian", "t, q, p, params", examples, TAKES)
+def _(f: HamiltonianLagrangian, name: str, arguments: str, examples: Examples) -> Any:
+    H = freeze(f.hamiltonian, "hamiltonian", "t, q, p, params", examples)
     if isinstance(H, Untraced):
         return Untraced(f, H.error)
     check_returns("hamiltonian", H.out, (), "a scalar, such as p @ p / 2 or p[0]**2")

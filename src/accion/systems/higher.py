@@ -15,7 +15,7 @@ from accion.numerics import newton
 from accion.spaces import Space
 from accion.systems.base import Mechanical
 from accion.systems.constraints import Constraint, Vakonomic
-from accion.systems.functions import TAKES, check_returns, returned
+from accion.systems.functions import check_returns, returned
 from accion.systems.rank import relative_rank
 from accion.systems.start import (
     Start,
@@ -31,7 +31,7 @@ check_order = rows(1000)  # bytes at least for what a system has for each deriva
 
 
 @jax.tree_util.register_pytree_node_class
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HigherOrderSystem(Mechanical):
     """A system of order r: its Lagrangian is a function of t, q and the derivatives q', ..., q^(r)
     (Vakonomic thesis, chapter 5). Its motion satisfies
@@ -95,9 +95,6 @@ class HigherOrderSystem(Mechanical):
             return 0
         out = returned(self.vakonomic)
         return check_returns("vakonomic", out, None, "m equations, shape (m,)").shape[0]
-
-    def takes(self, field: str) -> str:
-        return TAKES
 
     def check_functions(self) -> None:
         words = f"a scalar; its arguments are ({self.signatures['lagrangian']})"

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from accion.systems.frozen import Examples, Untraced, freeze
 from accion.systems.functions import check_returns
-from accion.systems.traced import not_evaluable
+from accion.systems.mistakes import not_evaluable
 from accion.types import Configuration, Covector, Params, Scalar, Vector
 
 
@@ -116,11 +116,11 @@ def check_part(part: str, out: Any, n: int) -> None:
 
 
 @freeze.register
-def _(f: MechanicalLagrangian, name: str, arguments: str, examples: Examples, takes: str) -> Any:
+def _(f: MechanicalLagrangian, name: str, arguments: str, examples: Examples) -> Any:
     """Part by part: explicit steps need them."""
     given = {part: getattr(f, part) for part in PARTS if callable(getattr(f, part))}
     parts = {
-        part: freeze(function, f"{part} in the {name}", PARTS[part], examples, takes)
+        part: freeze(function, f"{part} in the {name}", PARTS[part], examples)
         for part, function in given.items()
     }
     for part in parts.values():
@@ -133,4 +133,4 @@ def _(f: MechanicalLagrangian, name: str, arguments: str, examples: Examples, ta
     try:
         return replace(found, out=jax.eval_shape(found, *examples(arguments)))
     except Exception as error:
-        not_evaluable(name, error, takes)
+        not_evaluable(name, error, f"({arguments})")

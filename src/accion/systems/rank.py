@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from accion.numerics import newton
+from accion.numerics.arrays import determinant
 
 TINY_RANK = 1e-300
 SWEEPS = 30  # of scaling: each halves the distance to 1 of the logarithms of rows and columns
@@ -115,12 +116,7 @@ def surely_regular(K: Any) -> bool:
     K = K / math.sqrt(square)
     diagonal = [abs(a) for a in K.diagonal().tolist()]
     others = (1 / max(1, n - 1)) ** ((n - 1) / 2)
-    if n == 2:
-        (a, b), (c, d) = K.tolist()
-        determinant = a * d - b * c
-    else:
-        determinant = float(np.linalg.det(K))
-    return abs(determinant) * min(diagonal) > SURELY * others * max(diagonal)
+    return abs(determinant(K)) * min(diagonal) > SURELY * others * max(diagonal)
 
 
 def condition(K: Any, n: Any = None) -> float:

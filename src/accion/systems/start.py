@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
+from jax.tree_util import tree_leaves
 
 from accion.arguments import is_finite, reals, shown, wrong
 from accion.spaces import Product, Space
@@ -39,7 +40,7 @@ def is_traced(tree: Any) -> Any:
     """
     if isinstance(tree, float | np.ndarray):
         return False
-    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
+    return any(isinstance(leaf, Tracer) for leaf in tree_leaves(tree))
 
 
 def check_rows(value: Any, rows: Any, length: Any, name: str, words: Any) -> Any:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from accion.spaces import Space, check_vector
 from accion.systems.base import Mechanical
-from accion.systems.functions import TAKES, check_returns, returned
+from accion.systems.functions import check_returns, returned
 from accion.systems.held import Held, variational_arguments
 from accion.systems.lagrangians import MechanicalLagrangian, as_mechanical, velocity_of
 from accion.systems.legendre import velocity
@@ -35,7 +35,7 @@ SIGNATURES = {
 
 
 @jax.tree_util.register_pytree_node_class
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class System(Held, Mechanical):
     """A system with Lagrangian L(t, q, v) and, where given, a force F(t, q, v) and constraints with
     multipliers lam:
@@ -165,9 +165,6 @@ class System(Held, Mechanical):
         return Weight(self.weight, self.log_weight)
 
     # ------------------------------------------------------------ checks
-
-    def takes(self, field: str) -> str:
-        return TAKES
 
     def check_functions(self) -> None:
         n, words = self.space.dim, "a scalar, such as jnp.sum(v**2) or v[0]**2"

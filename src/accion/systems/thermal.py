@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from accion.spaces import Space
 from accion.systems.entropic import Entropic, TotalForce
-from accion.systems.functions import TAKES, check_returns, returned
+from accion.systems.functions import check_returns, returned
 from accion.systems.held import MOVING, Held, variational_arguments
 from accion.systems.rank import regular_or_raise
 from accion.systems.start import Start
@@ -70,7 +70,7 @@ HELD = {"holonomic": OfPositions, "nonholonomic": OfMotion, "variational": Virtu
 
 
 @jax.tree_util.register_pytree_node_class
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ThermalSystem(Held, InTime, Entropic):
     """A system whose Lagrangian depends on the entropy S of a body, or on those of several bodies
     (Bonich, Def 3.1 and Thm 3.9):
@@ -234,9 +234,6 @@ class ThermalSystem(Held, InTime, Entropic):
         if self.external is None:
             return 0.0
         return jnp.sum(self.frame.as_rows(self.evaluate(self.external, t, z, v)) * v)
-
-    def takes(self, field: str) -> str:
-        return TAKES
 
     def check_functions(self) -> None:
         n, m, scalar = self.frame.n, self.frame.m, self.entropies is None

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -18,10 +18,10 @@ import numpy as np
 from jax.core import Tracer, eval_jaxpr
 from jax.extend.core import jaxpr_as_fun
 
-from accion.errors import GIVEN
 from accion.jaxprs import without_constants
 from accion.systems.content import Content, content_of
 from accion.systems.indices import check_indices
+from accion.systems.mistakes import not_evaluable
 from accion.systems.origin import functions_in, is_of_jax, operations
 from accion.systems.owned import copied, is_float, owned
 from accion.systems.tree import join, split
@@ -281,14 +281,3 @@ def derivatives(closed: Any) -> list[Any]:
         (without_constants(each), [c for c in each.consts if not isinstance(c, Tracer)])
         for each in found
     ]
-
-
-def not_evaluable(name: str, error: Exception, takes: str) -> NoReturn:
-    """Raise an error in the user's function as one that says what to look for."""
-    notes = [note for note in getattr(error, "__notes__", []) if note.endswith(GIVEN)]
-    first = " ".join([*str(error).splitlines()[:1], *notes])
-    raise ValueError(
-        f"{name} could not be evaluated ({type(error).__name__}: {first}). Its arguments are"
-        f" {takes}; it must use jax.numpy, not numpy or math, and jnp.where, not `if`, on them;"
-        " a number of params that counts or indexes must be kept out of params."
-    ) from error

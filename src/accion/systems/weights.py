@@ -169,12 +169,10 @@ def _(lagrangian: MechanicalLagrangian, weight: Any) -> Any:
 
 
 @freeze.register
-def _(f: Weighed, name: str, arguments: str, examples: Examples, takes: str) -> Any:
+def _(f: Weighed, name: str, arguments: str, examples: Examples) -> Any:
     """Part by part, so that the weight stays apart."""
-    own = freeze(f.lagrangian, name, arguments, examples, takes)
-    return replace(
-        f, lagrangian=own, weight=freeze(f.weight, "weight", "t, params", examples, takes)
-    )
+    own = freeze(f.lagrangian, name, arguments, examples)
+    return replace(f, lagrangian=own, weight=freeze(f.weight, "weight", "t, params", examples))
 
 
 @singledispatch

@@ -254,6 +254,13 @@ def small_map(
     return call
 
 
+def each(f: Callable[..., Any], *columns: Any) -> Any:
+    """`f(*row)` for each row of the columns, along a new first axis of its results, by `small_map`:
+    for what is asked for once.
+    """
+    return small_map(lambda _, row: f(*row))((), columns)
+
+
 def in_batches(
     f: Callable[[Any, Any], Any], sizes: Sequence[int], constants: Any, rows: Any
 ) -> Any:

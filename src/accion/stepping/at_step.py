@@ -2,16 +2,12 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import replace
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-import jax
-from jax.core import Tracer
-
 from accion._config import check_process
 from accion.arguments import number, reals
-from accion.engines.auto import native
+from accion.engines.auto import by_program_of
 from accion.spaces import check_vector
 from accion.systems.contact import check_action
 from accion.systems.entropic import check_entropy
@@ -37,15 +33,7 @@ def at_step(f: Callable[P, T]) -> Callable[P, T]:
             checked(system, name, value) for name, value in zip(names[1:], args[1:], strict=False)
         ]
         named: Any = {name: checked(system, name, value) for name, value in kwargs.items()}
-
-        def at(system: Any, given: Any, named: Any) -> Any:
-            return f(replace(own, system=system), *given, **named)  # pyright: ignore[reportCallIssue]
-
-        numbers = (system, given, named)
-        if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(numbers)):
-            return at(*numbers)
-        program = native("compiled", (f, type(own), own.method), at, *numbers)
-        return at(*numbers) if program is None else jax.device_put(program(*numbers))
+        return by_program_of(f, own, *given, **named)
 
     return through
 

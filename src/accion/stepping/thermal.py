@@ -37,6 +37,12 @@ class ThermalScheme(ExtendedScheme):
     def first_guess(self, t: Scalar, h: Scalar, z: Configuration, x: Vector, v: Vector) -> Any:
         """A guess of the unknowns of the first step."""
 
+    @abstractmethod
+    def moving(self, t: Scalar, h: Scalar, z: Configuration, v: Any, p: Any) -> Any:
+        """(x, p) of a start from a velocity or, where that is None, a momentum; x is the increment
+        to first order.
+        """
+
     def begin(self, t: Scalar, h: Scalar, start: Start) -> Any:
         system = self.system
         n, z = system.space.dim, system.point(start.q0, start.S0)
@@ -55,11 +61,7 @@ class ThermalScheme(ExtendedScheme):
         if start.q1 is not None:
             x, p = increment_to(self, t, h, z, start.q1)
         else:
-            if v is None:
-                v, _ = constrained.first_velocity(system, t, z, p)
-            else:
-                p = system.legendre(t, z, v)
-            x = h * jnp.concatenate([v, system.entropy_rates(t, z, v)])
+            x, p = self.moving(t, h, z, v, p)
         v = x[:n] / h
         laws, guess = opened(self.form.energy(t, z, v)), self.first_guess(t, h, z, x, v)
         state = State(z, p, jnp.zeros_like(x), x, guess, jnp.array(0), laws)
@@ -142,6 +144,14 @@ class SampledThermal(ThermalScheme):
 class ContinuousThermal(ThermalScheme):
     """What the schemes of a `ThermalSystem` share."""
 
+    def moving(self, t: Scalar, h: Scalar, z: Configuration, v: Any, p: Any) -> Any:
+        system = self.system
+        if v is None:
+            v, _ = constrained.first_velocity(system, t, z, p)
+        else:
+            p = system.legendre(t, z, v)
+        return h * jnp.concatenate([v, system.entropy_rates(t, z, v)]), p
+
     def known(self, t: Scalar, z: Configuration, v: Vector, p0: Any) -> Known:
         return known_where(self.system, t, z, v, p0)
 
@@ -206,6 +216,10 @@ class GivenThermal(SampledThermal):
 
     def led(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
         return self.led_by_newton(unknowns, state, t, h)
+
+    def moving(self, t: Scalar, h: Scalar, z: Configuration, v: Any, p: Any) -> Any:
+        # Nothing is known of the first increment: Newton's method begins where there is none.
+        return jnp.zeros(self.system.step_space.dim), p
 
     def known(self, t: Scalar, z: Configuration, v: Vector, p0: Any) -> Known:
         return Known()

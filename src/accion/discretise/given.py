@@ -145,6 +145,9 @@ class GivenThermal(ThermalDiscretisation):
     def temperature(self, t: Scalar, z: Configuration, v: Vector) -> Array:
         return jnp.full(self.system.frame.m, jnp.nan)
 
+    def needed_temperature(self, t: Scalar, z: Configuration, v: Vector) -> Array:
+        return self.temperature(t, z, v)
+
     def cold(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
         return jnp.zeros(self.system.frame.m, dtype=bool)
 

@@ -58,6 +58,10 @@ class ThermalDiscretisation(ExtendedDiscretisation):
         """T at a point, NaN where there is none, shape (m,)."""
 
     @abstractmethod
+    def needed_temperature(self, t: Scalar, z: Configuration, v: Vector) -> Array:
+        """The same, 1 where it is zero and may be (Bonich, Lemma 3.8)."""
+
+    @abstractmethod
     def cold(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Array:
         """Which temperatures are not positive at the end of the step, shape (m,)."""
 
@@ -133,9 +137,12 @@ class ThermalStep(SampledOnWhole, ThermalDiscretisation):
     def temperature(self, t: Scalar, z: Configuration, v: Vector) -> Array:
         return self.system.temperature(t, z, v)
 
+    def needed_temperature(self, t: Scalar, z: Configuration, v: Vector) -> Array:
+        return self.system.needed_temperature(t, z, v)
+
     def cold(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
         n, end = self.system.space.dim, self.system.step_space.retract(z, x)
-        return ~(self.system.temperature(t + h, end, x[:n] / h) > 0)
+        return self.system.cold(t + h, end, x[:n] / h)
 
 
 @discretise.register

@@ -126,7 +126,9 @@ class SampledThermal(ThermalScheme):
     def hypotheses(self, t: Scalar, h: Scalar, z: Configuration, x: Vector, v: Vector) -> Any:
         n = self.system.space.dim
         minus, plus = self.form.whole_variation(t, h, z, x)
-        return Hypotheses(self.form.temperature(t, z, v), minus[n:], plus[n:])
+        # Where the energy is kept, the entropy must be able to take it up.
+        T = self.form.temperature if self.keeps_energy else self.form.needed_temperature
+        return Hypotheses(T(t, z, v), minus[n:], plus[n:])
 
     def led_by_newton(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
         """The same of a step that is its increment."""

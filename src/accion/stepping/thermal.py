@@ -21,7 +21,7 @@ from accion.stepping.base import End, Readout, State, StepEquations, longer, ste
 from accion.stepping.extended import ExtendedScheme, increment_to
 from accion.stepping.laws import opened, warn_of_second_law, written
 from accion.systems import DiscreteThermalSystem, Start, ThermalSystem
-from accion.types import Configuration, Scalar, Vector
+from accion.types import Configuration, Function, Scalar, Vector
 
 LARGE = 1e8  # times the energy that moves: a body with more than that is a bath
 
@@ -168,8 +168,20 @@ class ContinuousThermal(ThermalScheme):
         warn_of_second_law(trajectory)
 
     def circumstances(self, first: Any, state: Any, t: float, h: Scalar) -> Any:
-        T = self.form.temperature(t, state.q, state.x[: self.system.space.dim] / h)
-        return f"; before it, T = {np.asarray(T).tolist()}"
+        v = state.x[: self.system.space.dim] / h
+        T = self.form.temperature(t, state.q, v)
+        words = f"; before it, T = {np.asarray(T).tolist()}"
+        if jumps(self.system.dissipation, t, state.q, v):
+            words += (
+                ". The friction jumps, by a sign(...), and where a body sticks a step has no"
+                " solution: accion.thermo.dry_friction is smooth and as near to it as one likes"
+            )
+        return words
+
+
+def jumps(f: Function, *args: Any) -> bool:
+    """Whether a function takes the sign of something on its way."""
+    return " = sign " in str(jax.make_jaxpr(f)(*args))
 
 
 @steps(ThermalSystem)

@@ -102,6 +102,7 @@ def doors() -> list[Door]:
             "thermo.network",
             ac.thermo.network,
             {"T": np.array([300.0, 310.0]), "edges": [(0, 1)], "G": 1.0},
+            {"T": ("temperatures", "network"), "G": ("conductances", "network")},
         ),
         Door("thermo.dry_friction", ac.thermo.dry_friction, {"v": 1.0, "most": 1.0, "creep": 0.1}),
         Door("thermo.Solid", ac.thermo.Solid, {"C": 1.0, "T_ref": 300.0, "S_ref": 0.0}),

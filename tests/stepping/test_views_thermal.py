@@ -100,7 +100,7 @@ def test_steps_of_negative_length():
     assert np.all(np.isnan(flow(T, singular, [0.4], [p], S0)[0]))
 
 
-def test_a_system_given_in_discrete_time_starts_from_momenta_and_goes_back():
+def test_a_given_system_starts_from_momenta():
     system = without_trajectory(-1.0)
     d, run = ac.discrete(system), ac.simulate(system, **GIVEN, steps=3)
     again = ac.simulate(system, q0=[0.3], p0=run.p[0], S0=0.0, h=1.0, steps=3)

@@ -15,6 +15,7 @@ from sympy.printing.latex import tex_greek_dictionary, translate
 from sympy.printing.pretty.pretty_symbology import greek_unicode
 
 from accion.checks import refuse
+from accion.symbols.exact_numbers import exact
 
 WIDTH = 150
 LINE = 90  # letters of a formula that a notebook has room for
@@ -24,8 +25,19 @@ ONE_LETTER = re.compile(r"\\[A-Za-z]+")
 PIECE = re.compile(r"\\left|\\right|[{}]| [+-] | = ")
 
 
+def legible(expr: Any) -> Any:
+    """The same with the numbers that rounding made 300.00000000000001 or so as they were meant:
+    the digits beyond the fifteenth are not known.
+    """
+    if isinstance(expr, sp.Eq):
+        return equation(legible(expr.lhs), legible(expr.rhs))
+    meant = {x: exact(float(f"{x:.15g}")) for x in expr.atoms(sp.Float)}
+    return expr.xreplace({x: y if y.is_Rational else sp.Float(x, 15) for x, y in meant.items()})
+
+
 def pretty(expr: Any) -> str:
     """Unicode text with dots for the derivatives by time."""
+    expr = legible(expr)
     greek = {
         s: sp.Symbol("_".join(str(greek_unicode.get(part, part)) for part in s.name.split("_")))
         for s in expr.atoms(sp.Symbol)
@@ -46,6 +58,7 @@ def tex(expr: Any) -> str:
     """LaTeX with dots for the derivatives by time; names of several letters stand upright, so that
     ma is not m a.
     """
+    expr = legible(expr)
     names = {symbol: upright(symbol.name) for symbol in expr.atoms(sp.Symbol)}
     return vlatex(
         expr,

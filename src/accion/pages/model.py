@@ -9,6 +9,7 @@ All are of flat lists of doubles, and made from the scalar form of the very func
 `simulate` runs, so a page agrees with Python to rounding.
 """
 
+import inspect
 import json
 import re
 from collections.abc import Callable
@@ -32,7 +33,6 @@ from accion.solve.simulation import Run, collect, scheme_for
 from accion.spaces import SE2, SE3, SO2, SO3, Product, Space
 from accion.stepping import scheme_of
 from accion.systems import Start
-from accion.systems.arity import chosen
 from accion.systems.base import word_of
 
 # Channels that say how a run went, which a page sees by itself.
@@ -196,7 +196,7 @@ def drawn(
     positions: Callable[..., Any], numbers: list[Any], fill: Callable[[list[Any]], Any], q0: Any
 ) -> tuple[dict[str, int], tuple[Any, ...]]:
     """(how many points, of which dimension), and the function that gives them."""
-    with_params = chosen("positions", positions, "q", "q, params") == "q, params"
+    with_params = "params" in inspect.signature(positions).parameters
 
     def points(numbers: list[Any], q: Any) -> Any:
         return jnp.asarray(positions(q, fill(numbers)) if with_params else positions(q), float)

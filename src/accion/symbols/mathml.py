@@ -30,8 +30,9 @@ SIGNS |= {"lbrace": "{", "rbrace": "}", "{": "{", "}": "}", "|": "‖", "otimes"
 SIGNS |= {"lfloor": "⌊", "rfloor": "⌋", "lceil": "⌈", "rceil": "⌉", "land": "∧", "lor": "∨"}
 SIGNS |= {"int": "∫", "sum": "∑", "prod": "∏", "vert": "|", "langle": "⟨", "rangle": "⟩", "%": "%"}
 SIGNS |= {"mid": "|", "neg": "¬", "circ": "∘", "approx": "≈", "_": "_"}
-ABOVE = {"dot": "˙", "ddot": "¨", "dddot": "⃛", "ddddot": "⃜", "hat": "^", "bar": "‾", "vec": "→"}
-ABOVE |= {"tilde": "~", "overline": "‾", "widehat": "^"}
+# Dots as accents touch Greek letters, and as scripts they are small.
+DOTS = {"dot": "˙", "ddot": "¨", "dddot": "⋯", "ddddot": "⋯·"}
+ABOVE = {"hat": "^", "bar": "‾", "vec": "→", "tilde": "~", "overline": "‾", "widehat": "^"}
 WORDS = ("sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh coth log ln exp max min det"
          " arg sign gcd lim").split()  # fmt: skip
 SPACES = {",": 0.17, ":": 0.22, ";": 0.28, " ": 0.25, "quad": 1, "qquad": 2, "!": 0}
@@ -151,6 +152,9 @@ class Parser:
             return f'<mspace width="{SPACES[name]}em"></mspace>'
         if name in UPRIGHT:
             return f'<mi mathvariant="normal">{escape(self.words())}</mi>'
+        if name in DOTS:
+            size = 100 if len(name) > 4 else 150
+            return f'<mover>{self.group()}<mo mathsize="{size}%">{DOTS[name]}</mo></mover>'
         if name in ABOVE:
             return f'<mover accent="true">{self.group()}<mo>{ABOVE[name]}</mo></mover>'
         if name in ("frac", "tfrac", "dfrac"):

@@ -86,6 +86,12 @@ class Entry:
     problem: ControlProblem | None = None  # where the motion is not simulated but the best of many
     # how it is looked for: arguments of `optimize`
     search: dict[str, Any] = field(default_factory=dict)
+    file: str = ""  # where it was read, where it is not of the gallery
+
+    @property
+    def called(self):
+        """What `find_or_read` finds it by."""
+        return self.file or self.name
 
 
 def run(entry, method=None, *, h=None, steps=None, params=None, start=None):

@@ -71,6 +71,7 @@ def read(path: str | Path) -> Entry:
         positions=has.get("positions"),
         problem=problem,
         search=has.get("search", {}),
+        file=str(path),
     )
 
 

@@ -271,9 +271,8 @@ def of_channels(system: Any, rows: Any) -> list[dict[str, Any]]:
         if name == "p" and not names:
             names = tuple(f"p of {word_of(each)}" for each in system.coordinates)
         called = [entry["label"] for entry in entries_of(name, np.zeros(shape), names)]
-        words, unit = label.long_name, label.unit
         found.append(
-            {"name": name, "at": first, "size": size, "labels": called, "unit": unit, "words": words}
+            {"name": name, "at": first, "size": size, "labels": called, "unit": label.unit}
         )
         first += size
     return found

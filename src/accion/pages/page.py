@@ -131,9 +131,9 @@ class Page:
         return f"<a page of {len(self.text) / 1000:.0f} kB; save(path) writes it>"
 
     def _repr_html_(self) -> str:
+        inside = escape(self.text)
         return (
-            f'<iframe sandbox="allow-scripts" width="100%" height="520" srcdoc="{escape(self.text)}"'
-            "></iframe>"
+            f'<iframe sandbox="allow-scripts" width="100%" height="560" srcdoc="{inside}"></iframe>'
         )
 
 

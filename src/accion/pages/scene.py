@@ -28,8 +28,10 @@ def scene_page(
     trajectory: Any, positions: Callable[..., Any] | None = None, trail: float = 0.3
 ) -> str:
     """The page of a trajectory, or of all members of an ensemble."""
-    if not 0 <= trail <= 1:
-        raise ValueError(f"trail is the part of the motion that stays visible, 0 to 1; got {trail}.")
+    if trail > 1:
+        raise ValueError(
+            f"trail is the part of the motion that stays visible, 0 to 1; got {trail}."
+        )
     t = np.asarray(trajectory.t)
     runs = len(trajectory.success) if trajectory.is_ensemble else 1
     q = jax.tree.map(

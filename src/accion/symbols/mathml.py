@@ -7,34 +7,38 @@ from collections.abc import Iterator
 from html import escape
 
 TOKEN = re.compile(r"\\[A-Za-z]+|\\.|[0-9]+(?:\.[0-9]+)?|\s+|.", re.S)
-LETTERS = {
-    name: chr(code)
-    for code, name in enumerate(
-        "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho"
-        " varsigma sigma tau upsilon phi chi psi omega".split(),
-        start=0x3B1,
-    )
-} | {
-    name: chr(code)
-    for name, code in zip(
-        "Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega".split(),
-        (0x393, 0x394, 0x398, 0x39B, 0x39E, 0x3A0, 0x3A3, 0x3A5, 0x3A6, 0x3A8, 0x3A9),
-        strict=True,
-    )
-}
-LETTERS |= {"varepsilon": "ε", "varphi": "φ", "vartheta": "ϑ", "infty": "∞", "hbar": "ℏ"}
-LETTERS |= {"partial": "∂", "ell": "ℓ", "Re": "ℜ", "emptyset": "∅"}
-SIGNS = {"cdot": "·", "times": "×", "wedge": "∧", "leq": "≤", "geq": "≥", "neq": "≠", "ne": "≠"}
-SIGNS |= {"le": "≤", "ge": "≥", "to": "→", "ldots": "…", "dots": "…", "cdots": "⋯", "pm": "±"}
-SIGNS |= {"lbrace": "{", "rbrace": "}", "{": "{", "}": "}", "|": "‖", "otimes": "⊗", "in": "∈"}
-SIGNS |= {"lfloor": "⌊", "rfloor": "⌋", "lceil": "⌈", "rceil": "⌉", "land": "∧", "lor": "∨"}
-SIGNS |= {"int": "∫", "sum": "∑", "prod": "∏", "vert": "|", "langle": "⟨", "rangle": "⟩", "%": "%"}
-SIGNS |= {"mid": "|", "neg": "¬", "circ": "∘", "approx": "≈", "_": "_"}
+# Commands with the number of their letter in Unicode.
+GREEK = (
+    "alpha 3b1 beta 3b2 gamma 3b3 delta 3b4 epsilon 3b5 zeta 3b6 eta 3b7 theta 3b8 iota 3b9 kappa"
+    " 3ba lambda 3bb mu 3bc nu 3bd xi 3be omicron 3bf pi 3c0 rho 3c1 varsigma 3c2 sigma 3c3 tau 3c4"
+    " upsilon 3c5 phi 3c6 chi 3c7 psi 3c8 omega 3c9 Gamma 393 Delta 394 Theta 398 Lambda 39b Xi 39e"
+    " Pi 3a0 Sigma 3a3 Upsilon 3a5 Phi 3a6 Psi 3a8 Omega 3a9 varepsilon 3b5 varphi 3c6 vartheta 3d1"
+    " infty 221e hbar 210f partial 2202 ell 2113 Re 211c emptyset 2205"
+)
+OTHER = (
+    "cdot b7 times d7 wedge 2227 leq 2264 geq 2265 neq 2260 ne 2260 le 2264 ge 2265 to 2192 ldots"
+    " 2026 dots 2026 cdots 22ef pm b1 lbrace 7b rbrace 7d { 7b } 7d | 2016 otimes 2297 in 2208"
+    " lfloor 230a rfloor 230b lceil 2308 rceil 2309 land 2227 lor 2228 int 222b sum 2211 prod 220f"
+    " vert 7c langle 27e8 rangle 27e9 % 25 mid 7c neg ac circ 2218 approx 2248 _ 5f"
+)
 # Dots as accents touch Greek letters, and as scripts they are small.
-DOTS = {"dot": "˙", "ddot": "¨", "dddot": "⋯", "ddddot": "⋯·"}
-ABOVE = {"hat": "^", "bar": "‾", "vec": "→", "tilde": "~", "overline": "‾", "widehat": "^"}
-WORDS = ("sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh coth log ln exp max min det"
-         " arg sign gcd lim").split()  # fmt: skip
+DOTS = {"dot": "\u02d9", "ddot": "\u00a8", "dddot": "\u22ef", "ddddot": "\u22ef\u00b7"}
+ABOVE = {"hat": "^", "widehat": "^", "tilde": "~", "vec": "\u2192"}
+ABOVE |= {"bar": "\u203e", "overline": "\u203e"}
+MINUS, TIMES, PRIME = "\u2212", "\u00b7", "\u2032"
+WORDS = (
+    "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh coth log ln exp max min det arg"
+    " sign gcd lim"
+)
+
+
+def table(text: str) -> dict[str, str]:
+    """The letters of commands."""
+    words = text.split()
+    return {name: chr(int(code, 16)) for name, code in zip(words[::2], words[1::2], strict=True)}
+
+
+LETTERS, SIGNS = table(GREEK), table(OTHER)
 SPACES = {",": 0.17, ":": 0.22, ";": 0.28, " ": 0.25, "quad": 1, "qquad": 2, "!": 0}
 UPRIGHT = ("mathrm", "text", "operatorname", "mathbf", "mathtt", "mathit", "textrm")
 NOTHING = {"displaystyle", "limits", "nolimits", "big", "Big", "bigl", "bigr", "textstyle"}
@@ -99,7 +103,7 @@ class Parser:
             self.skip()
             if self.next == "'":
                 self.take()
-                scripts["^"] = scripts.get("^", "") + "<mo>′</mo>"
+                scripts["^"] = scripts.get("^", "") + f"<mo>{PRIME}</mo>"
             elif self.next in ("^", "_"):
                 sign = self.take()
                 self.skip()
@@ -146,7 +150,7 @@ class Parser:
             return f"<mi>{LETTERS[name]}</mi>"
         if name in SIGNS:
             return f"<mo>{escape(SIGNS[name])}</mo>"
-        if name in WORDS:
+        if name in WORDS.split():
             return f'<mi mathvariant="normal">{name}</mi>'
         if name in SPACES:
             return f'<mspace width="{SPACES[name]}em"></mspace>'
@@ -166,7 +170,7 @@ class Parser:
         if name == "left":
             return self.fenced()
         if name == "begin":
-            return self.table()
+            return self.cells()
         raise ValueError(f"the formula {self.latex!r} has \\{name}, which is not translated.")
 
     def root(self) -> str:
@@ -193,12 +197,13 @@ class Parser:
         self.expect("\\right")
         return f"<mrow>{first}{inside}{self.fence()}</mrow>"
 
-    def table(self) -> str:
+    def cells(self) -> str:
         """A matrix, or the cases of a function."""
         kind = self.words()
         if kind == "array":
             self.words()
-        rows, cells = [], []
+        rows: list[str] = []
+        cells: list[str] = []
         while True:
             cells.append(self.row(("&", "\\\\", "\\end")))
             sign = self.take()
@@ -220,4 +225,4 @@ def plain(token: str) -> str:
         return f"<mi>{token}</mi>"
     if token == "~":
         return '<mspace width="0.25em"></mspace>'
-    return f"<mo>{escape({'-': '−', '*': '·'}.get(token, token))}</mo>"
+    return f"<mo>{escape({'-': MINUS, '*': TIMES}.get(token, token))}</mo>"

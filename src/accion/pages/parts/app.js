@@ -162,7 +162,7 @@ function laboratory(root, models, extra = {}) {
   const numbers = facts.numbers.flatMap((n) => n.entries.map((e) => e.value));
   const start = facts.start.flatMap((n) => n.entries.map((e) => e.value));
   const span = facts.h * facts.steps;
-  state.speed = span > 6 && span < 60 ? 1 : span / 15;
+  state.speed = span > 6 && span < 60 ? 1 : +(span / 15).toPrecision(3);
   let runs = [], copies = [], histories = [], bounds = null, trail = [], angle = [0.6, 0.35], due = 0;
 
   const motion = canvasOf("the motion", true), energy = canvasOf("energy over time");
@@ -270,7 +270,7 @@ function laboratory(root, models, extra = {}) {
     }
     const [c, w, h] = motion.fit();
     const seen = runs.map((r) => r.failed ? null : picture(r));
-    runs.forEach((r) => { if (!r.failed) widen(r); });
+    [...runs, ...copies.slice(0, 1), ...copies.slice(-1)].forEach((r) => { if (!r.failed) widen(r); });
     if (!bounds) return;
     const [x0, x1, y0, y1] = bounds, big = Math.max(x1 - x0, y1 - y0, 1e-9);
     const scale = Math.min((w - 40) / Math.max(x1 - x0, big / 20), (h - 40) / Math.max(y1 - y0, big / 20));
@@ -463,7 +463,8 @@ function laboratory(root, models, extra = {}) {
     el("details", { className: "same" }, el("summary", { textContent: "The Python that does the same" }), copy, python));
   begin(); write();
   requestAnimationFrame(frame);
-  return { state, get runs() { return runs; }, get copies() { return copies; }, numbers, start, advance, drawMotion, begin };
+  own.api = { state, get runs() { return runs; }, get copies() { return copies; }, numbers, start, advance, drawMotion };
+  return own.api;
 }
 
 function copyFormulas(root) {

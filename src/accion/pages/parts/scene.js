@@ -97,7 +97,7 @@ function scene(THREE, root, data) {
     }
   }
 
-  let turn = 0.7, lift = 0.45, far = 2.9 * radius, playing = true, at = 0, before = 0, scale = 1;
+  let turn = 0.7, lift = 0.45, far = 2.3 * radius, playing = true, at = 0, before = 0, scale = 1;
   const pointers = new Map();
   canvas.addEventListener("pointerdown", (e) => { pointers.set(e.pointerId, [e.clientX, e.clientY]); canvas.setPointerCapture(e.pointerId); });
   for (const name of ["pointerup", "pointercancel"]) canvas.addEventListener(name, (e) => pointers.delete(e.pointerId));

@@ -167,16 +167,6 @@ def modified_equations(equations: Readable, method: Any, order: int) -> Any:
     refuse("symbolic(system).modified", equations.system.kind, why)
 
 
-def drawable(equation: Any) -> str:
-    """LaTeX in the part of it that matplotlib can draw."""
-    return (
-        tex(equation)
-        .replace(r"\left(", "(")
-        .replace(r"\right)", ")")
-        .replace(r"\operatorname", r"\mathrm")
-    )
-
-
 def aligned(equation: Any, width: float = math.inf) -> list[str]:
     """The LaTeX of an equation, on one line or on several of at most `width` letters."""
     first, *others = lines_of(tex(equation), width)

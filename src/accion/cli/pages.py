@@ -35,12 +35,11 @@ def export(
     from accion.gallery import find_or_read
     from accion.gallery.exported import page_of
     from accion.pages.page import save_page
+    from accion.results.paged import new_page
 
     with errors_told():
         entry = find_or_read(name)
-        path = Path(f"{entry.name}.html") if out is None else out
-        if path.exists():
-            raise FileExistsError(f"{path} exists; choose another path, or remove it.")
+        path = new_page(Path(f"{entry.name}.html") if out is None else out, "--out")
         chosen, other = (registry.parse(text) if text else None for text in (method, compare))
         text = page_of(entry, chosen, compare=other, h=h, copies=copies, spread=spread)
         save_page(text, path)

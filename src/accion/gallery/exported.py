@@ -5,7 +5,7 @@ from typing import Any
 from accion.gallery.base import Entry, equations_of
 from accion.methods import Method
 from accion.pages.model import Model, model_of
-from accion.pages.page import formulas, motion_page
+from accion.pages.page import motion_page
 
 MOST_COPIES = 5000
 
@@ -58,5 +58,4 @@ def page_of(
         raise ValueError(f"copies must be a number from 1 to {MOST_COPIES}; got {copies}.")
     extra: dict[str, Any] = {"copies": copies, "spread": spread}
     models = [model(entry, method, h), *([model(entry, compare, h)] if compare else [])]
-    equations = formulas(equations_of(entry))
-    return motion_page(models, entry.title, entry.text, equations, extra)
+    return motion_page(models, entry.title, entry.text, equations_of(entry), extra)

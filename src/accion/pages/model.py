@@ -22,9 +22,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion import checks
-from accion.arguments import wrong
+from accion.arguments import reals
 from accion.engines.errors import Unsupported
 from accion.engines.export import to_javascript
+from accion.errors import in_function
 from accion.methods import Method, registry
 from accion.pages.compact import compact
 from accion.results.channels import labels
@@ -127,13 +128,7 @@ def model_of(
     if positions is not None:
         picture, of_points = drawn(positions, numbers, fill, begun.q0)
         functions["points"] = of_points
-    try:
-        source = written(functions)
-    except Unsupported as error:
-        raise ValueError(
-            f"{system.name} cannot be written as JavaScript: {error}. `traj.plot()` and"
-            " `traj.show3d()` show what Python computed."
-        ) from error
+    source = written(functions, str(system.name))
     rows = jax.eval_shape(show, numbers, t0, h, state)
     sizes = [int(np.prod(leaf.shape, dtype=int)) for leaf in jax.tree.leaves(state)]
     facts = {
@@ -161,11 +156,18 @@ def model_of(
 # ---------------------------------------------------------------- the text
 
 
-def written(functions: dict[str, tuple[Any, ...]]) -> str:
+def written(functions: dict[str, tuple[Any, ...]], system: str) -> str:
     """One expression of JavaScript that has the functions, each with its arguments as examples."""
     parts: dict[str, None] = {}
     for name, (f, *examples) in functions.items():
-        text = compact(to_javascript(f, *examples, name=name))
+        try:
+            text = compact(to_javascript(f, *examples, name=name))
+        except Unsupported as error:
+            what = "positions" if name == "points" else system
+            raise ValueError(
+                f"{what} cannot be written as JavaScript: {error}. `traj.plot()` and"
+                " `traj.show3d()` show what Python computed."
+            ) from error
         parts |= dict.fromkeys(text.splitlines())
     return f"(()=>{{const M=Math;{''.join(parts)}return{{{','.join(functions)}}}}})()"
 
@@ -196,14 +198,21 @@ def drawn(
     positions: Callable[..., Any], numbers: list[Any], fill: Callable[[list[Any]], Any], q0: Any
 ) -> tuple[dict[str, int], tuple[Any, ...]]:
     """(how many points, of which dimension), and the function that gives them."""
-    with_params = "params" in inspect.signature(positions).parameters
+    try:
+        with_params = "params" in inspect.signature(positions).parameters
+    except (TypeError, ValueError):  # of what Python does not know the arguments
+        with_params = False
 
     def points(numbers: list[Any], q: Any) -> Any:
-        return jnp.asarray(positions(q, fill(numbers)) if with_params else positions(q), float)
+        with in_function("positions"):
+            found = positions(q, fill(numbers)) if with_params else positions(q)
+        return jnp.asarray(reals(found, "what positions(q) returns"), float)
 
     shape = jax.eval_shape(points, numbers, q0).shape
-    if len(shape) != 2 or shape[1] not in (2, 3):
-        wrong("positions", "a function whose points have shape (k, 2) or (k, 3)", shape)
+    if len(shape) != 2 or shape[1] not in (2, 3) or not shape[0]:
+        raise ValueError(
+            f"positions(q) must return points, shape (k, 2) or (k, 3); it returned {shape}."
+        )
     return {"count": shape[0], "dim": shape[1]}, (points, numbers, q0)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from accion.methods import Method
 from accion.pages.model import model_of
-from accion.pages.page import Page, formulas, motion_page, save_page
+from accion.pages.page import Page, motion_page, save_page
 from accion.pages.scene import scene_page
 from accion.results.continuation import parts_of, start_of
 from accion.results.paged import maker
@@ -46,7 +46,7 @@ def motion(
     h = float(trajectory.h)
     models = [model_of(trajectory.system, each, given, h, **settings) for each in methods]
     name = str(trajectory.system.name)
-    text = motion_page(models, name, equations=formulas(trajectory.system))
+    text = motion_page(models, name, system=trajectory.system)
     if path is not None:
         save_page(text, path)
     return text

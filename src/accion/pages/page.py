@@ -6,6 +6,7 @@ run, whatever a title or a name holds, and nothing is fetched.
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -17,15 +18,17 @@ from typing import Any
 
 from accion.errors import Untranslatable
 from accion.pages.model import Model, script_json
+from accion.results.paged import new_page
 from accion.symbols import symbolic
 
-EQUATIONS = 24_000  # letters of the formulas of a page
+EQUATIONS, PAGE = 24_000, 99_000  # letters of the formulas of a page, and of all of it
 
 
 @cache
 def part(name: str) -> str:
     """One of the files that pages are made of."""
-    return (files("accion.pages") / "parts" / name).read_text(encoding="utf-8")
+    text = (files("accion.pages") / "parts" / name).read_text(encoding="utf-8")
+    return text if name.startswith("three") else re.sub(r"^\s*(//.*)?\n?", "", text, flags=re.M)
 
 
 def digest(text: str) -> str:
@@ -84,7 +87,7 @@ def motion_page(
     models: Iterable[Model],
     title: str,
     text: str = "",
-    equations: str = "",
+    system: Any = None,
     extra: dict[str, Any] | None = None,
 ) -> str:
     """The page of one model, or of two that are compared.
@@ -92,7 +95,7 @@ def motion_page(
     Arguments:
         models: one or two.
         title, text: words.
-        equations: markup, as `formulas` makes it.
+        system: whose equations are shown, as many as leave the page small.
         extra: `copies` and `spread`, how many start side by side and how far apart.
     """
     data = ",".join(model.text for model in models)
@@ -101,6 +104,7 @@ def motion_page(
         + f"\nlaboratory(document.getElementById('lab'),[{data}],{script_json(extra or {})});"
         + "\ncopyFormulas(document);"
     )
+    equations = "" if system is None else formulas(system, min(EQUATIONS, PAGE - len(script)))
     return document(
         title,
         f"<header><h1>{escape(title)}</h1><p>{escape(text)}</p></header>"
@@ -139,7 +143,4 @@ class Page:
 
 def save_page(text: str, path: str | Path) -> None:
     """Write a page to a new file."""
-    path = Path(path)
-    if path.exists():
-        raise FileExistsError(f"the path {path} exists; choose another path, or remove it.")
-    path.write_text(text, encoding="utf-8")
+    new_page(path, "path").write_text(text, encoding="utf-8")

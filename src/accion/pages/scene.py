@@ -10,7 +10,6 @@ from html import escape
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from accion.arguments import reals
@@ -81,9 +80,9 @@ def things_of(
     """The bodies and points of one run, from its configurations."""
     if positions is not None:
         with in_function("positions"):
-            drawn = jax.vmap(lambda q: jnp.asarray(positions(q)))(q)
+            drawn = jax.vmap(positions)(q)
         points = np.asarray(reals(drawn, "what positions(q) returns"))
-        if points.ndim != 3 or points.shape[-1] not in (2, 3):
+        if points.ndim != 3 or points.shape[-1] not in (2, 3) or not points.shape[1]:
             raise ValueError(
                 "positions(q) must return points, shape (k, 2) or (k, 3); it returned"
                 f" {points.shape[1:]}."

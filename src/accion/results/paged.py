@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from accion import plot
 from accion.arguments import door, path as path_of, positive
 from accion.checks import a_function, a_method
 from accion.methods import Method
@@ -23,6 +24,16 @@ def maker(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return register
 
 
+def new_page(value: Any, name: str) -> Path:
+    """Where a page may be written, said before it is made."""
+    path = path_of(value, name)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"{name}: a page is written as .html; got the path {path}.")
+    if path.exists():
+        raise FileExistsError(f"the path {path} exists; choose another path, or remove it.")
+    return path
+
+
 def places(value: Any, name: str) -> Any:
     """A function of q, or of q and params."""
     chosen(name, value, "q", "q, params")
@@ -36,7 +47,10 @@ class Paged(ABC):
     def check_system(self) -> None:
         """Raise ValueError where its system is not known."""
 
-    @door(path=path_of, positions=places, compare=a_method)
+    def _repr_html_(self: Any) -> str:
+        return plot.shown(self)
+
+    @door(path=new_page, positions=places, compare=a_method)
     def to_html(
         self,
         path: str | Path | None = None,
@@ -63,7 +77,7 @@ class Paged(ABC):
         self.check_system()
         return MAKERS["motion"](self, path, positions, compare)
 
-    @door(path=path_of, positions=a_function("q"), trail=positive)
+    @door(path=new_page, positions=a_function("q"), trail=positive)
     def show3d(
         self,
         path: str | Path | None = None,

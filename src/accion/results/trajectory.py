@@ -106,9 +106,6 @@ class Trajectory(Tabular, Paged):
             f" success={bool(np.all(self.success))})"
         )
 
-    def _repr_html_(self) -> str:
-        return plot.shown(self)
-
     def check_system(self) -> None:
         """Raise ValueError where the trajectory was loaded without its system."""
         if self.system is None:

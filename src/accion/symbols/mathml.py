@@ -50,10 +50,7 @@ def mathml(latex: str) -> str:
     Raises:
         ValueError: where it has something that is not translated.
     """
-    parser = Parser(latex)
-    found = parser.row(())
-    if parser.next is not None:
-        raise ValueError(f"the formula {latex!r} has {parser.next!r} where nothing should be.")
+    found = Parser(latex).row(())
     return (
         '<math display="block"><semantics>'
         f'{found}<annotation encoding="application/x-tex">{escape(latex)}</annotation>'
@@ -140,6 +137,8 @@ class Parser:
             found = self.row(("}",))
             self.expect("}")
             return found
+        if token in ("}", "&"):
+            raise ValueError(f"the formula {self.latex!r} has {token!r} where nothing should be.")
         if token[0] != "\\" or len(token) == 1:
             return plain(token)
         return self.command(token[1:])

@@ -38,7 +38,7 @@ def pretty(expr: Any, width: int = WIDTH) -> str:
     if wide(whole) <= width or not isinstance(expr, sp.Equality):
         return whole if wide(whole) <= width else drawn(expr, width)
     zero = expr.rhs == 0
-    total = expr.lhs if zero else expr.rhs
+    total = sp.expand_mul(expr.lhs if zero else expr.rhs, deep=False)
     rows: list[list[Any]] = []
     for term in total.as_ordered_terms():
         if rows and wide(drawn(sp.Add(*rows[-1], term), UNBROKEN)) <= width - ROOM:
@@ -54,7 +54,7 @@ def pretty(expr: Any, width: int = WIDTH) -> str:
         # Signs stand in the line of the fraction bars.
         level = min(printer(UNBROKEN)._print(lettered(part)).baseline, len(lines) - 1)
         if zero and i == len(rows) - 1:
-            lines[level] += " = 0"
+            lines[level if wide(drawn(part, UNBROKEN)) <= width - ROOM else -1] += " = 0"
         texts += [(sign if k == level else "  ") + line for k, line in enumerate(lines)]
     return "\n".join(line.rstrip() for line in texts)
 

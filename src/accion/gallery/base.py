@@ -79,7 +79,8 @@ class Entry:
     text: str = ""
     checks: Callable[[], list[Check]] = list
     figure: Callable[[], Any] | None = None
-    positions: Callable[..., Any] | None = None  # q -> points of the plane, for the animation
+    # q (or q and params) -> points of the plane, for moving pictures
+    positions: Callable[..., Any] | None = None
     # a smaller system whose equations are shown, where those of `system` fill no page
     printed: Any = None
     card: bool = False  # whether the report shows what `audit` finds

@@ -71,8 +71,8 @@ def from_particles():
     )
 
 
-def positions(q):
-    return jnp.concatenate([jnp.zeros((1, 2)), place(0.0, q, system.params)])
+def positions(q, params=system.params):
+    return jnp.concatenate([jnp.zeros((1, 2)), place(0.0, q, params)])
 
 
 def checks():

@@ -107,6 +107,7 @@ def test_points_of_the_picture_agree(computed, systems):
     entry = find("double_pendulum")
     system, method, start, h = systems["double_pendulum"]
     last = ac.simulate(system, method, **start, t0=0.25, h=h, steps=STEPS).q[-1]
+    assert entry.positions is not None
     points = np.ravel(entry.positions(jnp.asarray(last)))
     assert np.allclose(computed["double_pendulum"]["points"], points, rtol=0, atol=1e-12)
 

@@ -103,21 +103,23 @@ def attempt(find: Callable[[str], Entry], name: str, folder: Path) -> Result:
 
 def run_entry(entry: Entry, folder: Path) -> dict[str, Any]:
     """What a `Result` says of an entry that was run to its end."""
+    if entry.figure is None or entry.h is None:
+        raise ValueError(
+            f"the report shows a figure and a step of {entry.name}, which has not both."
+        )
     (folder / entry.name).mkdir()
     checks = entry.checks()
     figure = f"{entry.name}/figure.png"
     save_figure(entry.figure(), folder / figure)
-    card = draw_card(entry, folder) if entry.card else None
+    card = draw_card(entry, entry.h, folder) if entry.card else None
     groups = symbolic(equations_of(entry)).sheet.groups
     equations = [(title, [tex(each) for each in rows]) for title, rows in groups]
     return {"checks": checks, "equations": equations, "figure": figure, "card": card}
 
 
-def draw_card(entry: Entry, folder: Path) -> Card:
+def draw_card(entry: Entry, h: float, folder: Path) -> Card:
     """What `audit` finds about an entry, its picture in `folder`."""
-    card = audit(
-        entry.system, entry.method, **entry.start, h=entry.h, steps=min(entry.steps, CARD_STEPS)
-    )
+    card = audit(entry.system, entry.method, **entry.start, h=h, steps=min(entry.steps, CARD_STEPS))
     name = f"{entry.name}/card.png"
     save_figure(card.figure(), folder / name)
     return Card(card.html(), int(card.trajectory.steps_completed), float(card.trajectory.h), name)

@@ -39,8 +39,10 @@ ORDER = [
     "formation",
     "campaign",
     "control",
+    "pages",
     "gallery",
     "report",
+    "lab",
     "cli",
     "__main__",
 ]

@@ -12,7 +12,7 @@ from accion.analysis.affine import AffineSymmetry
 from accion.analysis.invariance import FieldSymmetry
 from accion.analysis.natural import natural_units
 from accion.analysis.noether import Field, Symmetry
-from accion.arguments import door, one_of, seed
+from accion.arguments import door, one_of, seed, wrong
 from accion.checks import check_field, check_mechanical, refuse
 from accion.engines.auto import each
 from accion.memory import rows
@@ -275,4 +275,6 @@ def decay(trajectory: Trajectory, X: Field) -> Decay:
 
     Reference: Colombo-Gamonal, eq 9, with the right sign.
     """
+    if isinstance(X, str):
+        wrong("X", "a field X(q) -> (dim,)", X)
     return law(trajectory, X).decay()

@@ -45,7 +45,7 @@ def checked(system: Any, name: str, value: Any) -> Any:
             return number(value, name)
         case "q" | "q0" | "q1" | "q2":
             return system.space.check(value, name)
-        case "S0" | "S1" | "S2":
+        case "S" | "S0" | "S1" | "S2":
             return check_entropy(system, value, name)
         case "z" | "z0" | "z1" | "z2":
             return check_action(value, name)

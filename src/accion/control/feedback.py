@@ -1,0 +1,497 @@
+"""Controls that answer to the state: they hold an equilibrium, or follow a solution."""
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion.arguments import door, number, positive, reals, shown, wrong
+from accion.control.linear import AT_REST, Linear, linearise, rests
+from accion.control.polynomial import between
+from accion.control.problem import ControlProblem
+from accion.control.run import Plant, Run, plant_of, start_of
+from accion.control.solution import Solution
+from accion.control.states import Places, State, apart
+from accion.plot.figures import check_axes, legend, new_figure
+from accion.spaces import check_vector
+from accion.systems import System
+from accion.systems.base import word_of
+from accion.told import Drawn
+from accion.types import Array, Configuration, Covector, Function, Params, Scalar, Vector
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LONGEST = 10**7  # steps of a replay
+
+
+@dataclass(frozen=True, repr=False)
+class Feedback(Drawn):
+    """The control law u(t, q, v) = u*(t) - K(t) z, within the bounds of the problem, where z = (e,
+    w) leads from what is followed, (q*, v*)(t), to the state: q is off by the increment e, in the
+    frame of the body on a group, and v by w.
+
+    A call gives the controls at a time and a state. Between samples K and what is followed are
+    interpolated.
+
+    linear:   the `Linear` that it was made from
+    K:        gains, (controls, 2 dim); along a solution those of each step
+    S:        z.S z is the cost that is left, (2 dim, 2 dim); along a solution at each node
+    poles:    of the closed loop, at an equilibrium: 1/s, or with h the factors of a step
+    after:    along a solution, the law that holds its end; None where nothing does, and then the
+              controls are NaN after it
+    """
+
+    linear: Linear
+    K: np.ndarray
+    S: np.ndarray
+    after: "Feedback | None" = None
+
+    def __str__(self) -> str:
+        problem, h = self.linear.problem, self.linear.h
+        if self.linear.varying:
+            t = self.linear.about.t
+            then = ", then holds its end" if self.after else ""
+            return f"{problem.name}: follows a solution from {t[0]:g} to {t[-1]:g}{then}"
+        poles, how = ", ".join(f"{pole:.4g}" for pole in self.poles), "continuous"
+        if h is not None:
+            how = f"every {h:g} s"
+        return f"{problem.name}: holds q = {self.linear.about.q}, {how}, poles {poles}"
+
+    @property
+    def poles(self) -> np.ndarray:
+        """Eigenvalues of A - B K at an equilibrium, or of Phi - Gamma K; on what constraints
+        allow.
+        """
+        linear = self.linear
+        linear.check_at_rest("the poles of a law are those of an equilibrium")
+        steps = (linear.A, linear.B) if linear.h is None else (linear.Phi, linear.Gamma)
+        E, R = linear.inside()
+        found = np.linalg.eigvals(R @ (steps[0] - steps[1] @ self.K) @ E)
+        return found[np.argsort(-np.abs(found))]
+
+    # ------------------------------------------------------------ the law
+
+    def __call__(self, t: Scalar, q: Configuration, v: Vector) -> Array:
+        """The controls at a time and a state, shape (controls,)."""
+        space = self.linear.problem.system.space
+        t, q = number(t, "t"), space.check(q, "q")
+        return law_of(self)(t, q, jnp.asarray(check_vector(v, space.dim, "v")))
+
+    def closed_loop(self, system: System | None = None) -> System:
+        """The system with this law among its forces, for `simulate`, at any time asked for the
+        controls; `system` is another one on the same space, such as one with other params.
+        """
+        problem = self.linear.problem
+        own = plant_of(problem, system, None)
+        force = ClosedLoop(own.force, problem.B, law_of(self))
+        return replace(own, force=force, name=f"{own.name} with feedback")
+
+    @door(duration=positive, h=positive)
+    def replay(
+        self,
+        duration: float | None = None,
+        *,
+        h: float | None = None,
+        q0: Any = None,
+        v0: Any = None,
+        disturbance: Function | None = None,
+        system: System | None = None,
+    ) -> Run:
+        """The motion with controls that are asked for at the start of each step and held for it
+        (the part K z of them, where those of a solution change on a step), by the continuous
+        equations.
+
+        Arguments:
+            duration: of a law that follows a solution, as long as that where it is not given;
+                longer where the end is held.
+            h: length of the steps, of a law at an equilibrium that has none.
+            q0, v0: the start; that of what is followed where it is not given.
+            disturbance: disturbance(t, q, v, params), a force (dim,) that the law does not know of.
+            system: another one that the controls act on, such as one with other params.
+
+        Raises:
+            ValueError: where an argument is missing or wrong.
+        """
+        table = table_of(self, duration, h)
+        plant = Plant(self.linear.problem, plant_of(self.linear.problem, system, disturbance), ())
+        return run_of(table, plant, q0, v0)
+
+    def plot(self, axes: Any = None) -> "Figure":
+        """The gains, over time where they follow a solution; returns the matplotlib figure."""
+        problem, t = self.linear.problem, self.linear.about.t
+        names = problem.system.names
+        count, columns = len(problem.controls), (*names, *(f"{name}'" for name in names))
+        if axes is None:
+            figure, axes = new_figure(count, 1, (7.5, 2.6 * count))
+        else:
+            axes = check_axes(axes, count)
+            figure = axes[0].figure
+        for axis, one, row in zip(
+            np.ravel(axes), problem.controls, np.moveaxis(self.K, -2, 0), strict=True
+        ):
+            if self.linear.varying:
+                for name, values in zip(columns, row.T, strict=True):
+                    axis.stairs(values, t, baseline=None, label=name)
+                legend(axis)
+            else:
+                axis.bar(columns, row)
+            axis.set_ylabel(f"gains of {word_of(one)}")
+        if self.linear.varying:
+            np.ravel(axes)[-1].set_xlabel("t [s]")
+        np.ravel(axes)[0].set_title(problem.name, loc="left", fontsize=10)
+        return figure
+
+
+# ---------------------------------------------------------------- at any time
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Held:
+    """The law about an equilibrium."""
+
+    q: Configuration
+    v: Array
+    u: Array
+    K: Array
+    within: tuple[Array, Array]
+    space: Any = field(metadata={"static": True})
+
+    def __call__(self, t: Scalar, q: Configuration, v: Vector) -> Array:
+        z = apart(self.space, (self.q, self.v), (q, v))
+        return jnp.clip(self.u - self.K @ z, *self.within)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Following:
+    """The law along a solution: between its nodes q* goes along the cubic of their configurations
+    and velocities; after the end that of `after`.
+    """
+
+    t: Array
+    q: Configuration
+    v: Array
+    u: Array
+    K: Array
+    within: tuple[Array, Array]
+    after: Held | None
+    space: Any = field(metadata={"static": True})
+    places: Places = field(metadata={"static": True})
+
+    def __call__(self, t: Scalar, q: Configuration, v: Vector) -> Array:
+        count = len(self.t) - 1
+        k = jnp.clip(jnp.searchsorted(self.t, t, side="right") - 1, 0, count - 1)
+        h = self.t[k + 1] - self.t[k]
+        part = (t - self.t[k]) / h
+        K = self.K[k] + part * (self.K[k + 1] - self.K[k])
+        z = apart(self.space, self.followed(k, h, part), (q, v))
+        u = jnp.clip(between(self.places, self.u[k], part) - K @ z, *self.within)
+        end = jnp.nan if self.after is None else self.after(t, q, v)
+        slack = 1e-9 * h
+        u = jnp.where(t > self.t[-1] + slack, end, u)
+        return jnp.where(t < self.t[0] - slack, jnp.nan, u)
+
+    def followed(self, k: Array, h: Array, s: Array) -> State:
+        """(q*, v*) at the part s of a step."""
+        space = self.space
+        q0, q1 = (jax.tree.map(lambda a, i=i: a[k + i], self.q) for i in (0, 1))
+        x = space.local(q0, q1)
+        d0, d1 = h * self.v[k], h * space.rate(x, self.v[k + 1])
+        way = s * (d0 + s * (3 * x - 2 * d0 - d1 + s * (d0 + d1 - 2 * x)))
+        rate = d0 + s * (2 * (3 * x - 2 * d0 - d1) + 3 * s * (d0 + d1 - 2 * x))
+        return space.retract(q0, way), space.velocity(way, rate / h)
+
+
+def law_of(feedback: Feedback) -> Held | Following:
+    """The law as a function that JAX traces."""
+    linear, after = feedback.linear, feedback.after
+    space, within = linear.problem.system.space, linear.problem.u_bounds
+    t, q, v, u, places = jax.tree.map(jnp.asarray, linear.about[:4]) + (linear.about.places,)
+    within = tuple(jnp.asarray(side) for side in within)
+    K = jnp.asarray(feedback.K)
+    if not linear.varying:
+        return Held(jax.tree.map(lambda a: a[0], q), v[0], u[0, 0], K, within, space)
+    last = K[-1] if after is None else jnp.asarray(after.K)
+    K, held = jnp.concatenate([K, last[None]]), None if after is None else law_of(after)
+    assert not isinstance(held, Following)
+    return Following(t, q, v, u, K, within, held, space, places)
+
+
+@dataclass(frozen=True)
+class ClosedLoop:
+    """The force of a system with that of a law added to it."""
+
+    force: Function | None
+    B: Function
+    law: Held | Following
+
+    def __call__(self, t: Scalar, q: Configuration, v: Vector, params: Params) -> Covector:
+        pushed = self.B(t, q, params) @ self.law(t, q, v)
+        return pushed if self.force is None else pushed + self.force(t, q, v, params)
+
+
+# ---------------------------------------------------------------- sampled
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a sampled law follows, its controls and its gains, one row for each step; of times and
+    states one more.
+    """
+
+    t: np.ndarray
+    q: Configuration
+    v: np.ndarray
+    u: np.ndarray
+    K: np.ndarray
+    places: Places
+
+
+def table_of(feedback: Feedback, duration: float | None, h: float | None) -> Table:
+    """The rows of a replay."""
+    linear = feedback.linear
+    if not linear.varying:
+        return held_table(feedback, linear.about.t[0], duration, h)
+    t, q, v, u, places = linear.about
+    if h is not None:
+        raise ValueError("h is for a law at an equilibrium; one that follows a solution has its own.")
+    table = Table(t, q, v, u, feedback.K, places)
+    length = t[-1] - t[0]
+    if duration is None or abs(duration - length) <= 1e-12 * length:
+        return table
+    if duration < length:
+        raise ValueError(
+            f"duration must be that of the solution, {length:g}, or longer; got {duration:g}."
+        )
+    if feedback.after is None:
+        raise ValueError(
+            f"duration must be that of the solution, {length:g}, because nothing holds its end; got"
+            f" {duration:g}."
+        )
+    more = held_table(feedback.after, t[-1], duration - length, None, len(places))
+    q, v = (
+        jax.tree.map(lambda a, b: np.concatenate([np.asarray(a), b[1:]]), *pair)
+        for pair in ((q, more.q), (v, more.v))
+    )
+    joined = [np.concatenate(pair) for pair in ((u, more.u), (feedback.K, more.K))]
+    return Table(np.append(t, more.t[1:]), q, v, *joined, places)
+
+
+def held_table(
+    feedback: Feedback, t0: float, duration: float | None, h: float | None, places: int = 1
+) -> Table:
+    """The rows of a law at an equilibrium."""
+    about, own = feedback.linear.about, feedback.linear.h
+    if duration is None:
+        raise ValueError("duration: say how long the equilibrium is to be held.")
+    if own is not None and h is not None and h != own:
+        raise ValueError(f"h: this law was made for steps of {own:g}; got {h:g}.")
+    h = own if h is None else h
+    if h is None:
+        raise ValueError(
+            "h: this law is one of continuous time. Say how often it is asked, or run"
+            " simulate(feedback.closed_loop(), ...)."
+        )
+    count = max(1, round(duration / h))
+    if count > LONGEST:
+        wrong("duration", f"at most {LONGEST:g} steps of {h:g} s", duration)
+    rows = lambda a, n: np.broadcast_to(a, (n, *np.shape(a)))  # noqa: E731
+    q = jax.tree.map(lambda a: rows(np.asarray(a)[0], count + 1), about.q)
+    u = rows(np.repeat(about.u[0], places, axis=0), count)
+    t = t0 + h * np.arange(count + 1)
+    return Table(t, q, rows(about.v[0], count + 1), u, rows(feedback.K, count), about.places)
+
+
+def run_of(table: Table, plant: Plant, q0: Any, v0: Any) -> Run:
+    """The motion of a plant under a sampled law."""
+    problem, plant = plant.problem, plant._replace(places=table.places)
+    space = problem.system.space
+    followed = [jax.tree.map(lambda a, k=k: a[k], (table.q, table.v)) for k in range(len(table.t))]
+    state = start_of(problem, followed[0], q0, v0)
+    states, controls, off = [state], [], []
+    for k, h in enumerate(np.diff(table.t)):
+        off.append(np.asarray(apart(space, followed[k], state)))
+        u = table.u[k] - table.K[k] @ off[-1]
+        controls.append(np.clip(between(table.places, u, 0.5), *problem.u_bounds))
+        state = plant.after(table.t[k], h, state, u)
+        states.append(state)
+    off.append(np.asarray(apart(space, followed[-1], state)))
+    q, v = jax.tree.map(lambda *a: np.stack(a), *states)
+    return Run(problem, table.t, q, v, np.stack(controls), np.stack(off))
+
+
+# ---------------------------------------------------------------- making one
+
+
+@door(h=positive, t=number)
+def lqr(
+    problem: ControlProblem,
+    Q: Any,
+    R: Any,
+    *,
+    at: Any = None,
+    u: Any = None,
+    t: float | None = None,
+    h: float | None = None,
+) -> Feedback:
+    """The law that holds an equilibrium, with the least
+
+        int z.Q z + du.R du dt,    or  sum_k h (z_k.Q z_k + du_k.R du_k)  with controls held for h
+
+    of small changes z = (e, w) of the state and du of the controls: K of the algebraic Riccati
+    equation, in continuous or in discrete time.
+
+    Arguments:
+        problem: says what the controls act on; its cost plays no part.
+        Q: a number, the diagonal (2 dim,), or a symmetric matrix without negative eigenvalues.
+        R: the same for the controls, with positive eigenvalues.
+        at, u, t, h: of the equilibrium, as for `linearise`.
+
+    Raises:
+        ValueError: where it is no equilibrium, or the controls do not reach a mode that does not
+            die out.
+    """
+    if not isinstance(problem, ControlProblem):
+        raise ValueError(f"problem must be a ControlProblem; got {shown(problem)}.")
+    linear = linearise(problem, at=at, u=u, t=t, h=h)
+    return regulator(linear, *weights_of(linear, Q, R))
+
+
+@door()
+def track(solution: Solution, Q: Any, R: Any, Qf: Any = None) -> Feedback:
+    """The law that follows a solution, with the least
+
+        sum_k h (z_k.Q z_k + du_k.R du_k) + z_N.Qf z_N
+
+    of small changes along it: the Riccati equation backwards in time, step by step. Where the
+    solution ends at rest in an equilibrium that its controls can hold, they hold it afterwards.
+
+    Arguments:
+        solution: of a `ControlProblem`.
+        Q, R: as for `lqr`.
+        Qf: the same for the end; where its end is held, the cost of that is taken if it is not
+            given.
+
+    Raises:
+        ValueError: where the end is not held and Qf is not given.
+    """
+    if not isinstance(solution, Solution):
+        raise ValueError(f"solution must be a Solution, as optimize returns it; got {shown(solution)}.")
+    linear = linearise(solution)
+    own = weights_of(linear, Q, R)
+    after = holding(linear, *own)
+    if Qf is not None:
+        last = weight(Qf, len(linear.units), "Qf")
+    elif after is not None:
+        last = after.S
+    else:
+        raise ValueError(
+            "Qf: the solution does not end at rest in an equilibrium that its controls can hold;"
+            " say what it costs to be off the end, such as Qf = Q."
+        )
+    return backwards(linear, *own, last, after)
+
+
+def weights_of(linear: Linear, Q: Any, R: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Q and R as matrices."""
+    count = linear.problem.control_count
+    return weight(Q, len(linear.units), "Q"), weight(R, count, "R", definite=True)
+
+
+def weight(given: Any, n: int, name: str, definite: bool = False) -> np.ndarray:
+    """A symmetric matrix from a number, a diagonal or a matrix."""
+    kind = "positive" if definite else "no negative"
+    words = f"a number, {n} of them, or a symmetric matrix ({n}, {n}) with {kind} eigenvalues"
+    a = np.asarray(reals(given, name, words), dtype=float)
+    if a.shape not in ((), (n,), (n, n)) or not np.all(np.isfinite(a)):
+        wrong(name, words, given)
+    a = a if a.ndim == 2 else np.diag(np.broadcast_to(a, (n,)))
+    size = np.sqrt(np.abs(np.diagonal(a)))
+    size = np.where(size > 0, size, 1.0)
+    even = a / np.outer(size, size)  # whatever the units
+    if not np.allclose(even, even.T, rtol=0, atol=1e-12):
+        wrong(name, words, given)
+    least = np.min(np.linalg.eigvalsh(even), initial=np.inf)
+    if least < (1e-14 if definite else -1e-10):
+        wrong(name, words, given)
+    return (a + a.T) / 2
+
+
+def regulator(linear: Linear, Q: np.ndarray, R: np.ndarray) -> Feedback:
+    """The law at an equilibrium."""
+    from scipy.linalg import solve_continuous_are, solve_discrete_are  # takes long to import
+
+    problem = linear.problem
+    if not linear.stabilisable:
+        modes = ", ".join(f"{mode:.4g}" for mode in linear.fixed_modes)
+        raise ValueError(
+            f"the controls of {problem.name} do not reach the modes {modes} 1/s, which do not die"
+            " out: no linear feedback holds this equilibrium. linearise(problem, at=...).unreached"
+            " says which directions those are."
+        )
+    E, inverse = linear.inside()
+    Q = E.T @ Q @ E
+    h = linear.h
+    try:
+        if h is None:
+            A, B = linear.reduced
+            S = solve_continuous_are(A, B, Q, R)
+            K = np.linalg.solve(R, B.T @ S)
+        else:
+            (A,), (B,) = linear.reduced_steps
+            S = solve_discrete_are(A, B, h * Q, h * R)
+            K = np.linalg.solve(h * R + B.T @ S @ B, B.T @ S @ A)
+    except np.linalg.LinAlgError as error:
+        raise ValueError(
+            "Q does not see a mode that neither grows nor decays, so that the Riccati equation has"
+            f" no solution that holds {problem.name}: give Q positive numbers for all of the state."
+        ) from error
+    found = Feedback(linear, K @ inverse, inverse.T @ S @ inverse)
+    edge = 1.0 if h is not None else 0.0
+    worst = float(np.max(np.abs(found.poles) if h is not None else found.poles.real))
+    if not worst < edge:
+        raise ValueError(
+            f"the law found for {problem.name} leaves a pole at {worst:.4g}: give Q positive"
+            " numbers for all of the state."
+        )
+    return found
+
+
+def holding(linear: Linear, Q: np.ndarray, R: np.ndarray) -> Feedback | None:
+    """The law that holds the end of a solution, None where nothing does."""
+    problem, (t, q, v, _, _) = linear.problem, linear.about
+    end = jax.tree.map(lambda a: np.asarray(a)[-1], q)
+    if np.any(np.abs(v[-1]) > AT_REST * np.max(np.abs(v), axis=0)):
+        return None
+    if not rests(problem, float(t[-1]), end):
+        return None
+    held = linearise(problem, at=(end, None), t=float(t[-1]), h=float(t[-1] - t[-2]))
+    return regulator(held, Q, R) if held.stabilisable else None
+
+
+def backwards(
+    linear: Linear, Q: np.ndarray, R: np.ndarray, Qf: np.ndarray, after: Feedback | None
+) -> Feedback:
+    """The law along a solution: S_N = Qf and, step by step,
+
+        K_k = (h R + Gamma^T S Gamma)^-1 Gamma^T S Phi
+        S_k = h Q + K^T h R K + (Phi - Gamma K)^T S (Phi - Gamma K)
+    """
+    steps, lengths = linear.reduced_steps, np.diff(linear.about.t)
+    E, inverse = linear.inside(-1)
+    S = E.T @ Qf @ E
+    gains, costs = [], [inverse.T @ S @ inverse]
+    for k in range(len(lengths) - 1, -1, -1):
+        (E, inverse), h = linear.inside(k), lengths[k]
+        A, B = steps[0][k], steps[1][k]
+        K = np.linalg.solve(h * R + B.T @ S @ B, B.T @ S @ A)
+        closed = A - B @ K
+        S = h * (E.T @ Q @ E + K.T @ R @ K) + closed.T @ S @ closed
+        S = (S + S.T) / 2
+        gains.append(K @ inverse)
+        costs.append(inverse.T @ S @ inverse)
+    return Feedback(linear, np.stack(gains[::-1]), np.stack(costs[::-1]), after)

@@ -1,0 +1,136 @@
+"""States (q, v) of a controlled system and small changes z = (e, w) of them, shape (2 dim,): q is
+moved by the increment e, in the frame of the body on a group, and v by w.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from accion.control.actuation import Actuation, driven
+from accion.control.flow import flow
+from accion.control.polynomial import between
+from accion.instant.constrained import index_one
+from accion.spaces import Space
+from accion.systems import System
+from accion.types import Array, Configuration, Scalar, Vector
+
+SUBSTEPS = 4  # of a step, each of order 8
+
+State = tuple[Configuration, Vector]
+Places = tuple[float, ...]
+
+
+def moved(space: Space, state: State, z: Array) -> State:
+    """The state that is changed by z."""
+    q, v = state
+    return space.retract(q, z[: space.dim]), v + z[space.dim :]
+
+
+def apart(space: Space, state: State, other: State) -> Array:
+    """The change z that leads from a state to another one."""
+    return jnp.concatenate([space.local(state[0], other[0]), other[1] - state[1]])
+
+
+def acceleration(
+    B: Actuation, system: System, t: Scalar, q: Configuration, v: Vector, u: Array
+) -> Vector:
+    """a(t, q, v, u), shape (dim,)."""
+    return index_one(driven(system, B, u), t, q, v, None)[0]
+
+
+def advanced(
+    B: Actuation,
+    places: Places,
+    system: System,
+    t: Scalar,
+    h: Scalar,
+    state: State,
+    u: Array,
+    within: tuple[Array, Array],
+) -> State:
+    """The state after h, to order 8: controls go along the polynomial through their values u, shape
+    (places, controls), at these fractions of the step, and are cut off at the bounds `within`.
+    """
+    space = system.space
+
+    def rates(now: Scalar, y: Any) -> Any:
+        part = jnp.where(h > 0, (now - t) / jnp.where(h > 0, h, 1.0), 0.0)
+        own = jnp.clip(between(places, u, part), *within)
+        return space.tangent(*y), acceleration(B, system, now, *y, own)
+
+    q, v = flow(rates, t, state, h, SUBSTEPS)
+    return (q if space.flat else space.project(q)), v
+
+
+@dataclass(frozen=True)
+class Acceleration:
+    """a(t, q, v, u), shape (dim,)."""
+
+    B: Actuation
+
+    def __call__(
+        self, system: System, t: Scalar, q: Configuration, v: Vector, u: Array
+    ) -> Vector:
+        return acceleration(self.B, system, t, q, v, u)
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """(A, B, c) at a point (t, q, v, u): z' = A z + B du about the motion through it with its
+    velocity, and what the constraints change by z, shape (constraints, 2 dim).
+
+        e' = w - [v, e],    w' = da/dq e + da/dv w + da/du du
+    """
+
+    B: Actuation
+
+    def __call__(
+        self, system: System, t: Scalar, q: Configuration, v: Vector, u: Array
+    ) -> tuple[Array, Array, Array]:
+        space, n = system.space, system.space.dim
+
+        def a(e: Vector, w: Vector, u: Array) -> Vector:
+            return acceleration(self.B, system, t, space.displace(q, e), v + w, u)
+
+        zero = jnp.zeros(n)
+        by_e, by_w, by_u = jax.jacfwd(a, (0, 1, 2))(zero, zero, u)
+        turn = jax.jacfwd(lambda e: -space.ad(v, e))(zero)
+        A = jnp.block([[turn, jnp.eye(n)], [by_e, by_w]])
+        held = jax.jacfwd(lambda z: constraints(system, t, q, v, z))(jnp.zeros(2 * n))
+        return A, jnp.concatenate([jnp.zeros_like(by_u), by_u]), held
+
+
+@dataclass(frozen=True)
+class StepSlopes:
+    """(Phi, Gamma) of a step of length h: z_{k+1} = Phi z_k + Gamma du about the motion of the step
+    from (q, v), du being constant on it.
+    """
+
+    B: Actuation
+    places: Places
+
+    def __call__(
+        self, system: System, t: Scalar, h: Scalar, q: Configuration, v: Vector, u: Array
+    ) -> tuple[Array, Array]:
+        n, space, count = system.space.dim, system.space, u.shape[1]
+        free = jnp.full(count, -jnp.inf), jnp.full(count, jnp.inf)
+
+        def after(z: Array, du: Array) -> State:
+            start = moved(space, (q, v), z)
+            return advanced(self.B, self.places, system, t, h, start, u + du, free)
+
+        none = jnp.zeros(2 * n), jnp.zeros(count)
+        end = jax.lax.stop_gradient(after(*none))
+        return jax.jacfwd(lambda *by: apart(space, end, after(*by)), (0, 1))(*none)
+
+
+def constraints(system: System, t: Scalar, q: Configuration, v: Vector, z: Array) -> Array:
+    """What is zero on the states that the constraints allow, near (q, v)."""
+    q, v = moved(system.space, (q, v), z)
+    held = [part for part in system.kinds_of_constraint if part.holds_positions]
+    found = [part.value(system, t, q, v) for part in held]
+    if system.constraint is not None:
+        found.append(system.constraint.on_velocities(system, t, q, v))
+    return jnp.concatenate([jnp.zeros(0), *found])

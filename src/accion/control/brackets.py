@@ -1,8 +1,13 @@
-"""Where controls lead near a state, by Lie brackets of the drift and of their fields."""
+"""Where controls lead near a state, by Lie brackets of the drift and of their fields.
 
-from collections.abc import Callable
+Fields are their Taylor series at the state, as symmetric tensors, one for each degree: brackets of
+these are sums of products. The series are those of derivatives along directions, many short
+programs in one, where all derivatives at once, or brackets of functions, take minutes to compile.
+"""
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations_with_replacement, permutations
+from math import factorial
 from typing import Any
 
 import jax
@@ -10,18 +15,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.arguments import at_least, door, number, shown
-from accion.control.linear import COUPLED, allowed, complement, normed, units_of
+from accion.control.actuation import Actuation
+from accion.control.linear import allowed, complement, normed, units_of
 from accion.control.problem import ControlProblem
 from accion.control.states import Slopes, acceleration, constraints
-from accion.engines.xla import kept_jit
+from accion.memory import check_room
 from accion.numerics.batches import at_times
 from accion.spaces import check_vector
 from accion.systems import System
 from accion.told import Told
-from accion.types import Array
+from accion.types import Array, Configuration, Scalar, Vector
 
-Field = Callable[[Array], Array]
-DEEPEST = 8  # factors of a bracket: each doubles what is compiled
+Series = list[np.ndarray]  # symmetric tensors of the degrees 0, 1, ..., (components, size, ...)
+DEEPEST = 6  # factors of a bracket
+NEW = 1e-7  # of its length, the least by which a bracket must leave the directions of the others
+ROUNDED = 1e-11  # of what cancels, which counts as nothing
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,18 +75,6 @@ class Reach(Told):
         )
 
 
-@dataclass(frozen=True)
-class Bracket:
-    """[X, Y] = DY X - DX Y."""
-
-    X: Field
-    Y: Field
-
-    def __call__(self, y: Array) -> Array:
-        x, z = self.X(y), self.Y(y)
-        return jax.jvp(self.Y, (y,), (x,))[1] - jax.jvp(self.X, (y,), (z,))[1]
-
-
 @door(t=number, depth=at_least(1))
 def reach(
     problem: ControlProblem, *, at: Any = None, t: float | None = None, depth: int = 4
@@ -95,7 +91,7 @@ def reach(
         problem: says what the controls act on; forces must be affine in them.
         at: the state (q, v), v None for zero; the start where nothing is given.
         t: when; t0 where it is not given.
-        depth: the most factors of a bracket, up to 8.
+        depth: the most factors of a bracket, up to 6.
 
     References: Bullo and Lewis, Geometric Control of Mechanical Systems, 2004, chapter 7.
     """
@@ -105,33 +101,33 @@ def reach(
         raise ValueError(f"depth must be at most {DEEPEST}; got {depth}.")
     t = problem.t0 if t is None else t
     q, v = state_of(problem, at)
-    system, n, count = problem.system, problem.system.space.dim, problem.control_count
+    count = problem.control_count
     check_affine(problem, t, q, v)
     units, frame = frame_of(problem, t, q, v)
+    fields = series_of(problem, depth - 1, t, q, v, units)
     names: tuple[str, ...] = ("f", *(f"g{j}" for j in range(count)))
-    level = [(name, (j,)) for j, name in enumerate(names)]
+    level = [(name, (j,), fields[j]) for j, name in enumerate(names)]
     basis, kept, vectors = np.zeros((frame.shape[1], 0)), [], []
     for factors in range(1, depth + 1):
-        words = tuple(word for _, word in level)
-        values = np.asarray(evaluated(problem.B, words, system, t, q, v))[:, 1:]
-        for (name, word), z in zip(level, values, strict=True):
-            y = normed(((frame.T / units) @ z)[:, None])
+        for name, word, X in level:
+            y = normed(frame.T @ X[0][1:, None])
             left = y - basis @ (basis.T @ y)
             # f alone is no direction that a control chooses
-            if word != (0,) and np.linalg.norm(left) > COUPLED**0.5:
+            if word != (0,) and np.linalg.norm(left) > NEW:
                 basis = np.concatenate([basis, normed(left)], axis=1)
                 kept.append(name)
-                vectors.append(z)
+                vectors.append(units * X[0][1:])
         if len(kept) == frame.shape[1] or factors == depth:
             break
         level = [
-            (f"[{names[j]}, {name}]", (j, *word))
-            for name, word in level
-            for j in range(len(names))
+            (f"[{names[j]}, {name}]", (j, *word), bracket(fields[j], X))
+            for name, word, X in level
+            for j in range(count + 1)
             if not (len(word) == 1 and j >= word[0])  # [X, X] = 0, and [Y, X] = -[X, Y]
         ]
+        level = [each for each in level if any(np.any(part) for part in each[2])]
     missing = units[:, None] * (frame @ complement(basis))
-    found = np.array(vectors).reshape(-1, 2 * n)
+    found = np.array(vectors).reshape(-1, len(units))
     return Reach(problem, q, v, frame.shape[1], tuple(kept), found, factors, missing)
 
 
@@ -184,39 +180,107 @@ def check_affine(problem: ControlProblem, t: float, q: Any, v: np.ndarray) -> No
         )
 
 
-def fields_of(B: Any, system: System, q: Any, v: Array) -> list[Field]:
-    """f and g_j in coordinates y = (t, x, w) about a state: q* = retract(q, x), v* = v + w."""
-    space, n = system.space, system.space.dim
-
-    def whole(y: Array, u: Array) -> Array:
-        t, x, speed = y[0], y[1 : n + 1], v + y[n + 1 :]
-        a = acceleration(B, system, t, space.retract(q, x), speed, u)
-        return jnp.concatenate([jnp.ones(1), space.rate(x, speed), a])
-
-    count = jax.eval_shape(lambda: B(0.0, q, system.params)).shape[1]
-
-    def drift(y: Array) -> Array:
-        return whole(y, jnp.zeros(count))
-
-    def control(y: Array, j: int) -> Array:
-        one = jnp.zeros(count).at[j].set(1.0)
-        return jax.jvp(lambda u: whole(y, u), (jnp.zeros(count),), (one,))[1]
-
-    return [drift, *(lambda y, j=j: control(y, j) for j in range(count))]
+# ---------------------------------------------------------------- Taylor series
 
 
-def values_of(B: Any, words: Any, system: System, t: Array, q: Any, v: Array) -> Array:
-    """The brackets of these words at a state, (words, 1 + 2 dim); the word (i, j, k) is [X_i, [X_j,
-    X_k]].
+@dataclass(frozen=True)
+class Along:
+    """The derivatives of the orders 0, 1, ..., `order` of f and g_j, (order + 1, fields, 1 + 2 dim),
+    along a direction of y = (t, x, w), where q* = retract(q, x) and v* = v + w.
     """
-    fields = fields_of(B, system, q, v)
 
-    def field(word: tuple[int, ...]) -> Field:
-        first, *rest = word
-        return Bracket(fields[first], field(tuple(rest))) if rest else fields[first]
+    B: Actuation
+    controls: int
+    order: int
 
-    y = jnp.concatenate([jnp.reshape(t, 1), jnp.zeros(2 * system.space.dim)])
-    return jnp.stack([field(word)(y) for word in words])
+    def __call__(
+        self, system: System, direction: Array, t: Scalar, q: Configuration, v: Vector
+    ) -> Array:
+        space, n, count = system.space, system.space.dim, self.controls
+
+        def whole(y: Array, u: Array) -> Array:
+            x, speed = y[1 : n + 1], v + y[n + 1 :]
+            a = acceleration(self.B, system, t + y[0], space.retract(q, x), speed, u)
+            return jnp.concatenate([jnp.ones(1), space.rate(x, speed), a])
+
+        def fields(s: Array) -> Array:
+            drift, add = jax.linearize(lambda u: whole(s * direction, u), jnp.zeros(count))
+            return jnp.concatenate([drift[None], jax.vmap(add)(jnp.eye(count))])
+
+        found, f = [], fields
+        for _ in range(self.order + 1):
+            found.append(f(jnp.zeros(())))
+            f = jax.jacfwd(f)
+        return jnp.stack(found)
 
 
-evaluated = kept_jit(values_of, static_argnums=(0, 1))
+def series_of(
+    problem: ControlProblem, order: int, t: float, q: Any, v: np.ndarray, units: np.ndarray
+) -> list[Series]:
+    """The Taylor series of f and the g_j at a state, in coordinates (t, x, w) over their units."""
+    count, n = problem.control_count, len(units) // 2
+    units = np.concatenate([units[:1] / units[n : n + 1], units])
+    size, degrees = len(units), range(order + 1)
+    points = [multisets(size, k) for k in degrees]
+    check_room(16 * size * (size**order + len(points[-1]) ** 2), f"depth = {order + 1}", "Take less.")
+    directions = np.concatenate(points) * units
+    given = jax.tree.map(
+        lambda a: np.broadcast_to(np.asarray(a, dtype=float), (len(directions), *np.shape(a))),
+        (t, q, v),
+    )
+    f = Along(problem.B, count, order)
+    found = np.asarray(at_times(f, False, problem.system, directions, *given)) / units
+    ends = np.cumsum([len(each) for each in points])
+    rows = np.split(found, ends[:-1])
+    series = []
+    for j in range(count + 1):
+        parts = [tensor(points[k], rows[k][:, k, j], size) for k in degrees]
+        largest = max(float(np.max(np.abs(part))) for part in parts) or 1.0
+        series.append([tidied(part, largest) for part in parts])
+    return series
+
+
+def multisets(size: int, degree: int) -> np.ndarray:
+    """The exponents of all monomials of a degree, one in each row."""
+    chosen = combinations_with_replacement(range(size), degree)
+    return np.array([np.bincount(one, minlength=size) for one in chosen], dtype=float)
+
+
+def tensor(points: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
+    """The symmetric tensor T, (components, size, size, ...), with T(p, p, ...) = the derivatives
+    `values` / degree! at the directions `points`, which are the exponents of the degree.
+    """
+    degree = round(points[0].sum())
+    monomials = np.prod(points[:, None] ** points[None], axis=2)
+    found = np.linalg.solve(monomials, values / factorial(degree)).T
+    equal = [factorial(degree) / np.prod([factorial(int(k)) for k in one]) for one in points]
+    whole = np.zeros((values.shape[1], *(size,) * degree))
+    for c, one in zip((found / equal).T, points.astype(int), strict=True):
+        for index in set(permutations(np.repeat(np.arange(size), one))):
+            whole[(slice(None), *index)] = c
+    return whole
+
+
+def tidied(part: np.ndarray, size: Any) -> np.ndarray:
+    """Without what rounding left of numbers of this size."""
+    return np.where(np.abs(part) > ROUNDED * size, part, 0.0)
+
+
+def bracket(X: Series, Y: Series) -> Series:
+    """[X, Y] = DY X - DX Y, of one degree less."""
+    found = []
+    for degree in range(min(len(X), len(Y)) - 1):
+        total = terms = 0.0
+        for i in range(degree + 1):
+            j = degree + 1 - i
+            for sign, A, B in ((1, X, Y), (-1, Y, X)):
+                part = j * np.tensordot(B[j], A[i], (j, 0))
+                total, terms = total + sign * part, terms + np.abs(part)
+        found.append(tidied(symmetric(total), symmetric(terms)))
+    return found
+
+
+def symmetric(a: Any) -> np.ndarray:
+    """The mean over all orders of the axes but the first."""
+    orders = list(permutations(range(1, np.ndim(a))))
+    return sum(np.transpose(a, (0, *order)) for order in orders) / len(orders)

@@ -164,7 +164,8 @@ class Advance:
         u: Array,
         within: tuple[Array, Array],
     ) -> Any:
-        return advanced(self.B, self.places, system, t, h, (q, v), u, within)
+        q, v = advanced(self.B, self.places, system, t, h, (q, v), u, within)
+        return (q if system.space.flat else system.space.project(q)), v
 
 
 class Plant(NamedTuple):

@@ -60,8 +60,7 @@ def advanced(
         own = jnp.clip(between(places, u, part), *within)
         return space.tangent(*y), acceleration(B, system, now, *y, own)
 
-    q, v = flow(rates, t, state, h, SUBSTEPS)
-    return (q if space.flat else space.project(q)), v
+    return flow(rates, t, state, h, SUBSTEPS)
 
 
 @dataclass(frozen=True)
@@ -122,8 +121,13 @@ class StepSlopes:
             return advanced(self.B, self.places, system, t, h, start, u + du, free)
 
         none = jnp.zeros(2 * n), jnp.zeros(count)
-        end = jax.lax.stop_gradient(after(*none))
-        return jax.jacfwd(lambda *by: apart(space, end, after(*by)), (0, 1))(*none)
+        q1, v1 = jax.lax.stop_gradient(after(*none))
+
+        def change(z: Array, du: Array) -> Array:
+            q, v = after(z, du)
+            return jnp.concatenate([space.displacement(q1, q), v - v1])
+
+        return jax.jacfwd(change, (0, 1))(*none)
 
 
 def constraints(system: System, t: Scalar, q: Configuration, v: Vector, z: Array) -> Array:

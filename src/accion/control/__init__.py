@@ -10,6 +10,7 @@ from accion.control.hamiltonian import Hamiltonian as Hamiltonian
 from accion.control.linear import Linear as Linear, linearise as linearise
 from accion.control.optimization import optimize as optimize
 from accion.control.problem import ControlProblem as ControlProblem
+from accion.control.receding import Receding as Receding, receding_horizon as receding_horizon
 from accion.control.refinement import Refined as Refined, refine as refine
 from accion.control.run import Run as Run
 from accion.control.saved import load as load

@@ -4,6 +4,7 @@ Fields are their Taylor series at the state, as symmetric tensors, one for each 
 these are sums of products. The series are those of derivatives along directions, many short
 programs in one, where all derivatives at once, or brackets of functions, take minutes to compile.
 """
+
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement, permutations
@@ -151,9 +152,7 @@ def frame_of(problem: ControlProblem, t: float, q: Any, v: np.ndarray) -> Any:
     point = jax.tree.map(
         lambda a: np.asarray(a, dtype=float)[None], (t, q, v, np.zeros(problem.control_count))
     )
-    A, _, held = (
-        np.asarray(a) for a in at_times(Slopes(problem.B), False, problem.system, *point)
-    )
+    A, _, held = (np.asarray(a) for a in at_times(Slopes(problem.B), False, problem.system, *point))
     off = np.asarray(constraints(problem.system, t, q, v, np.zeros(2 * len(v))))
     units = units_of(problem, point, A)
     size = np.abs(held[0]) @ units
@@ -222,7 +221,9 @@ def series_of(
     units = np.concatenate([units[:1] / units[n : n + 1], units])
     size, degrees = len(units), range(order + 1)
     points = [multisets(size, k) for k in degrees]
-    check_room(16 * size * (size**order + len(points[-1]) ** 2), f"depth = {order + 1}", "Take less.")
+    check_room(
+        16 * size * (size**order + len(points[-1]) ** 2), f"depth = {order + 1}", "Take less."
+    )
     directions = np.concatenate(points) * units
     given = jax.tree.map(
         lambda a: np.broadcast_to(np.asarray(a, dtype=float), (len(directions), *np.shape(a))),

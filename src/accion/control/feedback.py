@@ -258,7 +258,9 @@ def table_of(feedback: Feedback, duration: float | None, h: float | None) -> Tab
         return held_table(feedback, linear.about.t[0], duration, h)
     t, q, v, u, places = linear.about
     if h is not None:
-        raise ValueError("h is for a law at an equilibrium; one that follows a solution has its own.")
+        raise ValueError(
+            "h is for a law at an equilibrium; one that follows a solution has its own."
+        )
     table = Table(t, q, v, u, feedback.K, places)
     length = t[-1] - t[0]
     if duration is None or abs(duration - length) <= 1e-12 * length:
@@ -380,7 +382,9 @@ def track(solution: Solution, Q: Any, R: Any, Qf: Any = None) -> Feedback:
         ValueError: where the end is not held and Qf is not given.
     """
     if not isinstance(solution, Solution):
-        raise ValueError(f"solution must be a Solution, as optimize returns it; got {shown(solution)}.")
+        raise ValueError(
+            f"solution must be a Solution, as optimize returns it; got {shown(solution)}."
+        )
     linear = linearise(solution)
     own = weights_of(linear, Q, R)
     after = holding(linear, *own)
@@ -478,8 +482,8 @@ def backwards(
 ) -> Feedback:
     """The law along a solution: S_N = Qf and, step by step,
 
-        K_k = (h R + Gamma^T S Gamma)^-1 Gamma^T S Phi
-        S_k = h Q + K^T h R K + (Phi - Gamma K)^T S (Phi - Gamma K)
+    K_k = (h R + Gamma^T S Gamma)^-1 Gamma^T S Phi
+    S_k = h Q + K^T h R K + (Phi - Gamma K)^T S (Phi - Gamma K)
     """
     steps, lengths = linear.reduced_steps, np.diff(linear.about.t)
     E, inverse = linear.inside(-1)

@@ -113,7 +113,9 @@ class Linear(Told):
     def check_at_rest(self, words: str) -> None:
         """Raise ValueError along a solution."""
         if self.varying:
-            raise ValueError(f"{words}: this is along a solution; linearise(problem, at=(q, None)).")
+            raise ValueError(
+                f"{words}: this is along a solution; linearise(problem, at=(q, None))."
+            )
 
     @cached_property
     def modes(self) -> np.ndarray:

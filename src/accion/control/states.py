@@ -69,9 +69,7 @@ class Acceleration:
 
     B: Actuation
 
-    def __call__(
-        self, system: System, t: Scalar, q: Configuration, v: Vector, u: Array
-    ) -> Vector:
+    def __call__(self, system: System, t: Scalar, q: Configuration, v: Vector, u: Array) -> Vector:
         return acceleration(self.B, system, t, q, v, u)
 
 

@@ -108,7 +108,7 @@ def reach(
     fields = series_of(problem, depth - 1, t, q, v, units)
     names: tuple[str, ...] = ("f", *(f"g{j}" for j in range(count)))
     level = [(name, (j,), fields[j]) for j, name in enumerate(names)]
-    basis, kept, vectors = np.zeros((frame.shape[1], 0)), [], []
+    basis, kept, vectors, factors = np.zeros((frame.shape[1], 0)), [], [], 1
     for factors in range(1, depth + 1):
         for name, word, X in level:
             y = normed(frame.T @ X[0][1:, None])
@@ -153,7 +153,7 @@ def frame_of(problem: ControlProblem, t: float, q: Any, v: np.ndarray) -> Any:
         lambda a: np.asarray(a, dtype=float)[None], (t, q, v, np.zeros(problem.control_count))
     )
     A, _, held = (np.asarray(a) for a in at_times(Slopes(problem.B), False, problem.system, *point))
-    off = np.asarray(constraints(problem.system, t, q, v, np.zeros(2 * len(v))))
+    off = np.asarray(constraints(problem.system, t, q, jnp.asarray(v), jnp.zeros(2 * len(v))))
     units = units_of(problem, point, A)
     size = np.abs(held[0]) @ units
     if np.any(np.abs(off) > 1e-6 * size):
@@ -184,8 +184,8 @@ def check_affine(problem: ControlProblem, t: float, q: Any, v: np.ndarray) -> No
 
 @dataclass(frozen=True)
 class Along:
-    """The derivatives of the orders 0, 1, ..., `order` of f and g_j, (order + 1, fields, 1 + 2 dim),
-    along a direction of y = (t, x, w), where q* = retract(q, x) and v* = v + w.
+    """The derivatives of f and g_j of the orders 0, 1, ..., (orders, fields, 1 + 2 dim), along a
+    direction of y = (t, x, w), where q* = retract(q, x) and v* = v + w.
     """
 
     B: Actuation
@@ -284,4 +284,4 @@ def bracket(X: Series, Y: Series) -> Series:
 def symmetric(a: Any) -> np.ndarray:
     """The mean over all orders of the axes but the first."""
     orders = list(permutations(range(1, np.ndim(a))))
-    return sum(np.transpose(a, (0, *order)) for order in orders) / len(orders)
+    return np.mean([np.transpose(a, (0, *order)) for order in orders], axis=0)

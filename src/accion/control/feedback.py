@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.arguments import door, number, positive, reals, shown, wrong
-from accion.control.linear import AT_REST, Linear, linearise, rests
+from accion.control.linear import AT_REST, Linear, complement, linearise, rests, staircase
 from accion.control.polynomial import between
 from accion.control.problem import ControlProblem
 from accion.control.run import Plant, Run, plant_of, start_of
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LONGEST = 10**7  # steps of a replay
+UNMOVED = 1e-6  # of the quickest mode, below which one neither grows nor decays
 
 
 @dataclass(frozen=True, repr=False)
@@ -210,15 +211,15 @@ def law_of(feedback: Feedback) -> Held | Following:
     """The law as a function that JAX traces."""
     linear, after = feedback.linear, feedback.after
     space, within = linear.problem.system.space, linear.problem.u_bounds
-    t, q, v, u, places = jax.tree.map(jnp.asarray, linear.about[:4]) + (linear.about.places,)
-    within = tuple(jnp.asarray(side) for side in within)
+    t, q, v, u = jax.tree.map(jnp.asarray, linear.about[:4])
+    within = jnp.asarray(within[0]), jnp.asarray(within[1])
     K = jnp.asarray(feedback.K)
     if not linear.varying:
         return Held(jax.tree.map(lambda a: a[0], q), v[0], u[0, 0], K, within, space)
     last = K[-1] if after is None else jnp.asarray(after.K)
     K, held = jnp.concatenate([K, last[None]]), None if after is None else law_of(after)
     assert not isinstance(held, Following)
-    return Following(t, q, v, u, K, within, held, space, places)
+    return Following(t, q, v, u, K, within, held, space, linear.about.places)
 
 
 @dataclass(frozen=True)
@@ -279,8 +280,8 @@ def table_of(feedback: Feedback, duration: float | None, h: float | None) -> Tab
         jax.tree.map(lambda a, b: np.concatenate([np.asarray(a), b[1:]]), *pair)
         for pair in ((q, more.q), (v, more.v))
     )
-    joined = [np.concatenate(pair) for pair in ((u, more.u), (feedback.K, more.K))]
-    return Table(np.append(t, more.t[1:]), q, v, *joined, places)
+    u, K = np.concatenate([u, more.u]), np.concatenate([feedback.K, more.K])
+    return Table(np.append(t, more.t[1:]), q, v, u, K, places)
 
 
 def held_table(
@@ -301,7 +302,10 @@ def held_table(
     count = max(1, round(duration / h))
     if count > LONGEST:
         wrong("duration", f"at most {LONGEST:g} steps of {h:g} s", duration)
-    rows = lambda a, n: np.broadcast_to(a, (n, *np.shape(a)))  # noqa: E731
+
+    def rows(a: np.ndarray, n: int) -> np.ndarray:
+        return np.broadcast_to(a, (n, *np.shape(a)))
+
     q = jax.tree.map(lambda a: rows(np.asarray(a)[0], count + 1), about.q)
     u = rows(np.repeat(about.u[0], places, axis=0), count)
     t = t0 + h * np.arange(count + 1)
@@ -438,11 +442,11 @@ def regulator(linear: Linear, Q: np.ndarray, R: np.ndarray) -> Feedback:
             " says which directions those are."
         )
     E, inverse = linear.inside()
-    Q = E.T @ Q @ E
-    h = linear.h
+    Q, h, A = E.T @ Q @ E, linear.h, linear.reduced[0]
+    check_seen(problem, A, Q)
     try:
         if h is None:
-            A, B = linear.reduced
+            B = linear.reduced[1]
             S = solve_continuous_are(A, B, Q, R)
             K = np.linalg.solve(R, B.T @ S)
         else:
@@ -451,18 +455,24 @@ def regulator(linear: Linear, Q: np.ndarray, R: np.ndarray) -> Feedback:
             K = np.linalg.solve(h * R + B.T @ S @ B, B.T @ S @ A)
     except np.linalg.LinAlgError as error:
         raise ValueError(
-            "Q does not see a mode that neither grows nor decays, so that the Riccati equation has"
-            f" no solution that holds {problem.name}: give Q positive numbers for all of the state."
+            f"Q and R: the Riccati equation of {problem.name} was not solved with them; give"
+            " weights that differ by fewer powers of ten."
         ) from error
-    found = Feedback(linear, K @ inverse, inverse.T @ S @ inverse)
-    edge = 1.0 if h is not None else 0.0
-    worst = float(np.max(np.abs(found.poles) if h is not None else found.poles.real))
-    if not worst < edge:
+    return Feedback(linear, K @ inverse, inverse.T @ S @ inverse)
+
+
+def check_seen(problem: ControlProblem, A: np.ndarray, Q: np.ndarray) -> None:
+    """Raise ValueError where Q is zero on a mode that neither grows nor decays: it would be left as
+    it is.
+    """
+    unseen = complement(staircase(A.T, Q))
+    modes = np.linalg.eigvals(unseen.T @ A.T @ unseen)
+    size = np.max(np.abs(np.linalg.eigvals(A)), initial=0.0)
+    if np.any(np.abs(modes.real) <= UNMOVED * size):
         raise ValueError(
-            f"the law found for {problem.name} leaves a pole at {worst:.4g}: give Q positive"
-            " numbers for all of the state."
+            f"Q does not see a mode of {problem.name} that neither grows nor decays: give Q"
+            " positive numbers for all of the state."
         )
-    return found
 
 
 def holding(linear: Linear, Q: np.ndarray, R: np.ndarray) -> Feedback | None:

@@ -149,10 +149,10 @@ class Linear(Told):
     def stabilisable(self) -> bool:
         """Whether what no control reaches dies out by itself."""
         size = np.max(np.abs(self.modes), initial=0.0)
-        return bool(np.all(self.fixed_modes.real < -STABLE * size))
+        return bool(np.all(np.real(self.fixed_modes) < -STABLE * size))
 
 
-def sorted_modes(values: np.ndarray) -> np.ndarray:
+def sorted_modes(values: Any) -> np.ndarray:
     """Those that grow fastest first, pairs side by side."""
     return values[np.lexsort((-values.imag, np.round(-values.real, 9)))]
 
@@ -202,7 +202,7 @@ def unreached_along(Phi: np.ndarray, Gamma: np.ndarray) -> np.ndarray:
     root, missing = np.zeros((n, 0)), np.eye(n)
     unit = np.linalg.norm(Gamma, axis=(0, 1))
     for A, B in zip(Phi, Gamma / np.where(unit > 0, unit, 1.0), strict=True):
-        root = np.linalg.qr(np.concatenate([A @ root, B], axis=1).T, mode="r").T
+        root = np.asarray(np.linalg.qr(np.concatenate([A @ root, B], axis=1).T, mode="r")).T
         U, s, _ = np.linalg.svd(root, full_matrices=True)
         rank = int(np.sum(s > COUPLED * np.max(s, initial=0.0)))
         missing = U[:, rank:]
@@ -278,7 +278,7 @@ def at_rest(problem: ControlProblem, at: Any, u: Any, t: float, h: float | None)
             " digits, the controls that hold it as u=, or linearise a Solution."
         )
     point = jax.tree.map(lambda a: np.asarray(a)[None], (float(t), q, v))
-    motion = Motion(*point, u[None, None], (0.5,))
+    motion = Motion(point[0], point[1], point[2], u[None, None], (0.5,))
     steps = None if h is None else (point[0], np.array([h]), *point[1:], u[None, None])
     return made(problem, motion, (*point, u[None]), steps, h)
 
@@ -361,7 +361,7 @@ def made(
 def refuse_singular(problem: ControlProblem, what: str) -> None:
     """Raise the error of an acceleration without derivatives."""
     why = f"its accelerations have no finite derivatives there ({what})"
-    refuse("linearise", problem.system.name, why)
+    refuse("linearise", str(problem.system.name), why)
 
 
 def units_of(problem: ControlProblem, points: Any, A: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""A controlled motion in time: controls that are held for a step act on the continuous equations."""
+"""A controlled motion in time: controls, held for a step, act on the continuous equations."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -78,7 +78,7 @@ class Run(Drawn):
         """Coordinates, velocities and controls over time; returns the matplotlib figure."""
         panels = state_panels(self.problem, self.t, self.q, self.v)
         panels.append(control_panel(self.problem, self.t[:-1], self.u, self.t))
-        return picture(panels, self.problem.name, axes)
+        return picture(panels, str(self.problem.name), axes)
 
     def animate(
         self,

@@ -58,7 +58,7 @@ def advanced(
     def rates(now: Scalar, y: Any) -> Any:
         part = jnp.where(h > 0, (now - t) / jnp.where(h > 0, h, 1.0), 0.0)
         own = jnp.clip(between(places, u, part), *within)
-        return space.tangent(*y), acceleration(B, system, now, *y, own)
+        return space.tangent(*y), acceleration(B, system, now, y[0], y[1], own)
 
     return flow(rates, t, state, h, SUBSTEPS)
 

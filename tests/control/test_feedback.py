@@ -13,7 +13,7 @@ import accion as ac
 from accion.control import linearise, lqr, reach, track
 from accion.control.actuation import Selected
 from accion.control.run import Plant
-from accion.control.states import Slopes, StepSlopes, apart, moved
+from accion.control.states import Affine, Slopes, StepSlopes, apart, moved
 from accion.numerics.batches import at_times
 from tests.textbook import control as book
 
@@ -29,7 +29,8 @@ Q, R, H = np.diag([1.0, 10.0, 0.1, 0.2]), np.array([[0.1]]), 0.02
 
 def sampled() -> Any:
     """(Phi, Gamma) of controls that are held for H."""
-    return scipy.signal.cont2discrete((A, B, np.eye(4), np.zeros((4, 1))), H)[:2]
+    whole: Any = scipy.signal.cont2discrete((A, B, np.eye(4), np.zeros((4, 1))), H)
+    return whole[:2]
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +94,7 @@ def top_lagrangian(t, R, w, params):
 
 
 top = ac.System(top_lagrangian, ac.SO3(), name="free body")
-TURNS = Selected((0, 1, 2), 3)
+TURNS = Affine(Selected((0, 1, 2), 3))
 
 
 def test_of_a_spinning_body_in_its_own_frame():

@@ -16,16 +16,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.arguments import at_least, door, number, shown
-from accion.control.actuation import Actuation
 from accion.control.linear import allowed, complement, normed, units_of
 from accion.control.problem import ControlProblem
-from accion.control.states import Slopes, acceleration, constraints
+from accion.control.states import Slopes, acceleration, constraints, law_of
 from accion.memory import check_room
 from accion.numerics.batches import at_times
 from accion.spaces import check_vector
 from accion.systems import System
 from accion.told import Told
-from accion.types import Array, Configuration, Scalar, Vector
+from accion.types import Array, Configuration, Function, Scalar, Vector
 
 Series = list[np.ndarray]  # symmetric tensors of the degrees 0, 1, ..., (components, size, ...)
 DEEPEST = 6  # factors of a bracket
@@ -152,7 +151,9 @@ def frame_of(problem: ControlProblem, t: float, q: Any, v: np.ndarray) -> Any:
     point = jax.tree.map(
         lambda a: np.asarray(a, dtype=float)[None], (t, q, v, np.zeros(problem.control_count))
     )
-    A, _, held = (np.asarray(a) for a in at_times(Slopes(problem.B), False, problem.system, *point))
+    A, _, held = (
+        np.asarray(a) for a in at_times(Slopes(law_of(problem)), False, problem.system, *point)
+    )
     off = np.asarray(constraints(problem.system, t, q, jnp.asarray(v), jnp.zeros(2 * len(v))))
     units = units_of(problem, point, A)
     size = np.abs(held[0]) @ units
@@ -169,7 +170,7 @@ def check_affine(problem: ControlProblem, t: float, q: Any, v: np.ndarray) -> No
     system, count = problem.system, problem.control_count
 
     def a(u: Array) -> Array:
-        return acceleration(problem.B, system, t, q, jnp.asarray(v), u)
+        return acceleration(law_of(problem), system, t, q, jnp.asarray(v), u)
 
     u = 0.1 + jnp.arange(count)
     straight = a(jnp.zeros(count)) + jax.jvp(a, (jnp.zeros(count),), (u,))[1]
@@ -188,7 +189,7 @@ class Along:
     direction of y = (t, x, w), where q* = retract(q, x) and v* = v + w.
     """
 
-    B: Actuation
+    law: Function
     controls: int
     order: int
 
@@ -199,7 +200,7 @@ class Along:
 
         def whole(y: Array, u: Array) -> Array:
             x, speed = y[1 : n + 1], v + y[n + 1 :]
-            a = acceleration(self.B, system, t + y[0], space.retract(q, x), speed, u)
+            a = acceleration(self.law, system, t + y[0], space.retract(q, x), speed, u)
             return jnp.concatenate([jnp.ones(1), space.rate(x, speed), a])
 
         def fields(s: Array) -> Array:
@@ -229,7 +230,7 @@ def series_of(
         lambda a: np.broadcast_to(np.asarray(a, dtype=float), (len(directions), *np.shape(a))),
         (t, q, v),
     )
-    f = Along(problem.B, count, order)
+    f = Along(law_of(problem), count, order)
     found = np.asarray(at_times(f, False, problem.system, directions, *given)) / units
     ends = np.cumsum([len(each) for each in points])
     rows = np.split(found, ends[:-1])

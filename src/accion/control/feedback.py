@@ -1,31 +1,32 @@
 """Controls that answer to the state: they hold an equilibrium, or follow a solution."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.arguments import door, number, positive, reals, shown, wrong
-from accion.control.linear import AT_REST, Linear, complement, linearise, rests, staircase
+from accion.arguments import door, number, positive, shown, wrong
+from accion.control.closed_loop import ClosedLoop, Following, Held
+from accion.control.linear import AT_REST, Linear, linearise, rests
 from accion.control.polynomial import between
 from accion.control.problem import ControlProblem
+from accion.control.riccati import algebraic, backwards, weight, weights_of
 from accion.control.run import Plant, Run, plant_of, start_of
 from accion.control.solution import Solution
-from accion.control.states import Places, State, apart
+from accion.control.states import Places, apart, law_of
 from accion.plot.figures import check_axes, legend, new_figure
 from accion.spaces import check_vector
 from accion.systems import System
 from accion.systems.base import word_of
 from accion.told import Drawn
-from accion.types import Array, Configuration, Covector, Function, Params, Scalar, Vector
+from accion.types import Array, Configuration, Function, Scalar, Vector
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LONGEST = 10**7  # steps of a replay
-UNMOVED = 1e-6  # of the quickest mode, below which one neither grows nor decays
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,7 +80,7 @@ class Feedback(Drawn):
         """The controls at a time and a state, shape (controls,)."""
         space = self.linear.problem.system.space
         t, q = number(t, "t"), space.check(q, "q")
-        return law_of(self)(t, q, jnp.asarray(check_vector(v, space.dim, "v")))
+        return traced(self)(t, q, jnp.asarray(check_vector(v, space.dim, "v")))
 
     def closed_loop(self, system: System | None = None) -> System:
         """The system with this law among its forces, for `simulate`, at any time asked for the
@@ -87,7 +88,7 @@ class Feedback(Drawn):
         """
         problem = self.linear.problem
         own = plant_of(problem, system, None)
-        force = ClosedLoop(own.force, problem.B, law_of(self))
+        force = ClosedLoop(own.force, law_of(problem), traced(self))
         return replace(own, force=force, name=f"{own.name} with feedback")
 
     @door(duration=positive, h=positive)
@@ -149,65 +150,7 @@ class Feedback(Drawn):
 # ---------------------------------------------------------------- at any time
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Held:
-    """The law about an equilibrium."""
-
-    q: Configuration
-    v: Array
-    u: Array
-    K: Array
-    within: tuple[Array, Array]
-    space: Any = field(metadata={"static": True})
-
-    def __call__(self, t: Scalar, q: Configuration, v: Vector) -> Array:
-        z = apart(self.space, (self.q, self.v), (q, v))
-        return jnp.clip(self.u - self.K @ z, *self.within)
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Following:
-    """The law along a solution: between its nodes q* goes along the cubic of their configurations
-    and velocities; after the end that of `after`.
-    """
-
-    t: Array
-    q: Configuration
-    v: Array
-    u: Array
-    K: Array
-    within: tuple[Array, Array]
-    after: Held | None
-    space: Any = field(metadata={"static": True})
-    places: Places = field(metadata={"static": True})
-
-    def __call__(self, t: Scalar, q: Configuration, v: Vector) -> Array:
-        count = len(self.t) - 1
-        k = jnp.clip(jnp.searchsorted(self.t, t, side="right") - 1, 0, count - 1)
-        h = self.t[k + 1] - self.t[k]
-        part = (t - self.t[k]) / h
-        K = self.K[k] + part * (self.K[k + 1] - self.K[k])
-        z = apart(self.space, self.followed(k, h, part), (q, v))
-        u = jnp.clip(between(self.places, self.u[k], part) - K @ z, *self.within)
-        end = jnp.nan if self.after is None else self.after(t, q, v)
-        slack = 1e-9 * h
-        u = jnp.where(t > self.t[-1] + slack, end, u)
-        return jnp.where(t < self.t[0] - slack, jnp.nan, u)
-
-    def followed(self, k: Array, h: Array, s: Array) -> State:
-        """(q*, v*) at the part s of a step."""
-        space = self.space
-        q0, q1 = (jax.tree.map(lambda a, i=i: a[k + i], self.q) for i in (0, 1))
-        x = space.local(q0, q1)
-        d0, d1 = h * self.v[k], h * space.rate(x, self.v[k + 1])
-        way = s * (d0 + s * (3 * x - 2 * d0 - d1 + s * (d0 + d1 - 2 * x)))
-        rate = d0 + s * (2 * (3 * x - 2 * d0 - d1) + 3 * s * (d0 + d1 - 2 * x))
-        return space.retract(q0, way), space.velocity(way, rate / h)
-
-
-def law_of(feedback: Feedback) -> Held | Following:
+def traced(feedback: Feedback) -> Held | Following:
     """The law as a function that JAX traces."""
     linear, after = feedback.linear, feedback.after
     space, within = linear.problem.system.space, linear.problem.u_bounds
@@ -217,22 +160,9 @@ def law_of(feedback: Feedback) -> Held | Following:
     if not linear.varying:
         return Held(jax.tree.map(lambda a: a[0], q), v[0], u[0, 0], K, within, space)
     last = K[-1] if after is None else jnp.asarray(after.K)
-    K, held = jnp.concatenate([K, last[None]]), None if after is None else law_of(after)
+    K, held = jnp.concatenate([K, last[None]]), None if after is None else traced(after)
     assert not isinstance(held, Following)
     return Following(t, q, v, u, K, within, held, space, linear.about.places)
-
-
-@dataclass(frozen=True)
-class ClosedLoop:
-    """The force of a system with that of a law added to it."""
-
-    force: Function | None
-    B: Function
-    law: Held | Following
-
-    def __call__(self, t: Scalar, q: Configuration, v: Vector, params: Params) -> Covector:
-        pushed = self.B(t, q, params) @ self.law(t, q, v)
-        return pushed if self.force is None else pushed + self.force(t, q, v, params)
 
 
 # ---------------------------------------------------------------- sampled
@@ -364,7 +294,7 @@ def lqr(
     if not isinstance(problem, ControlProblem):
         raise ValueError(f"problem must be a ControlProblem; got {shown(problem)}.")
     linear = linearise(problem, at=at, u=u, t=t, h=h)
-    return regulator(linear, *weights_of(linear, Q, R))
+    return Feedback(linear, *algebraic(linear, *weights_of(linear, Q, R)))
 
 
 @door()
@@ -401,78 +331,7 @@ def track(solution: Solution, Q: Any, R: Any, Qf: Any = None) -> Feedback:
             "Qf: the solution does not end at rest in an equilibrium that its controls can hold;"
             " say what it costs to be off the end, such as Qf = Q."
         )
-    return backwards(linear, *own, last, after)
-
-
-def weights_of(linear: Linear, Q: Any, R: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Q and R as matrices."""
-    count = linear.problem.control_count
-    return weight(Q, len(linear.units), "Q"), weight(R, count, "R", definite=True)
-
-
-def weight(given: Any, n: int, name: str, definite: bool = False) -> np.ndarray:
-    """A symmetric matrix from a number, a diagonal or a matrix."""
-    kind = "positive" if definite else "no negative"
-    words = f"a number, {n} of them, or a symmetric matrix ({n}, {n}) with {kind} eigenvalues"
-    a = np.asarray(reals(given, name, words), dtype=float)
-    if a.shape not in ((), (n,), (n, n)) or not np.all(np.isfinite(a)):
-        wrong(name, words, given)
-    a = a if a.ndim == 2 else np.diag(np.broadcast_to(a, (n,)))
-    size = np.sqrt(np.abs(np.diagonal(a)))
-    size = np.where(size > 0, size, 1.0)
-    even = a / np.outer(size, size)  # whatever the units
-    if not np.allclose(even, even.T, rtol=0, atol=1e-12):
-        wrong(name, words, given)
-    least = np.min(np.linalg.eigvalsh(even), initial=np.inf)
-    if least < (1e-14 if definite else -1e-10):
-        wrong(name, words, given)
-    return (a + a.T) / 2
-
-
-def regulator(linear: Linear, Q: np.ndarray, R: np.ndarray) -> Feedback:
-    """The law at an equilibrium."""
-    from scipy.linalg import solve_continuous_are, solve_discrete_are  # takes long to import
-
-    problem = linear.problem
-    if not linear.stabilisable:
-        modes = ", ".join(f"{mode:.4g}" for mode in linear.fixed_modes)
-        raise ValueError(
-            f"the controls of {problem.name} do not reach the modes {modes} 1/s, which do not die"
-            " out: no linear feedback holds this equilibrium. linearise(problem, at=...).unreached"
-            " says which directions those are."
-        )
-    E, inverse = linear.inside()
-    Q, h, A = E.T @ Q @ E, linear.h, linear.reduced[0]
-    check_seen(problem, A, Q)
-    try:
-        if h is None:
-            B = linear.reduced[1]
-            S = solve_continuous_are(A, B, Q, R)
-            K = np.linalg.solve(R, B.T @ S)
-        else:
-            (A,), (B,) = linear.reduced_steps
-            S = solve_discrete_are(A, B, h * Q, h * R)
-            K = np.linalg.solve(h * R + B.T @ S @ B, B.T @ S @ A)
-    except np.linalg.LinAlgError as error:
-        raise ValueError(
-            f"Q and R: the Riccati equation of {problem.name} was not solved with them; give"
-            " weights that differ by fewer powers of ten."
-        ) from error
-    return Feedback(linear, K @ inverse, inverse.T @ S @ inverse)
-
-
-def check_seen(problem: ControlProblem, A: np.ndarray, Q: np.ndarray) -> None:
-    """Raise ValueError where Q is zero on a mode that neither grows nor decays: it would be left as
-    it is.
-    """
-    unseen = complement(staircase(A.T, Q))
-    modes = np.linalg.eigvals(unseen.T @ A.T @ unseen)
-    size = np.max(np.abs(np.linalg.eigvals(A)), initial=0.0)
-    if np.any(np.abs(modes.real) <= UNMOVED * size):
-        raise ValueError(
-            f"Q does not see a mode of {problem.name} that neither grows nor decays: give Q"
-            " positive numbers for all of the state."
-        )
+    return Feedback(linear, *backwards(linear, *own, last), after)
 
 
 def holding(linear: Linear, Q: np.ndarray, R: np.ndarray) -> Feedback | None:
@@ -484,28 +343,4 @@ def holding(linear: Linear, Q: np.ndarray, R: np.ndarray) -> Feedback | None:
     if not rests(problem, float(t[-1]), end):
         return None
     held = linearise(problem, at=(end, None), t=float(t[-1]), h=float(t[-1] - t[-2]))
-    return regulator(held, Q, R) if held.stabilisable else None
-
-
-def backwards(
-    linear: Linear, Q: np.ndarray, R: np.ndarray, Qf: np.ndarray, after: Feedback | None
-) -> Feedback:
-    """The law along a solution: S_N = Qf and, step by step,
-
-    K_k = (h R + Gamma^T S Gamma)^-1 Gamma^T S Phi
-    S_k = h Q + K^T h R K + (Phi - Gamma K)^T S (Phi - Gamma K)
-    """
-    steps, lengths = linear.reduced_steps, np.diff(linear.about.t)
-    E, inverse = linear.inside(-1)
-    S = E.T @ Qf @ E
-    gains, costs = [], [inverse.T @ S @ inverse]
-    for k in range(len(lengths) - 1, -1, -1):
-        (E, inverse), h = linear.inside(k), lengths[k]
-        A, B = steps[0][k], steps[1][k]
-        K = np.linalg.solve(h * R + B.T @ S @ B, B.T @ S @ A)
-        closed = A - B @ K
-        S = h * (E.T @ Q @ E + K.T @ R @ K) + closed.T @ S @ closed
-        S = (S + S.T) / 2
-        gains.append(K @ inverse)
-        costs.append(inverse.T @ S @ inverse)
-    return Feedback(linear, np.stack(gains[::-1]), np.stack(costs[::-1]), after)
+    return Feedback(held, *algebraic(held, Q, R)) if held.stabilisable else None

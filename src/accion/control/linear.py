@@ -12,13 +12,14 @@ from accion.arguments import door, number, positive, shown, vector
 from accion.checks import refuse
 from accion.control.problem import ControlProblem
 from accion.control.solution import Solution
-from accion.control.states import Acceleration, Slopes, StepSlopes
+from accion.control.states import Acceleration, Slopes, StepSlopes, law_of
 from accion.instant.constrained import inertias
 from accion.numerics.batches import at_times
 from accion.spaces import check_vector
 from accion.told import Told
 from accion.types import Configuration
 
+BALANCED = 20  # iterations by which controls that hold an equilibrium are found
 AT_REST = 1e-8  # of what its terms are, the most that an equilibrium may accelerate by
 COUPLED = 1e-10  # of what its terms are, the least that counts as acting at all
 STABLE = 1e-9  # of the largest mode, below which a mode counts as neither growing nor decaying
@@ -293,16 +294,25 @@ def balance(
     point = jax.tree.map(lambda a: np.asarray(a, dtype=float)[None], (t, q, np.zeros(n)))
 
     def accelerated(u: np.ndarray) -> np.ndarray:
-        f = Acceleration(problem.B)
+        f = Acceleration(law_of(problem))
         return np.asarray(at_times(f, False, system, *point, u[None]))[0]
 
-    slopes = at_times(Slopes(problem.B), False, system, *point, np.zeros((1, count)))
-    by_state, by_u = (np.asarray(a)[0, n:] for a in slopes[:2])
-    alone = accelerated(np.zeros(count))
+    def slopes(u: np.ndarray) -> list[np.ndarray]:
+        found = at_times(Slopes(law_of(problem)), False, system, *point, u[None])
+        return [np.asarray(a)[0, n:] for a in found[:2]]
+
     if u is None:
-        unit = np.linalg.norm(by_u, axis=0)
-        unit = np.where(unit > 0, unit, 1.0)
-        u = np.linalg.lstsq(by_u / unit, -alone, rcond=1e-12)[0] / unit
+        u = np.zeros(count)
+        # one is enough where forces are affine in the controls
+        for _ in range(BALANCED):
+            by_u = slopes(u)[1]
+            unit = np.linalg.norm(by_u, axis=0)
+            unit = np.where(unit > 0, unit, 1.0)
+            du = np.linalg.lstsq(by_u / unit, -accelerated(u), rcond=1e-12)[0] / unit
+            u = u + du
+            if np.all(np.abs(du) <= 1e-14 * np.abs(u)):
+                break
+    by_state, by_u = slopes(u)
     reach = np.broadcast_to(np.asarray(system.space.magnitude(q)), (n,))
     terms = np.abs(by_state[:, :n]) @ reach + np.abs(by_u) @ np.abs(u)
     return u, float(np.max(np.abs(accelerated(u)))), float(np.max(terms))
@@ -342,13 +352,13 @@ def made(
 ) -> Linear:
     """The `Linear` of a motion, its points (t, q, v, u) and its steps (t, h, q, v, u)."""
     system = problem.system
-    A, B, held = (np.asarray(a) for a in at_times(Slopes(problem.B), False, system, *points))
+    A, B, held = (np.asarray(a) for a in at_times(Slopes(law_of(problem)), False, system, *points))
     for what, a in (("A", A), ("B", B)):
         if not np.all(np.isfinite(a)):
             refuse_singular(problem, what)
     Phi = Gamma = None
     if steps is not None:
-        f = StepSlopes(problem.B, motion.places)
+        f = StepSlopes(law_of(problem), motion.places)
         Phi, Gamma = (np.asarray(a) for a in at_times(f, False, system, *steps))
     units = units_of(problem, points, A)
     frames = np.stack([allowed(c * units) for c in held])

@@ -11,10 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.arguments import shown
-from accion.control.actuation import Actuation
 from accion.control.picture import control_panel, picture, state_panels
 from accion.control.problem import ControlProblem
-from accion.control.states import Places, advanced
+from accion.control.states import Places, advanced, law_of
 from accion.engines.auto import callable_of
 from accion.numerics.batches import at_times
 from accion.results.trajectory import Trajectory
@@ -151,7 +150,7 @@ def start_of(problem: ControlProblem, state: Any, q0: Any, v0: Any) -> Any:
 class Advance:
     """The state after a step of length h."""
 
-    B: Actuation
+    law: Function
     places: Places
 
     def __call__(
@@ -164,7 +163,7 @@ class Advance:
         u: Array,
         within: tuple[Array, Array],
     ) -> Any:
-        q, v = advanced(self.B, self.places, system, t, h, (q, v), u, within)
+        q, v = advanced(self.law, self.places, system, t, h, (q, v), u, within)
         return (q if system.space.flat else system.space.project(q)), v
 
 
@@ -179,7 +178,7 @@ class Plant(NamedTuple):
         """The state after h; controls go along the polynomial through u, shape (places, controls),
         within their bounds.
         """
-        f, number = Advance(self.problem.B, self.places), np.float64
+        f, number = Advance(law_of(self.problem), self.places), np.float64
         args = (self.system, number(t), number(h), *state, u, self.problem.u_bounds)
         found = callable_of(f, f, *args)(*args)
         return jax.tree.map(np.asarray, found)

@@ -2,19 +2,20 @@
 moved by the increment e, in the frame of the body on a group, and v by w.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from accion.control.actuation import Actuation, driven
+from accion.control.actuation import Actuation
 from accion.control.flow import flow
 from accion.control.polynomial import between
+from accion.control.problem import ControlProblem
 from accion.instant.constrained import index_one
 from accion.spaces import Space
 from accion.systems import System
-from accion.types import Array, Configuration, Scalar, Vector
+from accion.types import Array, Configuration, Covector, Function, Params, Scalar, Vector
 
 SUBSTEPS = 4  # of a step, each of order 8
 
@@ -33,15 +34,46 @@ def apart(space: Space, state: State, other: State) -> Array:
     return jnp.concatenate([space.local(state[0], other[0]), other[1] - state[1]])
 
 
+@dataclass(frozen=True)
+class Affine:
+    """What controls do: the force B(t, q) u."""
+
+    B: Actuation
+
+    def __call__(
+        self, t: Scalar, q: Configuration, v: Vector, u: Array, params: Params
+    ) -> Covector:
+        return self.B(t, q, params) @ u
+
+
+def law_of(problem: ControlProblem) -> Function:
+    """What the controls of a problem do: f(t, q, v, u, params), shape (dim,)."""
+    return Affine(problem.B)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Push:
+    """The force of a system with that of the controls u added to it."""
+
+    force: Any
+    law: Function = field(metadata={"static": True})
+    u: Array
+
+    def __call__(self, t: Scalar, q: Configuration, v: Vector, params: Params) -> Covector:
+        pushed = self.law(t, q, v, self.u, params)
+        return pushed if self.force is None else pushed + self.force(t, q, v, params)
+
+
 def acceleration(
-    B: Actuation, system: System, t: Scalar, q: Configuration, v: Vector, u: Array
+    law: Function, system: System, t: Scalar, q: Configuration, v: Vector, u: Array
 ) -> Vector:
     """a(t, q, v, u), shape (dim,)."""
-    return index_one(driven(system, B, u), t, q, v, None)[0]
+    return index_one(system.altered(force=Push(system.force, law, u)), t, q, v, None)[0]
 
 
 def advanced(
-    B: Actuation,
+    law: Function,
     places: Places,
     system: System,
     t: Scalar,
@@ -58,7 +90,7 @@ def advanced(
     def rates(now: Scalar, y: Any) -> Any:
         part = jnp.where(h > 0, (now - t) / jnp.where(h > 0, h, 1.0), 0.0)
         own = jnp.clip(between(places, u, part), *within)
-        return space.tangent(*y), acceleration(B, system, now, y[0], y[1], own)
+        return space.tangent(*y), acceleration(law, system, now, y[0], y[1], own)
 
     return flow(rates, t, state, h, SUBSTEPS)
 
@@ -67,10 +99,10 @@ def advanced(
 class Acceleration:
     """a(t, q, v, u), shape (dim,)."""
 
-    B: Actuation
+    law: Function
 
     def __call__(self, system: System, t: Scalar, q: Configuration, v: Vector, u: Array) -> Vector:
-        return acceleration(self.B, system, t, q, v, u)
+        return acceleration(self.law, system, t, q, v, u)
 
 
 @dataclass(frozen=True)
@@ -81,7 +113,7 @@ class Slopes:
         e' = w - [v, e],    w' = da/dq e + da/dv w + da/du du
     """
 
-    B: Actuation
+    law: Function
 
     def __call__(
         self, system: System, t: Scalar, q: Configuration, v: Vector, u: Array
@@ -89,7 +121,7 @@ class Slopes:
         space, n = system.space, system.space.dim
 
         def a(e: Vector, w: Vector, u: Array) -> Vector:
-            return acceleration(self.B, system, t, space.displace(q, e), v + w, u)
+            return acceleration(self.law, system, t, space.displace(q, e), v + w, u)
 
         zero = jnp.zeros(n)
         by_e, by_w, by_u = jax.jacfwd(a, (0, 1, 2))(zero, zero, u)
@@ -105,7 +137,7 @@ class StepSlopes:
     from (q, v), du being constant on it.
     """
 
-    B: Actuation
+    law: Function
     places: Places
 
     def __call__(
@@ -116,7 +148,7 @@ class StepSlopes:
 
         def after(z: Array, du: Array) -> State:
             start = moved(space, (q, v), z)
-            return advanced(self.B, self.places, system, t, h, start, u + du, free)
+            return advanced(self.law, self.places, system, t, h, start, u + du, free)
 
         none = jnp.zeros(2 * n), jnp.zeros(count)
         q1, v1 = jax.lax.stop_gradient(after(*none))

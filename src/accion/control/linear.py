@@ -360,6 +360,8 @@ def made(
     if steps is not None:
         f = StepSlopes(law_of(problem), motion.places)
         Phi, Gamma = (np.asarray(a) for a in at_times(f, False, system, *steps))
+        if not (np.all(np.isfinite(Phi)) and np.all(np.isfinite(Gamma))):
+            raise ValueError(f"h: the motion is lost within {np.max(steps[1]):g} s; take less.")
     units = units_of(problem, points, A)
     frames = np.stack([allowed(c * units) for c in held])
     if len(A) == 1:

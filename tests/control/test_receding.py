@@ -65,6 +65,13 @@ def test_a_pole_is_swung_up_and_held_against_a_push():
     assert found.plot().axes
 
 
+@pytest.mark.parametrize("start", [(0.0, np.pi), (0.5, 2.0), (-0.3, 1.0), (0.0, -2.5)])
+def test_the_upright_pole_is_reached_from_anywhere(start):
+    """Vakonomic thesis, section 7.2, footnote: theta = 0 becomes a stable equilibrium."""
+    found = receding_horizon(book.swing_up(), MIDPOINT, 40, 75, every=2, q0=start, v0=[0.5, -1.0])
+    assert np.max(np.abs(found.run.off[-1])) < 1e-3
+
+
 def growing(t, q, v, u, p):
     return (1 + t**2) * u @ u
 

@@ -254,6 +254,32 @@ def test_controls_stay_within_their_bounds():
     np.testing.assert_allclose(held(0.0, [0.0, 1e-3], [0.0, 0.0]), -held.K[:, 1] * 1e-3)
 
 
+def ball_lagrangian(t, q, v, p):
+    return 0.5 * v @ v - g * q[1]
+
+
+def circle(t, q, p):
+    return jnp.array([q @ q - 4.0])
+
+
+def test_under_a_constraint_only_what_it_allows_counts():
+    """A ball on a circle of radius 2, at its top: one angle, which grows as exp(sqrt(g/2) t)."""
+    system = ac.System(ball_lagrangian, ac.Euclidean(2), holonomic=circle, name="ball")
+    top = ([0.0, 2.0], [0.0, 0.0])
+    problem = ac.ControlProblem(
+        system, book.half_square, actuated=[0], start=top, end=top, duration=1.0
+    )
+    linear = linearise(problem, h=0.05)
+    np.testing.assert_allclose(linear.modes, [np.sqrt(g / 2), -np.sqrt(g / 2)], rtol=1e-12)
+    assert linear.controllable
+    held = lqr(problem, 1.0, 0.1, h=0.05)
+    assert len(held.poles) == 2
+    np.testing.assert_allclose(held.K[:, [1, 3]], 0.0, atol=1e-12)
+    run = held.replay(10.0, q0=[2 * np.sin(0.3), 2 * np.cos(0.3)])
+    assert np.max(np.abs(run.off[-1])) < 1e-5
+    assert np.max(np.abs(np.sum(run.q**2, axis=1) - 4)) < 1e-9
+
+
 # ---------------------------------------------------------------- along a solution
 
 

@@ -60,7 +60,9 @@ class Feedback(Drawn):
         poles, how = ", ".join(f"{pole:.4g}" for pole in self.poles), "continuous"
         if h is not None:
             how = f"every {h:g} s"
-        return f"{problem.name}: holds q = {self.linear.about.q}, {how}, poles {poles}"
+        q = jax.tree.map(lambda a: a[0], self.linear.about.q)
+        where = f" q = {q}" if np.ndim(q) == 1 else " its equilibrium"  # matrices fill lines
+        return f"{problem.name}: holds{where}, {how}, poles {poles}"
 
     @property
     def poles(self) -> np.ndarray:

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from accion.arguments import count, door, positive, shown
+from accion.assembly.interrupts import INTERRUPTED
 from accion.assembly.program import Program
 from accion.assembly.sqp import Found
 from accion.control.layout import Layout, displacements
@@ -175,6 +176,8 @@ class Plans:
         """The plan from a state at the time t."""
         program, x = self.from_state(t, state)
         found = self.solver(program, x, self.multipliers(), **self.settings)
+        if found.message == INTERRUPTED:  # IPOPT does not raise it
+            raise KeyboardInterrupt
         if not found.success:
             raise OptimizeFailed(f"at t = {t:.4g}: {failure(self.problem, found)}", found=found)
         self.found = found

@@ -4,6 +4,7 @@ disturbance.
 
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,7 +18,7 @@ from accion.plot import new_figure
 
 Q, R = np.diag([1.0, 10.0, 0.1, 0.1]), np.array([[0.1]])
 H, HELD = DURATION / STEPS, 8.0
-START = {"q0": [0.1, np.pi - 0.2], "v0": [0.0, 0.0]}
+START: dict[str, Any] = {"q0": [0.1, np.pi - 0.2], "v0": [0.0, 0.0]}
 # What the controls act on: masses that are others than those of the plan.
 OTHERS = PARAMS | {"M": 0.95, "m": 0.33}
 

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.arguments import at_least, door, number, shown
+from accion.checks import check_mechanical
 from accion.control.linear import allowed, complement, normed, units_of
 from accion.control.problem import ControlProblem
 from accion.control.states import Slopes, acceleration, constraints, law_of
@@ -97,6 +98,7 @@ def reach(
     """
     if not isinstance(problem, ControlProblem):
         raise ValueError(f"problem must be a ControlProblem; got {shown(problem)}.")
+    check_mechanical(problem.system, "reach")
     if depth > DEEPEST:
         raise ValueError(f"depth must be at most {DEEPEST}; got {depth}.")
     t = problem.t0 if t is None else t

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.arguments import door, number, positive, shown, vector
-from accion.checks import refuse
+from accion.checks import check_mechanical, refuse
 from accion.control.problem import ControlProblem
 from accion.control.solution import Solution
 from accion.control.states import Acceleration, Slopes, StepSlopes, law_of
@@ -247,9 +247,11 @@ def linearise(
         for name, value in given.items():
             if value is not None:
                 raise ValueError(f"{name} is for a ControlProblem; a Solution has its own.")
+        check_mechanical(about.problem.system, "linearise")
         return along(about)
     if not isinstance(about, ControlProblem):
         raise ValueError(f"about must be a ControlProblem or a Solution; got {shown(about)}.")
+    check_mechanical(about.system, "linearise")
     return at_rest(about, at, u, about.t0 if t is None else t, h)
 
 

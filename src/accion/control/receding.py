@@ -11,6 +11,7 @@ from accion.arguments import count, door, positive, shown
 from accion.assembly.interrupts import INTERRUPTED
 from accion.assembly.program import Program
 from accion.assembly.sqp import Found
+from accion.checks import check_mechanical
 from accion.control.layout import Layout, displacements
 from accion.control.optimization import SOLVERS, failure, optimize
 from accion.control.polynomial import between
@@ -111,6 +112,7 @@ def receding_horizon(
     """
     if not isinstance(problem, ControlProblem):
         raise ValueError(f"problem must be a ControlProblem; got {shown(problem)}.")
+    check_mechanical(problem.system, "receding_horizon")
     if problem.free_time or problem.boundary != "velocities":
         raise ValueError(
             "a receding horizon has one length: give the problem a duration that is a number, and"

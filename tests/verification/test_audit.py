@@ -22,9 +22,7 @@ HELD = [
     for method in constrained.METHODS
     if method == ac.Midpoint() or held in constrained.HELD[::2]
 ]
-THERMAL = [
-    case for case in thermal.CASES if case[1] not in (ac.RightRectangle(), ac.Alpha(0.3))
-]
+THERMAL = [case for case in thermal.CASES if case[1] not in (ac.RightRectangle(), ac.Alpha(0.3))]
 ids = [f"{problem.name}-{method}" for problem, method in TESTED]
 
 

@@ -24,6 +24,7 @@ from accion.results.trajectory import Trajectory
 from accion.solve.changes import displacements, path_change
 from accion.solve.equations import Ends, Path, TwoPoint, increments
 from accion.solve.joined import check_regular, regularity, trajectory_of
+from accion.solve.thermal_ends import connected
 from accion.stepping.levels import shown
 from accion.systems import AbstractSystem
 from accion.systems.first_order import Levels, as_first_order
@@ -48,6 +49,8 @@ def connect(
     qb: Configuration,
     va: ArrayLike | None = None,
     vb: ArrayLike | None = None,
+    S0: ArrayLike | None = None,
+    Sb: ArrayLike | None = None,
     duration: float,
     steps: int,
     t0: float = 0.0,
@@ -70,12 +73,16 @@ def connect(
     derivatives are given, and hold exactly. All steps are solved at once, at a cost linear in their
     number.
 
+    A thermal system needs its entropy at one end (Bonich, Def 3.16), and may have any method: its
+    momenta at the start are found, by Newton's method on a run.
+
     Arguments:
-        system: without nonholonomic constraints and heat.
+        system: without nonholonomic constraints.
         method: a variational one; None for a system given in discrete time.
         qa, qb: the configurations at the ends; of a system of order r, the first and the last r
             ones, or with `va` and `vb` one each.
         va, vb: the derivatives q', ..., q^(r-1) at the ends, shape (r - 1, dim).
+        S0, Sb: of a thermal system, the entropy at qa or that at qb.
         duration, steps: how long it takes, and in how many equal steps.
         t0: the time of `qa`.
         guess: a `Trajectory`, or configurations at the steps + 1 times; without it, the straight
@@ -92,16 +99,20 @@ def connect(
     """
     system = checks.check_system(system, method, params)
     system.check()
-    check_variational(method)
-    if system.entropic:
-        why = "heat has a direction of time, and entropy no second end"
-        checks.refuse("connect", system.kind, why)
-    if system.contact:
-        why = "the momenta of a step depend on its action, which its two ends do not give"
-        checks.refuse("connect", system.kind, why)
     if system.holds_velocities:
         why = "their velocities have fewer degrees of freedom than qb, so two ends are too many"
         checks.refuse("connect", "nonholonomic systems", why)
+    if system.entropic:
+        times = number(t0, "t0"), positive(duration, "duration")
+        steps = checks.whole(steps, "steps", 2)
+        checks.check_times(*times, steps, 1)
+        return connected(system, method, qa, qb, S0, Sb, *times, steps, guess)
+    if S0 is not None or Sb is not None:
+        raise ValueError(f"S0 and Sb belong to thermal systems; {system.name} has no entropy.")
+    check_variational(method)
+    if system.contact:
+        why = "the momenta of a step depend on its action, which its two ends do not give"
+        checks.refuse("connect", system.kind, why)
     by_levels = system.order > 1 and method is not None and method.on_levels
     steps = checks.whole(steps, "steps", 2 if by_levels else 2 * system.order)
     points = 1 if method is None else 1 + method.inner_points

@@ -46,6 +46,10 @@ def animated(positions: Any, path: Any, fps: Any, seconds: Any) -> Any:
         plt.close("all")
 
 
+def paged(path: Any, positions: Any, compare: Any) -> Any:
+    return own.trajectory().to_html(path, positions=positions, compare=compare)
+
+
 def points(q):
     return jnp.stack([jnp.zeros(2), q])
 
@@ -71,6 +75,18 @@ def doors() -> list[Door]:
             "Trajectory.animate",
             animated,
             {"positions": points, "path": None, "fps": 10, "seconds": 0.2},
+            often=0.3,
+        ),
+        Door(
+            "Trajectory.to_html",
+            paged,
+            {"path": None, "positions": points, "compare": None},
+            often=0.2,
+        ),
+        Door(
+            "Trajectory.show3d",
+            free.show3d,
+            {"path": None, "positions": points, "trail": 0.3},
             often=0.3,
         ),
         Door("Trajectory.entropy_production", thermal.entropy_production, {"outside": outside}),

@@ -72,6 +72,7 @@ def read(path: str | Path) -> Entry:
         positions=has.get("positions"),
         problem=problem,
         search=has.get("search", {}),
+        file=str(path),
     )
 
 

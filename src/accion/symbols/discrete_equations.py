@@ -9,7 +9,7 @@ import sympy as sp
 
 from accion.symbols.derivatives import derivative
 from accion.symbols.render import Readable, Sheet, equation, sheet_of
-from accion.symbols.simplification import Simplifier
+from accion.symbols.simplification import Simplifier, tidied
 from accion.symbols.step_letters import StepLetters, letters_of
 
 
@@ -109,7 +109,8 @@ class DiscreteEquations(Readable):
 
     def simplify(self, expr: Any, variables: tuple[Any, ...] = ()) -> Any:
         """Simplification by quick rules alone: the expressions are long."""
-        return self.simplifier(expr, variables, search=False)
+        found = self.simplifier(expr, variables, search=False)
+        return self.simplifier.within(lambda e: tidied(e, self.step.letters.h), found)
 
     @cached_property
     def inner_Ld(self) -> Any:

@@ -137,7 +137,8 @@ def first_guess(aim: Aim, method: Any, steps: int, guess: Any) -> Any:
     z = system.point(q0, S)
     if system.discrete_time:
         x = jnp.concatenate([dq, jnp.zeros(system.frame.m)])
-        p = -scheme_of(system, method).form.variation(aim.t0, aim.h, z, x).start
+        scheme: Any = scheme_of(system, method)
+        p = -scheme.form.variation(aim.t0, aim.h, z, x).start
     else:
         p = system.legendre(aim.t0, z, dq / aim.h)
     return jnp.concatenate([p, own])

@@ -87,7 +87,7 @@ def draw(name: str) -> tuple[str, float]:
 
     warnings.simplefilter("ignore")
     began = time.perf_counter()
-    entry = find(name)
+    entry: Any = find(name)
     figure = entry.figure()
     figure.set_dpi(80)
     save_figure(figure, FOLDER / f"{name}.png")

@@ -13,8 +13,10 @@ import pytest
 
 import accion as ac
 from accion.gallery import find
+from accion.gallery.base import run as run_entry
 from accion.pages.compact import compact, short_names
 from accion.pages.model import model_of, script_json
+from accion.pages.record import recorded
 
 STEPS = 100
 RUN = """
@@ -78,7 +80,13 @@ def models(systems):
 
 
 @pytest.fixture(scope="module")
-def computed(models, tmp_path_factory):
+def found():
+    """What is to be controlled, as Python found it."""
+    return run_entry(find("block_move"))
+
+
+@pytest.fixture(scope="module")
+def computed(models, found, tmp_path_factory):
     """What node makes of them."""
     node = shutil.which("node")
     if node is None:
@@ -86,6 +94,7 @@ def computed(models, tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     (folder / "run.cjs").write_text(RUN)
     texts = {name: model.text for name, model in models.items()}
+    texts["block_move"] = recorded(found, find("block_move").positions).text
     (folder / "models.json").write_text(json.dumps(texts))
     done = subprocess.run([node, "run.cjs"], cwd=folder, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
@@ -113,6 +122,13 @@ def test_points_of_the_picture_agree(computed, systems):
     assert entry.positions is not None
     points = np.ravel(entry.positions(jnp.asarray(last)))
     assert np.allclose(computed["double_pendulum"]["points"], points, rtol=0, atol=1e-12)
+
+
+def test_a_controlled_motion_is_repeated(computed, found):
+    rows = np.array(computed["block_move"]["rows"], dtype=float)[: len(found.t)]
+    wanted = [found.trajectory.energy(), *(found.trajectory.value(name)[:, 0] for name in "pqv")]
+    u = np.interp(found.t, found.t_u, found.u[:, 0])
+    assert np.allclose(rows, np.stack([*wanted, u], axis=1), rtol=1e-8, atol=1e-12)
 
 
 def test_what_a_page_knows_of_a_system(models):

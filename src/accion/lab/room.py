@@ -33,11 +33,7 @@ class Room:
     def systems(self) -> list[dict[str, str]]:
         """The names and titles that there are, files first."""
         own = [{"name": name, "title": f"{name} (your file)"} for name in self.files]
-        return own + [
-            {"name": name, "title": ENTRIES[name].title}
-            for name in NAMES
-            if ENTRIES[name].problem is None
-        ]
+        return own + [{"name": name, "title": ENTRIES[name].title} for name in NAMES]
 
     def entry(self, name: str) -> Entry:
         """The system called so. A file is read each time, as it may have been changed."""
@@ -51,6 +47,8 @@ class Room:
         if entry.method is None:
             return [""]
         found = [registry.written(entry.method)]
+        if entry.problem is not None:
+            return found
         for each in registry.METHODS.values():
             if each.example is not None and serves(entry.system, each.example):
                 found.append(registry.written(each.example))
@@ -75,6 +73,7 @@ class Room:
                 "title": entry.title,
                 "text": entry.text,
                 "methods": self.methods(entry),
+                "compared": entry.problem is None,
                 "equations": equations,
             }
 

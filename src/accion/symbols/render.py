@@ -16,6 +16,7 @@ from sympy.printing.latex import tex_greek_dictionary, translate
 from sympy.printing.pretty.pretty_symbology import greek_unicode
 
 from accion.checks import refuse
+from accion.symbols.exact_numbers import exact
 
 WIDTH, LEAST = 150, 40  # letters of a line where there is no terminal, and at least
 UNBROKEN, ROOM, INDENT = 10**6, 8, 4
@@ -30,10 +31,21 @@ ONE_LETTER = re.compile(r"\\[A-Za-z]+")
 PIECE = re.compile(r"\\left|\\right|[{}]| [+-] | = ")
 
 
+def legible(expr: Any) -> Any:
+    """The same with the numbers that rounding made 300.00000000000001 or so as they were meant:
+    the digits beyond the fifteenth are not known.
+    """
+    if isinstance(expr, sp.Eq):
+        return equation(legible(expr.lhs), legible(expr.rhs))
+    meant = {x: exact(float(f"{x:.15g}")) for x in expr.atoms(sp.Float)}
+    return expr.xreplace({x: y if y.is_Rational else sp.Float(x, 15) for x, y in meant.items()})
+
+
 def pretty(expr: Any, width: int = WIDTH) -> str:
     """Unicode text with dots for the derivatives by time, in lines of at most `width` letters: the
     terms of a long sum stand in rows, and a term that is still too long is broken at the edge.
     """
+    expr = legible(expr)
     whole = drawn(expr, UNBROKEN)
     if wide(whole) <= width or not isinstance(expr, sp.Equality):
         return whole if wide(whole) <= width else drawn(expr, width)
@@ -93,6 +105,7 @@ def tex(expr: Any) -> str:
     """LaTeX with dots for the derivatives by time; names of several letters stand upright, so that
     ma is not m a.
     """
+    expr = legible(expr)
     names = {symbol: upright(symbol.name) for symbol in expr.atoms(sp.Symbol)}
     return vlatex(
         expr,

@@ -2,12 +2,22 @@
 
 import http.client
 import json
+import os
 import stat
 
 import pytest
 
 from accion.lab import serve
+from accion.lab.room import Room
 from accion.lab.server import doorway
+
+
+CHANGING = """'first'
+import accion as ac
+
+system = ac.System(lambda t, q, v, params: v @ v / 2, ac.Euclidean(1))
+h, start = 0.1, {"q0": [0.0], "v0": [1.0]}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -116,3 +126,16 @@ def test_the_door_is_for_the_own_user(lab):
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         assert lab.address in path.read_text()
     assert not path.exists()
+
+
+def test_a_file_that_was_changed_is_run_again(tmp_path):
+    path = tmp_path / "changing_system.py"
+    path.write_text(CHANGING)
+    room = Room([str(path)])
+    assert room.about(path.name)["title"] == "first"
+    first = room.entry(path.name)
+    assert room.entry(path.name).system is first.system  # it is run once
+    path.write_text(path.read_text().replace("'first'", "'the second'"))
+    os.utime(path, ns=(1, room.seen[0] + 10**10))
+    assert room.about(path.name)["title"] == "the second"
+    assert "export default" in room.module(path.name, "Midpoint")

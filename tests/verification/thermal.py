@@ -131,7 +131,7 @@ def measure(problem, method, steps=1_000_000):
     law = None if errors[0] < 1e-12 else float(np.log2(errors[0] / errors[1]))
     return Row(
         problem.name,
-        str(method),
+        str(method).replace("method=Midpoint()", "").replace("points=8", "").removesuffix("()"),
         method.order,
         found.slope,
         float(np.max(error)),

@@ -157,6 +157,8 @@ def law(trajectory: Trajectory, of: Any) -> Law:
     if isinstance(of, str):
         of = MOTIONS[one_of(*MOTIONS)(of, "of")](trajectory.system.space)
     if not isinstance(of, Symmetry | AffineSymmetry | FieldSymmetry):
+        if not callable(of):
+            wrong("of", 'a Symmetry, a field X(q), "space" or "body"', of)
         of = Symmetry(of)
     values = np.asarray(of.along(trajectory))
     p = trajectory.reduced_p

@@ -158,7 +158,8 @@ def law(trajectory: Trajectory, of: Any) -> Law:
         of = MOTIONS[one_of(*MOTIONS)(of, "of")](trajectory.system.space)
     if not isinstance(of, Symmetry | AffineSymmetry | FieldSymmetry):
         if not callable(of):
-            wrong("of", 'a Symmetry, a field X(q), "space" or "body"', of)
+            words = 'a Symmetry, "space", "body" or a field, where X must be a function X(q)'
+            wrong("of", words, of)
         of = Symmetry(of)
     values = np.asarray(of.along(trajectory))
     p = trajectory.reduced_p

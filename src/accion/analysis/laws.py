@@ -160,7 +160,8 @@ def law(trajectory: Trajectory, of: Any) -> Law:
         if not callable(of):
             words = 'a Symmetry, "space", "body" or a field, where X must be a function X(q)'
             wrong("of", words, of)
-        of = Symmetry(of)
+        field: Any = of
+        of = Symmetry(field)
     values = np.asarray(of.along(trajectory))
     p = trajectory.reduced_p
     X = check_field(of.X, *first_of(trajectory), p.shape[-1])

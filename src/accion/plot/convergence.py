@@ -17,7 +17,8 @@ def orders(h: np.ndarray, lines: Mapping[str, np.ndarray], quantity: str, axes: 
     Returns: the figure.
     """
     ax = one_axes(axes)
-    for i, (name, values) in enumerate(lines.items()):
+    before = len(ax.get_lines())
+    for i, (name, values) in enumerate(lines.items(), start=before):
         ax.loglog(h, values, f"{MARKS[i % len(MARKS)]}-", ms=4, color=color(i), label=name)
     step_axis(ax, h)
     ax.set_ylabel(quantity)

@@ -127,8 +127,8 @@ class Law(Drawn):
         count = self.values.shape[-1] if self.values.ndim > self.axis + 1 else 1
         what = "p.X - f" if count == 1 else f"{count} momenta p.X - f"
         return (
-            f"{what}: in {len(self.t) - 1} saved steps at most {self.drift:.2g} of the largest terms"
-            f" from the first value; a step changes at most"
+            f"{what}: in {len(self.t) - 1} saved steps at most {self.drift:.2g} of the largest"
+            f" terms from the first value; a step changes at most"
             f" {np.max(self.changes, initial=0.0):.2g} of the terms that it has"
         )
 

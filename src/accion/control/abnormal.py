@@ -45,7 +45,7 @@ def _(
 def linear_along(problem: ControlProblem, t: Any, q: Configuration, v: Any, u: Any) -> Linear:
     """The linear equation of the changes (of q, of v) that changes of the controls make."""
     system, space = problem.system, problem.system.space
-    H, n = Hamiltonian(problem.cost, problem.B), space.dim
+    H, n = Hamiltonian(problem.cost, problem.law), space.dim
 
     def one(t: Scalar, q: Configuration, v: Vector, u: Vector) -> Any:
         zero = jnp.zeros(n)
@@ -79,5 +79,5 @@ def last_rates(system: System, problem: ControlProblem, motion: Solution) -> np.
     """(v, a) at the end."""
     t, v = motion.t[-1], np.asarray(motion.v)[-1]
     q, u = jax.tree.map(lambda a: a[-1], motion.q), motion.control(motion.t[-1:])[0]
-    H = Hamiltonian(problem.cost, problem.B)
+    H = Hamiltonian(problem.cost, problem.law)
     return np.concatenate([v, np.asarray(H.acceleration(system, t, q, v, u))])

@@ -26,7 +26,7 @@ import numpy as np
 from accion.assembly.elements import Family
 from accion.assembly.numbering import RowNumbers
 from accion.assembly.program import Program
-from accion.control.actuation import Actuation, driven
+from accion.control.law import Law, driven
 from accion.control.layout import Layout, base_of, layout_of, split
 from accion.control.path_constraints import components
 from accion.control.problem import ControlProblem
@@ -44,7 +44,7 @@ class Step:
 
     method: Method
     cost: Function
-    B: Actuation
+    law: Law
     path: tuple[Function, ...]
     controls: int
     free_time: bool
@@ -66,7 +66,7 @@ class Step:
             s.w * self.cost(s.t, s.q, s.v, own, system.params)
             for s, own in zip(samples, u, strict=True)
         )
-        pushed = [driven(system, self.B, own) for own in u]
+        pushed = [driven(system, self.law, own) for own in u]
         forces = [one.F(s.t, s.q, s.v) for one, s in zip(pushed, samples, strict=True)]
         f = partial(with_work, forces, samples)
         minus, plus, *at_inner = gradient(f, system, self.method, t, h, q0, d, None, inner)
@@ -174,7 +174,7 @@ def steps_of(
     f = Step(
         method,
         problem.cost,
-        problem.B,
+        problem.law,
         tuple(problem.path.values()),
         problem.control_count,
         problem.free_time,

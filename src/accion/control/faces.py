@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.arguments import wrong
-from accion.control.elimination import Elimination, elimination_of, force_balance
+from accion.control.elimination import OTHER, Elimination, elimination_of, force_balance
 from accion.discretise.step import variation
 from accion.methods import Method
 from accion.systems import DiscreteSystem, HigherOrderSystem, System
@@ -26,8 +26,6 @@ from accion.types import Array, Configuration, Function, Params, Scalar, Vector
 
 if TYPE_CHECKING:
     from accion.control.problem import ControlProblem
-
-OTHER = 'try optimize(problem, method, steps, formulation="direct")'
 
 
 @runtime_checkable

@@ -20,7 +20,8 @@ from accion.control.faces import check_windows
 from accion.control.guess import Guess, a_guess, guess_of, perturbed
 from accion.control.layout import Layout, displacements
 from accion.control.path_constraints import held_between_samples
-from accion.control.problem import TRACED, ControlProblem
+from accion.control.problem import ControlProblem
+from accion.control.problem_checks import TRACED
 from accion.control.recovery import DirectDetails, VakonomicDetails
 from accion.control.scaling import scaled_program, sizes_of_guess
 from accion.control.solution import Solution

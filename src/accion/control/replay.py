@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.control.actuation import Actuation, driven
 from accion.control.flow import flow
+from accion.control.law import Law, driven
 from accion.control.polynomial import between
 from accion.engines.xla import kept_jit
 from accion.instant.constrained import index_one
@@ -20,7 +20,7 @@ BATCH = 64  # steps that are compiled together
 
 
 def replayed(
-    B: Actuation,
+    law: Law,
     system: System,
     q0: Configuration,
     v0: Vector,
@@ -38,14 +38,14 @@ def replayed(
     for first in range(0, len(t) - 1, BATCH):
         steps = np.minimum(np.arange(first, first + BATCH), len(t) - 2)
         h = np.where(np.arange(first, first + BATCH) < len(t) - 1, np.diff(t)[steps], 0.0)
-        state, after = replayed_batch(B, places, system, state, (t[steps], h, u[steps]))
+        state, after = replayed_batch(law, places, system, state, (t[steps], h, u[steps]))
         found.append(jax.tree.map(np.asarray, after))
     return jax.tree.map(lambda *a: jnp.asarray(np.concatenate(a)[: len(t)]), *found)
 
 
 @partial(kept_jit, static_argnums=(0, 1))
 def replayed_batch(
-    B: Actuation, places: tuple[float, ...], system: System, state: Any, data: Any
+    law: Law, places: tuple[float, ...], system: System, state: Any, data: Any
 ) -> tuple[Any, Any]:
     """The state after the last of some steps, (t, h, u), from `state`; and after each of them."""
     space, substeps = system.space, SUBSTEPS * max(1, len(places) - 1)
@@ -57,7 +57,7 @@ def replayed_batch(
             q, v = y
             part = jnp.where(h > 0, (now - t) / jnp.where(h > 0, h, 1.0), 0.0)
             u = between(places, values, part)
-            a = index_one(driven(system, B, u), now, q, v, None)[0]
+            a = index_one(driven(system, law, u), now, q, v, None)[0]
             return space.tangent(q, v), a
 
         q, v = flow(rates, t, state, h, substeps)

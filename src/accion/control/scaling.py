@@ -13,6 +13,7 @@ from accion.assembly.elements import Curvature, Family
 from accion.assembly.program import Program
 from accion.assembly.scales import Scales, power_of_two
 from accion.control.guess import Guess
+from accion.control.law import Slope
 from accion.control.layout import Layout
 from accion.control.problem import ControlProblem
 from accion.instant.sizes import Sizes, largest, sizes_of
@@ -29,7 +30,23 @@ def sizes_of_guess(problem: ControlProblem, guess: Guess) -> Sizes:
     if problem.boundary == "velocities":
         v[[0, -1]] = [end.v for end in problem.ends]
     t = problem.t0 + guess.duration * np.linspace(0, 1, len(v))
-    return sizes_of(problem.system, t, q, v, problem.B)
+    middle, half = middles(problem)
+    sizes = sizes_of(problem.system, t, q, v, Slope(problem.law, middle))
+    if problem.B is not None:
+        return sizes
+    # Work says less of controls that are no forces: they are as large as they may be.
+    known = np.isfinite(half) & (half > 0)
+    return sizes._replace(u=np.where(known, half, np.where(sizes.u > 0, sizes.u, 1.0)))
+
+
+def middles(problem: ControlProblem) -> tuple[tuple[float, ...], np.ndarray]:
+    """Controls in the middle of their bounds, at 1 where they have none, and half of the width of
+    the bounds.
+    """
+    lower, upper = problem.u_bounds
+    known = np.isfinite(lower) & np.isfinite(upper)
+    middle = np.where(known, (np.where(known, lower, 0) + np.where(known, upper, 0)) / 2, 1.0)
+    return tuple(middle.tolist()), (upper - lower) / 2
 
 
 # A quarter of the sizes, and of the cost its square, takes the fewest iterations.

@@ -236,7 +236,7 @@ class Solution:
         """
         q0, v0 = at_node(self.q, 0), jnp.asarray(self.v)[0]
         pieces = self.control_pieces()
-        return replayed(self.problem.B, self.problem.system, q0, v0, self.t, *pieces)
+        return replayed(self.problem.law, self.problem.system, q0, v0, self.t, *pieces)
 
     @cached_property
     def missed(self) -> tuple[np.ndarray, np.ndarray]:

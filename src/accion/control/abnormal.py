@@ -33,6 +33,10 @@ def _(
         np.any(np.isfinite(b)) for b in (*problem.u_bounds, *problem.q_bounds, *problem.v_bounds)
     ):
         refuse("abnormal", "control problems with bounds", "on them costates have a sign only")
+    if problem.besides:
+        refuse(
+            "abnormal", f"control problems with {', '.join(problem.besides)}", "they ask for more"
+        )
     if problem.path:
         refuse("abnormal", "control problems with path constraints", "their multipliers are more")
     t = np.asarray(motion.t)

@@ -48,6 +48,10 @@ def check_unconstrained(problem: "ControlProblem", what: str) -> None:
 def check_smooth(problem: "ControlProblem", what: str) -> None:
     """Raise ValueError unless the optima of a problem are motions of one smooth system."""
     check_unconstrained(problem, what)
+    if problem.besides:
+        raise ValueError(
+            f"{what} does not support {', '.join(problem.besides)}; leave them out, or {OTHER}."
+        )
     bounds = (problem.u_bounds, problem.q_bounds, problem.v_bounds)
     if problem.path or any(np.any(np.isfinite(side)) for pair in bounds for side in pair):
         raise ValueError(

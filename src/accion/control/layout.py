@@ -18,14 +18,15 @@ from accion.types import Array, Configuration
 
 @dataclass(frozen=True)
 class Layout:
-    """Numbers of the unknowns in x: displacements e (N + 1, dim) of the nodes, multipliers lam (N +
-    1, m) there, controls u (N, places, controls) of the steps (or none, where they are eliminated),
-    increments (N, inner points, dim) of their inner points and multipliers inner_lam (N, inner
-    points, m) there, velocities v (2, dim) at the ends, and the duration T (one, where it is free).
+    """Places `mesh` of the nodes, from 0 to 1, and numbers of the unknowns in x: displacements e (N
+    + 1, dim) of the nodes, multipliers lam (N + 1, m) there, controls u (N, places, controls) of
+    the steps (or none, where they are eliminated), increments (N, inner points, dim) of their inner
+    points and multipliers inner_lam (N, inner points, m) there, velocities v (2, dim) at the ends,
+    and the duration T (one, where it is free).
     """
 
     problem: ControlProblem
-    steps: int
+    mesh: np.ndarray
     e: np.ndarray
     lam: np.ndarray
     u: np.ndarray
@@ -34,6 +35,15 @@ class Layout:
     v: np.ndarray
     T: np.ndarray
     size: int
+
+    @property
+    def steps(self) -> int:
+        return len(self.mesh) - 1
+
+    @property
+    def spans(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the steps start and end, as parts of the duration."""
+        return self.mesh[:-1], self.mesh[1:]
 
     def of_steps(self, k: np.ndarray) -> np.ndarray:
         """The numbers of what is unknown in the steps k, one row for each: u, inner points, and
@@ -94,10 +104,14 @@ class Layout:
         return place
 
 
-def layout_of(problem: ControlProblem, steps: int, method: Method | None = None) -> Layout:
+def layout_of(
+    problem: ControlProblem, steps: int | np.ndarray, method: Method | None = None
+) -> Layout:
     """The layout for `steps` steps by `method`; without it controls and multipliers are not among
     the unknowns.
     """
+    mesh = places_of(steps)
+    steps = len(mesh) - 1
     n = problem.system.space.dim
     m = 0 if method is None else problem.system.multipliers
     controls = 0 if method is None else problem.control_count
@@ -116,7 +130,12 @@ def layout_of(problem: ControlProblem, steps: int, method: Method | None = None)
         count = int(np.prod(shape))
         blocks[name] = first + np.arange(count).reshape(shape)
         first += count
-    return Layout(problem, steps, **blocks, size=first)
+    return Layout(problem, mesh, **blocks, size=first)
+
+
+def places_of(steps: int | np.ndarray) -> np.ndarray:
+    """The places of the nodes, from 0 to 1: of equal steps where their number is given."""
+    return np.linspace(0.0, 1.0, steps + 1) if np.ndim(steps) == 0 else np.asarray(steps)
 
 
 def split(x: Array, *sizes: int) -> list[Array]:

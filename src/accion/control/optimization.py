@@ -219,11 +219,13 @@ def attempt(
     transcribe = FORMULATIONS[mesh.formulation].transcribe
     transcription = transcribe(mesh.problem, mesh.method, mesh.steps, guess.q)
     program, layout, _ = transcription
-    solver = mesh.solver or ("sqp" if program.equalities_only else "ipopt")
-    if solver == "sqp" and not program.equalities_only:
+    # An integral has the unknowns of all steps in one row, which no band holds.
+    banded = program.equalities_only and not mesh.problem.totals
+    solver = mesh.solver or ("sqp" if banded else "ipopt")
+    if solver == "sqp" and not banded:
         raise ValueError(
-            'the solver "sqp" is for problems without bounds, inequalities and free durations; use'
-            ' "ipopt".'
+            'the solver "sqp" is for problems without bounds, inequalities, integrals and free'
+            ' durations; use "ipopt".'
         )
     if solver == "sqp" and options:
         raise ValueError(
@@ -292,7 +294,7 @@ def solution_of(mesh: Mesh, transcription: Transcription, found: Found, solver: 
     """What a solver found, as a `Solution`."""
     (_, layout, balance), problem = transcription, mesh.problem
     duration = float(found.x[layout.T[0]]) if problem.free_time else problem.longest
-    t = problem.t0 + duration / layout.steps * np.arange(layout.steps + 1)
+    t = problem.t0 + duration * layout.mesh
     q = found.program.configurations(found.x)
     details = FORMULATIONS[mesh.formulation].details(found, layout, balance)
     t_u, u = details.controls(t, q, mesh.method)

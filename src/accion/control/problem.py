@@ -3,12 +3,15 @@
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
+import numpy as np
+
 from accion import checks
 from accion._config import check_process
 from accion.arguments import door, number, one_of, text
 from accion.checks import a_method
 from accion.control import faces
 from accion.control.actuation import Actuation
+from accion.control.asked import conditions_of, points_of, totals_of
 from accion.control.bounds import Bounds, bounds_of, durations_of, named_bounds, path_of
 from accion.control.canonical import CanonicalSystem
 from accion.control.ends import End, end_of
@@ -42,6 +45,13 @@ class ControlProblem:
         terminal: terminal(t, q, v, params) -> scalar, the cost of the end.
         control_bounds: (lower, upper), numbers or one for each control.
         state_bounds, velocity_bounds: {coordinate: (lower, upper)}.
+        rate_bounds: (lower, upper) of the rates of the controls, each from one control to the next.
+        rate_cost: rate_cost(t, w, params) -> scalar, the cost of the rates w, added to `cost`.
+        integrals: {name: (g, value)}: the integral of g(t, q, v, u, params) over the motion is
+            `value`, or within (lower, upper).
+        at_end: at_end(t, q, v, params) -> (m,), which is to be zero at the end: a terminal
+            manifold.
+        via: {t: q}, configurations on the way, a component that is None is free.
         path: {name: g}, or one g: g(t, q, v, u, params) <= 0 along the whole motion, straight (on a
             group: retracted) between nodes.
         t0: the time of the start.
@@ -66,6 +76,11 @@ class ControlProblem:
     control_bounds: Any = None
     state_bounds: Any = None
     velocity_bounds: Any = None
+    rate_bounds: Any = None
+    rate_cost: Function | None = None
+    integrals: Any = None
+    at_end: Function | None = None
+    via: Any = None
     path: Any = None
     t0: float = 0.0
     boundary: str = "velocities"
@@ -78,6 +93,9 @@ class ControlProblem:
     u_bounds: Bounds = field(init=False, repr=False)
     q_bounds: Bounds = field(init=False, repr=False)
     v_bounds: Bounds = field(init=False, repr=False)
+    rates: Bounds = field(init=False, repr=False)
+    totals: dict[str, tuple[Function, Bounds]] = field(init=False, repr=False)
+    points: dict[float, tuple[Any, Any]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         def set_(name: str, value: Any) -> None:
@@ -100,11 +118,14 @@ class ControlProblem:
         set_("path", path_of(self.path))
         count = self.control_count
         set_("u_bounds", bounds_of(self.control_bounds, count, "control_bounds", self.controls))
+        set_("rates", bounds_of(self.rate_bounds, count, "rate_bounds", self.controls))
         set_("q_bounds", named_bounds(self.system, self.state_bounds, "state_bounds"))
         set_("v_bounds", named_bounds(self.system, self.velocity_bounds, "velocity_bounds"))
         own = None if self.name is None else text(self.name, "name")
         set_("name", own or f"control of {self.system.name}")
         check_functions(self)
+        set_("totals", totals_of(self))
+        set_("points", points_of(self))
         check_ends(self)
 
     @property
@@ -121,6 +142,23 @@ class ControlProblem:
     def longest(self) -> float:
         """The longest duration that is allowed: the duration itself where it is given."""
         return self.durations[1]
+
+    @property
+    def conditions_at_end(self) -> int:
+        """How many conditions `at_end` has."""
+        return conditions_of(self)
+
+    @property
+    def besides(self) -> list[str]:
+        """What it asks for besides costs, ends, bounds and path constraints, in words."""
+        asked = {
+            "rate_cost": self.rate_cost is not None,
+            "rate_bounds": bool(np.any(np.isfinite(self.rates))),
+            "integrals": bool(self.totals),
+            "at_end": self.at_end is not None,
+            "via": bool(self.points),
+        }
+        return [name for name, given in asked.items() if given]
 
     # ------------------------------------------------------------ its other faces
 

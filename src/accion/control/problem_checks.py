@@ -50,6 +50,8 @@ def check_mechanics(problem: "ControlProblem") -> None:
     problem.system.check()
     check_function("cost", problem.cost, "t, q, v, u, params")
     check_function("terminal", problem.terminal, "t, q, v, params", optional=True)
+    check_function("at_end", problem.at_end, "t, q, v, params", optional=True)
+    check_function("rate_cost", problem.rate_cost, "t, w, params", optional=True)
 
 
 def check_functions(problem: "ControlProblem") -> None:
@@ -71,6 +73,7 @@ def check_functions(problem: "ControlProblem") -> None:
             takes="(t, q, v, params)",
         )
         check_returns("terminal", returned, (), "a scalar")
+    check_more(problem)
     for name, g in problem.path.items():
         out = evaluate(
             f"path[{name!r}]",
@@ -83,6 +86,32 @@ def check_functions(problem: "ControlProblem") -> None:
             f"path[{name!r}]", out, None, "a number or a vector, <= 0 where it is allowed"
         )
     check_controls_act(problem)
+
+
+def check_more(problem: "ControlProblem") -> None:
+    """Raise ValueError unless `at_end` and `rate_cost` return what they should."""
+    system, at_end, rate_cost = problem.system, problem.at_end, problem.rate_cost
+    zero, q = jnp.zeros(()), system.space.identity()
+    if at_end is not None:
+        out = evaluate(
+            "at_end",
+            lambda s, *at: jnp.atleast_1d(at_end(*at, s.params)),
+            system,
+            *(zero, q, jnp.zeros(system.space.dim)),
+            takes="(t, q, v, params)",
+        )
+        check_returns("at_end", out, None, "a number or a vector, zero at the end")
+        if problem.boundary != "velocities":
+            raise ValueError('at_end is for ends (q, v): leave out boundary="configurations".')
+    if rate_cost is not None:
+        out = evaluate(
+            "rate_cost",
+            lambda s, *at: rate_cost(*at, s.params),
+            system,
+            *(zero, jnp.zeros(problem.control_count)),
+            takes="(t, w, params)",
+        )
+        check_returns("rate_cost", out, (), "a scalar, such as 0.5 * w @ w")
 
 
 def check_controls_act(problem: "ControlProblem") -> None:

@@ -16,6 +16,7 @@ from accion.control import vakonomic
 from accion.control.actuation import Actuation
 from accion.control.direct import Step
 from accion.control.elimination import Elimination
+from accion.control.extras import Via
 from accion.control.guess import control_times
 from accion.control.layout import Layout
 from accion.control.path_constraints import PathPoint
@@ -91,7 +92,7 @@ class DirectDetails:
         found = np.zeros((steps + 1, n))
         for F in self.found.program.families:
             # (displacement of the start, ..., of the end, duration)
-            if isinstance(F.f, Step | PathPoint):
+            if isinstance(F.f, Step | PathPoint | Via):
                 nodes, pulled = np.asarray(F.nodes), pulled_back(self.found, F)
                 after = pulled.shape[1] - n - int(problem.free_time)
                 np.add.at(found, nodes[:, 0], pulled[:, :n])

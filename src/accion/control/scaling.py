@@ -77,8 +77,8 @@ def natural_motions(layout: Layout, sizes: Sizes, inner_places: np.ndarray) -> n
     each coordinate is moved, moved evenly and accelerated; controls, multipliers and the duration
     are as large as they are.
     """
-    s = np.linspace(0, 1, layout.steps + 1)
-    inner = (np.arange(layout.steps)[:, None] + inner_places) / layout.steps
+    s, (first, last) = layout.mesh, layout.spans
+    inner = first[:, None] + (last - first)[:, None] * inner_places
     speeds = ((0.0, 0.0), (1.0, 1.0), (0.0, 2.0))  # of 1, s and s^2 at the ends
     found = []
     for j, (q, v) in enumerate(zip(sizes.q, sizes.v, strict=True)):

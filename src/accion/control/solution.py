@@ -309,6 +309,10 @@ class Solution:
                 "Pontryagin's conditions are solved for problems with velocities at the ends and"
                 " without path constraints."
             )
+        if problem.besides:
+            raise ValueError(
+                f"Pontryagin's conditions are not solved for {', '.join(problem.besides)} yet."
+            )
         for words, values, bounds in bounded(self):
             small = 1e-6 * np.max(np.abs(values), axis=0)
             if any(np.any(np.isclose(values, side, atol=small)) for side in bounds):

@@ -37,6 +37,11 @@ def elimination(problem: ControlProblem) -> Elimination:
         raise ValueError(
             'the vakonomic formulation does not support a free duration; try formulation="direct".'
         )
+    if problem.besides:
+        raise ValueError(
+            f"the vakonomic formulation does not support {', '.join(problem.besides)}; try"
+            ' formulation="direct".'
+        )
     if problem.path or np.any(bounded_velocities(problem)):
         raise ValueError(
             "the vakonomic formulation does not support path constraints and velocity bounds; try"

@@ -1,6 +1,5 @@
 """Optimal control: what may be asked for besides costs and ends."""
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

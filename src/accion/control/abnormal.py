@@ -26,6 +26,8 @@ def _(
         wrong("motion", "a Solution of the problem", motion)
     if t0 is not None or t1 is not None:
         raise ValueError("abnormal takes a solution as a whole: leave out t0 and t1.")
+    if problem.system.inputs:
+        refuse("abnormal", "problems about a Dynamics", "their costates are those of rates")
     if problem.system.constraint is not None:
         why = "their states are a submanifold, on which costates are determined up to its normals"
         refuse("abnormal", "control problems of constrained systems", why)

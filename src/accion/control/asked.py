@@ -32,12 +32,13 @@ def totals_of(problem: "ControlProblem") -> dict[str, tuple[Function, Bounds]]:
         if not isinstance(pair, tuple | list) or len(pair) != 2 or not callable(pair[0]):
             raise ValueError(f"integrals must be {INTEGRALS}; got {shown(pair)} for {name!r}.")
         where = f"integrals[{name!r}]"
-        size = size_of(problem, where, pair[0])
+        g = problem.form.motion(where, pair[0])
+        size = size_of(problem, where, g)
         value = pair[1]
         if not isinstance(value, tuple | list) or len(value) != 2:
             value = np.atleast_1d(finite(value, where, "a number, or (lower, upper)"))
             value = (value.tolist(), value.tolist())
-        found[str(name)] = pair[0], bounds_of(value, size, where, (str(name),))
+        found[str(name)] = g, bounds_of(value, size, where, (str(name),))
     return found
 
 
@@ -51,7 +52,7 @@ def size_of(problem: "ControlProblem", name: str, g: Function) -> int:
         lambda s, *at: jnp.atleast_1d(g(*at, s.params)),
         system,
         *at,
-        takes="(t, q, v, u, params)",
+        takes=f"({problem.form.running})",
     )
     return check_returns(name, out, None, "a number or a vector").shape[0]
 

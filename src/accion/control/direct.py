@@ -22,7 +22,7 @@ import numpy as np
 from accion.assembly.elements import Family
 from accion.assembly.numbering import RowNumbers
 from accion.assembly.program import Program
-from accion.control import mechanics as mechanics
+from accion.control import first_order as first_order, mechanics as mechanics
 from accion.control.extras import goal, rate_gaps, via_points
 from accion.control.layout import Layout, base_of, layout_of
 from accion.control.path_constraints import components
@@ -51,7 +51,7 @@ class Step:
             (s.w, (s.t, s.q, s.v, u, system.params))
             for s, u in zip(here.samples, here.u, strict=True)
         ]
-        cost = here.h * sum(w * self.cost(*point) for w, point in at)
+        cost = jnp.asarray(here.h * sum(w * self.cost(*point) for w, point in at))
         rows = self.equations(system, here)
         if self.bounded_velocity:
             rows += [s.v for s in here.samples]

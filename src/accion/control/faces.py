@@ -40,7 +40,11 @@ class Moved(Protocol):
 
 
 def check_unconstrained(problem: "ControlProblem", what: str) -> None:
-    """Raise ValueError where the system has constraints: their forces would be controls more."""
+    """Raise ValueError where the system has no Lagrangian, or constraints: their forces would be
+    controls more.
+    """
+    if problem.system.inputs:
+        raise ValueError(f"{what} does not support a Dynamics, which has no Lagrangian; {OTHER}.")
     if problem.system.constraint is not None:
         raise ValueError(f"{what} does not support constrained systems; {OTHER}.")
 

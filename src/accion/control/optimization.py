@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial
+from functools import partial, singledispatch
 from typing import Any, NamedTuple
 
 import jax
@@ -17,6 +17,7 @@ from accion.assembly.program import Program
 from accion.assembly.sqp import Found
 from accion.control import direct, vakonomic
 from accion.control.faces import check_windows
+from accion.control.first_order_details import FirstOrderDetails
 from accion.control.guess import Guess, a_guess, guess_of, perturbed
 from accion.control.layout import Layout, displacements
 from accion.control.path_constraints import held_between_samples
@@ -32,6 +33,7 @@ from accion.memory import check_room
 from accion.methods import Method
 from accion.progress import progress_bar
 from accion.results.trajectory import Trajectory
+from accion.systems import Dynamics
 from accion.systems.start import is_traced
 
 
@@ -39,12 +41,23 @@ class Formulation(NamedTuple):
     """How a problem becomes a program, and what follows from its solution."""
 
     transcribe: Callable[..., Transcription]
-    details: type[DirectDetails] | type[VakonomicDetails]
+    details: Callable[[Any], Any]  # of the kind of system
+
+
+@singledispatch
+def direct_details(system: Any) -> Any:
+    """What follows from a solution of the direct formulation."""
+    return DirectDetails
+
+
+@direct_details.register
+def _(system: Dynamics) -> Any:
+    return FirstOrderDetails
 
 
 FORMULATIONS = {
-    "direct": Formulation(direct.transcribe, DirectDetails),
-    "vakonomic": Formulation(vakonomic.transcribe, VakonomicDetails),
+    "direct": Formulation(direct.transcribe, direct_details),
+    "vakonomic": Formulation(vakonomic.transcribe, lambda system: VakonomicDetails),
 }
 SOLVERS: dict[str, Callable[..., Found]] = {"sqp": sqp.solve, "ipopt": ipopt.solve}
 CHARTS = 5  # changes of chart on a curved space
@@ -296,7 +309,7 @@ def solution_of(mesh: Mesh, transcription: Transcription, found: Found, solver: 
     duration = float(found.x[layout.T[0]]) if problem.free_time else problem.longest
     t = problem.t0 + duration * layout.mesh
     q = found.program.configurations(found.x)
-    details = FORMULATIONS[mesh.formulation].details(found, layout, balance)
+    details = FORMULATIONS[mesh.formulation].details(problem.system)(found, layout, balance)
     t_u, u = details.controls(t, q, mesh.method)
     return Solution(
         problem=problem,

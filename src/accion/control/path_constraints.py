@@ -84,6 +84,25 @@ class PathPoint:
         return jnp.zeros(()), self.on_step(system, *step)
 
 
+@dataclass(frozen=True)
+class StateOnStep:
+    """(q, v) at the fraction s of a step."""
+
+    method: Method
+
+    def __call__(
+        self,
+        system: System,
+        t: Scalar,
+        h: Scalar,
+        s: Scalar,
+        q0: Configuration,
+        q1: Configuration,
+        inner: Array,
+    ) -> tuple[Configuration, Array]:
+        return on_the_way(self.method, system.space, h, q0, system.space.local(q0, q1), inner, s)
+
+
 class Broken(NamedTuple):
     """Points where a path constraint is broken: fractions `s` of the steps `k`, and which of the
     rows of `OnStep` are broken there.
@@ -133,6 +152,12 @@ class Motion(NamedTuple):
         f, h = OnStep(tuple(self.problem.path.values()), self.method), np.diff(self.t)[k]
         rows = (h, s, q0, q1, self.u[k], self.inner[k])
         return np.asarray(at_times(f, False, self.problem.system, self.t[k], *rows))
+
+    def states(self, k: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(q, v) at the fractions s of the steps k."""
+        q0, q1 = (jax.tree.map(lambda a, i=i: np.asarray(a)[i], self.q) for i in (k, k + 1))
+        rows = (np.diff(self.t)[k], s, q0, q1, self.inner[k])
+        return at_times(StateOnStep(self.method), False, self.problem.system, self.t[k], *rows)
 
     def peaks(self) -> tuple[np.ndarray, np.ndarray]:
         """(s, g), each (steps, rows): where in each step each g is largest, and how large.

@@ -14,11 +14,12 @@ from accion.control.actuation import Actuation
 from accion.control.asked import conditions_of, points_of, totals_of
 from accion.control.bounds import Bounds, bounds_of, durations_of, named_bounds, path_of
 from accion.control.canonical import CanonicalSystem
-from accion.control.ends import End, end_of
-from accion.control.law import Law, acting
+from accion.control.ends import End
+from accion.control.forms import Form, form_of
+from accion.control.law import Law
 from accion.control.problem_checks import check_ends, check_functions, check_mechanics
 from accion.methods import Method
-from accion.systems import DiscreteSystem, HigherOrderSystem, System
+from accion.systems import DiscreteSystem, HigherOrderSystem
 from accion.types import Function
 
 
@@ -29,10 +30,12 @@ class ControlProblem:
         terminal(T, q, v) + int cost(t, q, v, u) dt    least,
         d/dt dL/dv - dL/dq = F + B(t, q) u        (Vakonomic thesis, eq 7.1)
 
-    or with a force f(t, q, v, u) of another form in the place of B(t, q) u.
+    or with a force f(t, q, v, u) of another form in the place of B(t, q) u; or about a `Dynamics`,
+    x' = f(t, x, u), with functions of (t, x, u, params), terminal and at_end of (t, x, params), and
+    states x for start, end and via.
 
     Arguments:
-        system: without a vakonomic constraint.
+        system: without a vakonomic constraint; or a `Dynamics`.
         cost: cost(t, q, v, u, params) -> scalar.
         actuated: the coordinates that u acts on, by name or number; or
         actuation: B(t, q, params) -> (dim, controls); or
@@ -63,7 +66,7 @@ class ControlProblem:
         ValueError: where something is missing, contradicts something else, or cannot be done.
     """
 
-    system: System
+    system: Any  # a `System` or a `Dynamics`
     cost: Function
     _: KW_ONLY
     actuated: Any = None
@@ -102,11 +105,15 @@ class ControlProblem:
             object.__setattr__(self, name, value)
 
         check_process()
+        form = self.form
         check_mechanics(self)
         set_("t0", number(self.t0, "t0"))
-        set_("system", checks.check_numbers(self.system))
+        set_("system", checks.CHECKED(self.system))
+        set_("cost", form.motion("cost", self.cost))
+        set_("terminal", form.last("terminal", self.terminal))
+        set_("at_end", form.last("at_end", self.at_end))
         given = (self.actuated, self.actuation, self.control_force)
-        law, names, B = acting(self.system, *given, self.controls)
+        law, names, B = form.acting(self.system, *given, self.controls)
         set_("law", law)
         set_("B", B)
         set_("controls", names)
@@ -114,8 +121,9 @@ class ControlProblem:
         one_of("velocities", "configurations")(self.boundary, "boundary")
         space, boundary = self.system.space, self.boundary
         ends = ((self.start, "start"), (self.end, "end"))
-        set_("ends", tuple(end_of(space, boundary, end, name) for end, name in ends))
-        set_("path", path_of(self.path))
+        set_("ends", tuple(form.end(space, boundary, end, name) for end, name in ends))
+        path = path_of(self.path)
+        set_("path", {name: form.motion(f"path[{name!r}]", g) for name, g in path.items()})
         count = self.control_count
         set_("u_bounds", bounds_of(self.control_bounds, count, "control_bounds", self.controls))
         set_("rates", bounds_of(self.rate_bounds, count, "rate_bounds", self.controls))
@@ -127,6 +135,11 @@ class ControlProblem:
         set_("totals", totals_of(self))
         set_("points", points_of(self))
         check_ends(self)
+
+    @property
+    def form(self) -> Form:
+        """How it is written."""
+        return form_of(self.system)
 
     @property
     def control_count(self) -> int:

@@ -34,7 +34,6 @@ def check_mechanics(problem: "ControlProblem") -> None:
     """Raise ValueError unless system, time and cost are what they should be; TypeError where JAX
     traces their numbers.
     """
-    checks.check_kind(problem.system)
     for name in ("start", "end", "duration", "t0"):  # a list of itself is no tree
         if (
             isinstance(getattr(problem, name), list | tuple)
@@ -43,14 +42,10 @@ def check_mechanics(problem: "ControlProblem") -> None:
             wrong(name, "lists of finite depth", getattr(problem, name))
     if is_traced((problem.system, problem.start, problem.end, problem.duration, problem.t0)):
         raise TypeError(TRACED)
-    checks.check_mechanical(problem.system, "ControlProblem")
     if problem.system.enters_action:
         why = "start and end are (q, v), and a vakonomic motion is not given by them alone"
         checks.refuse("ControlProblem", "vakonomic systems", why)
     problem.system.check()
-    check_function("cost", problem.cost, "t, q, v, u, params")
-    check_function("terminal", problem.terminal, "t, q, v, params", optional=True)
-    check_function("at_end", problem.at_end, "t, q, v, params", optional=True)
     check_function("rate_cost", problem.rate_cost, "t, w, params", optional=True)
 
 
@@ -58,7 +53,7 @@ def check_functions(problem: "ControlProblem") -> None:
     """Raise ValueError unless cost, terminal cost and path constraints return what they should."""
     system = problem.system
     point = (jnp.zeros(()), system.space.identity(), jnp.zeros(system.space.dim))
-    takes, all_ = "(t, q, v, u, params)", (*point, jnp.zeros(problem.control_count))
+    takes, all_ = f"({problem.form.running})", (*point, jnp.zeros(problem.control_count))
     returned = evaluate(
         "cost", lambda s, *at: problem.cost(*at, s.params), system, *all_, takes=takes
     )
@@ -70,7 +65,7 @@ def check_functions(problem: "ControlProblem") -> None:
             lambda s, *at: terminal(*at, s.params),
             system,
             *point,
-            takes="(t, q, v, params)",
+            takes=f"({problem.form.ending})",
         )
         check_returns("terminal", returned, (), "a scalar")
     check_more(problem)
@@ -98,7 +93,7 @@ def check_more(problem: "ControlProblem") -> None:
             lambda s, *at: jnp.atleast_1d(at_end(*at, s.params)),
             system,
             *(zero, q, jnp.zeros(system.space.dim)),
-            takes="(t, q, v, params)",
+            takes=f"({problem.form.ending})",
         )
         check_returns("at_end", out, None, "a number or a vector, zero at the end")
         if problem.boundary != "velocities":

@@ -21,7 +21,7 @@ from accion.control.guess import control_times
 from accion.control.layout import Layout
 from accion.control.path_constraints import PathPoint
 from accion.control.problem import ControlProblem
-from accion.control.solution import Solution
+from accion.control.solution import Rows, Solution
 from accion.discretise.step import variation
 from accion.instant import constrained
 from accion.methods import Method
@@ -76,29 +76,37 @@ class DirectDetails:
         return np.append(self.found.lam, 0.0)[self.balance]
 
     def costates(self, solution: Solution) -> np.ndarray:
-        s, slope = solution, self.slope(solution)
+        s, slope = solution, slope_of(self.found, solution)
         point = (s.t, s.q, np.asarray(s.v))
         return np.asarray(at_times(costate, False, s.problem.system, *point, s.multipliers, slope))
 
     def cost_gradient(self, solution: Solution) -> Params:
         return params_gradient(self.found)
 
-    def slope(self, solution: Solution) -> np.ndarray:
-        """dV/dq at fixed momenta, V the least cost that is left: what a step and all that follow
-        say to a displacement of its start.
-        """
-        problem, steps = solution.problem, solution.steps
-        n = problem.system.space.dim
-        found = np.zeros((steps + 1, n))
-        for F in self.found.program.families:
-            # (displacement of the start, ..., of the end, duration)
-            if isinstance(F.f, Step | PathPoint | Via):
-                nodes, pulled = np.asarray(F.nodes), pulled_back(self.found, F)
-                after = pulled.shape[1] - n - int(problem.free_time)
-                np.add.at(found, nodes[:, 0], pulled[:, :n])
-                last = nodes[:, 1] == steps
-                found[-1] -= np.sum(pulled[last, after : after + n], axis=0)
-        return found
+    def rates(self, solution: Solution) -> Array:
+        return solution.trajectory.v
+
+    def rows(self, solution: Solution, t: np.ndarray) -> Rows:
+        found = solution.trajectory.at(t)
+        return Rows(found.q, found.v)
+
+
+def slope_of(found: Found, solution: Solution) -> np.ndarray:
+    """dV/dq at fixed momenta, V the least cost that is left: what a step and all that follow say to
+    a displacement of its start.
+    """
+    problem, steps = solution.problem, solution.steps
+    n = problem.system.space.dim
+    slope = np.zeros((steps + 1, n))
+    for F in found.program.families:
+        # (displacement of the start, ..., of the end, duration)
+        if isinstance(F.f, Step | PathPoint | Via):
+            nodes, pulled = np.asarray(F.nodes), pulled_back(found, F)
+            after = pulled.shape[1] - n - int(problem.free_time)
+            np.add.at(slope, nodes[:, 0], pulled[:, :n])
+            last = nodes[:, 1] == steps
+            slope[-1] -= np.sum(pulled[last, after : after + n], axis=0)
+    return slope
 
 
 @dataclass(frozen=True)
@@ -126,10 +134,18 @@ class VakonomicDetails:
         steps = (s.t[:-1], np.full(s.steps, h), part_of(s.q, 0, -1), part_of(s.q, 1, None))
         found = at_times(StepMomenta(s.method), False, problem.system, *steps)
         before, after = (np.array(a) for a in found)
+        assert problem.B is not None  # or controls are not eliminated
         pushed = at_times(Pushed(problem.B), False, problem.system, s.t, s.q, s.control(s.t))
         pushed = h / 2 * np.asarray(pushed)
         p = node_momenta(s, self, before - pushed[:-1], after + pushed[1:])
         return trajectory_of(s, self, p)
+
+    def rates(self, solution: Solution) -> Array:
+        return solution.trajectory.v
+
+    def rows(self, solution: Solution, t: np.ndarray) -> Rows:
+        found = solution.trajectory.at(t)
+        return Rows(found.q, found.v)
 
     def multipliers(self, solution: Solution) -> np.ndarray:
         mu = np.append(self.found.lam, 0.0)[self.balance]

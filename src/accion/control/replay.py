@@ -1,6 +1,6 @@
 """Controls applied to the continuous equations: where they lead."""
 
-from functools import partial
+from functools import partial, singledispatch
 from typing import Any
 
 import jax
@@ -12,11 +12,44 @@ from accion.control.law import Law, driven
 from accion.control.polynomial import between
 from accion.engines.xla import kept_jit
 from accion.instant.constrained import index_one
-from accion.systems import System
+from accion.systems import Dynamics, System
 from accion.types import Array, Configuration, Scalar, Vector
 
 SUBSTEPS = 4  # of a step, for each degree of its controls
 BATCH = 64  # steps that are compiled together
+
+
+@singledispatch
+def replay_of(system: Any, problem: Any, motion: Any) -> tuple[Configuration, Any]:
+    """(q, v) at the nodes of a `Solution`, by the continuous equations under its controls."""
+    q0 = jax.tree.map(lambda a: jnp.asarray(a)[0], motion.q)
+    v0, pieces = jnp.asarray(motion.v)[0], motion.control_pieces()
+    return replayed(problem.law, system, q0, v0, motion.t, *pieces)
+
+
+@replay_of.register
+def _(system: Dynamics, problem: Any, motion: Any) -> tuple[Configuration, Any]:
+    """States only: rates follow from them."""
+    places, u = motion.control_pieces()
+    x = moved(places, system, jnp.asarray(motion.q)[0], motion.t[:-1], np.diff(motion.t), u)
+    return jnp.concatenate([jnp.asarray(motion.q)[:1], x]), motion.v
+
+
+@partial(kept_jit, static_argnums=(0,))
+def moved(places: tuple[float, ...], system: Dynamics, x0: Vector, t: Any, h: Any, u: Any) -> Array:
+    """The states after each step, of order 8."""
+    substeps = SUBSTEPS * max(1, len(places) - 1)
+
+    def step(x: Vector, data: Any) -> tuple[Vector, Vector]:
+        t, h, values = data
+
+        def rates(now: Scalar, x: Vector) -> Vector:
+            return system.rates(now, x, between(places, values, (now - t) / h))
+
+        x = flow(rates, t, x, h, substeps)
+        return x, x
+
+    return jax.lax.scan(step, x0, (t, h, u))[1]
 
 
 def replayed(

@@ -5,7 +5,11 @@ A row and the cost are as large as the terms that add up in them, and as what mo
 the problem's change in them (`instant.sizes`).
 """
 
+from functools import singledispatch
+from typing import Any
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from accion.assembly.charts import local_all
@@ -16,7 +20,9 @@ from accion.control.guess import Guess
 from accion.control.law import Slope
 from accion.control.layout import Layout
 from accion.control.problem import ControlProblem
-from accion.instant.sizes import Sizes, largest, sizes_of
+from accion.instant.sizes import NODES, Sizes, largest, quotient, sizes_of
+from accion.systems import Dynamics
+from accion.types import Array, Configuration, Scalar, Vector
 
 
 def sizes_of_guess(problem: ControlProblem, guess: Guess) -> Sizes:
@@ -30,13 +36,47 @@ def sizes_of_guess(problem: ControlProblem, guess: Guess) -> Sizes:
     if problem.boundary == "velocities":
         v[[0, -1]] = [end.v for end in problem.ends]
     t = problem.t0 + guess.duration * np.linspace(0, 1, len(v))
-    middle, half = middles(problem)
-    sizes = sizes_of(problem.system, t, q, v, Slope(problem.law, middle))
+    return control_sizes(problem, sizes_along(problem.system, problem, t, q, v))
+
+
+def control_sizes(problem: ControlProblem, sizes: Sizes) -> Sizes:
+    """The sizes, of controls that are no forces B(t, q) u as large as they may be: work says less
+    of those.
+    """
     if problem.B is not None:
         return sizes
-    # Work says less of controls that are no forces: they are as large as they may be.
+    half = middles(problem)[1]
     known = np.isfinite(half) & (half > 0)
     return sizes._replace(u=np.where(known, half, np.where(sizes.u > 0, sizes.u, 1.0)))
+
+
+@singledispatch
+def sizes_along(
+    system: Any, problem: ControlProblem, t: np.ndarray, q: Configuration, v: np.ndarray
+) -> Sizes:
+    """The sizes of a motion with velocities `v`, shape (nodes, dim)."""
+    return sizes_of(system, t, q, v, Slope(problem.law, middles(problem)[0]))
+
+
+@sizes_along.register
+def _(
+    system: Dynamics, problem: ControlProblem, t: np.ndarray, q: np.ndarray, v: np.ndarray
+) -> Sizes:
+    """States are as large as they change, or would at their rates; controls as large as changes
+    the rates by so much.
+    """
+    T, u = float(t[-1] - t[0]), jnp.array(middles(problem)[0])
+    some = np.unique(np.linspace(0, len(t) - 1, NODES).astype(int))
+
+    def rates(t: Scalar, x: Vector) -> tuple[Array, Array]:
+        return system.rates(t, x, u), jax.jacfwd(system.rates, 2)(t, x, u)
+
+    f, slopes = (largest(a) for a in jax.jit(jax.vmap(rates))(t[some], q[some]))
+    reach, there = largest(q - q[:1]), largest(q)
+    size = np.where(reach > 0, reach, np.where(f > 0, T * f, there))
+    size = np.where(size > 0, size, 1.0)
+    pull = np.max(T * slopes / size[:, None], axis=0)
+    return Sizes(size, size, T, 1.0, quotient(1.0, pull), np.zeros(0))
 
 
 def middles(problem: ControlProblem) -> tuple[tuple[float, ...], np.ndarray]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -20,10 +20,10 @@ from accion.control.picture import panels_of, picture
 from accion.control.polynomial import pieces as through_pieces
 from accion.control.problem import ControlProblem
 from accion.control.reached import bounded
-from accion.control.replay import replayed
+from accion.control.replay import replay_of
+from accion.control.scaling import sizes_along
 from accion.control.shooting import Nodes
 from accion.errors import ReplayMisses
-from accion.instant.sizes import sizes_of
 from accion.memory import rows
 from accion.methods import Method
 from accion.results import storage
@@ -41,10 +41,21 @@ RESOLVED = 1e-6  # of its size: a motion this small is one of the solver's toler
 NUMBERS = ("cost", "duration", "iterations", "message", "violation", "stationarity", "solver")
 
 
+class Rows(NamedTuple):
+    """Configurations, or states, and velocities, or rates, at some times."""
+
+    q: Configuration
+    v: Any
+
+
 class Details(Protocol):
     """What follows from where a solver ended, computed when it is asked for; or from a file."""
 
     def trajectory(self, solution: "Solution") -> Trajectory: ...
+
+    def rates(self, solution: "Solution") -> Any: ...
+
+    def rows(self, solution: "Solution", t: np.ndarray) -> Rows: ...
 
     def multipliers(self, solution: "Solution") -> np.ndarray: ...
 
@@ -165,8 +176,18 @@ class Solution:
 
     @property
     def v(self) -> Array:
-        """The velocities at the nodes, shape (times, dim)."""
-        return self.trajectory.v
+        """The velocities at the nodes, of a `Dynamics` the rates, shape (times, dim)."""
+        return self.details.rates(self)
+
+    @property
+    def x(self) -> Configuration:
+        """The states of a `Dynamics`, shape (times, states): its q."""
+        return self.q
+
+    @door(t=reals)
+    def at(self, t: ArrayLike) -> Rows:
+        """(q, v) at times `t` between the nodes, of a `Dynamics` states and rates."""
+        return self.details.rows(self, np.atleast_1d(np.asarray(t, dtype=float)))
 
     @property
     def lam(self) -> Multipliers | None:
@@ -234,9 +255,7 @@ class Solution:
         """(q, v) at the nodes when the controls are applied to the continuous equations, integrated
         to order 8 from the start.
         """
-        q0, v0 = at_node(self.q, 0), jnp.asarray(self.v)[0]
-        pieces = self.control_pieces()
-        return replayed(self.problem.law, self.problem.system, q0, v0, self.t, *pieces)
+        return replay_of(self.problem.system, self.problem, self)
 
     @cached_property
     def missed(self) -> tuple[np.ndarray, np.ndarray]:
@@ -265,7 +284,7 @@ class Solution:
         """
         start, space = at_node(self.q, 0), self.problem.system.space
         x = jax.vmap(lambda q: space.local(start, q))(jax.tree.map(jnp.asarray, self.q))
-        units = sizes_of(self.problem.system, self.t, self.q, np.asarray(self.v))
+        units = sizes_along(self.problem.system, self.problem, self.t, self.q, np.asarray(self.v))
         # Coordinates may have different units: they compare by their energies.
         return float(
             max(
@@ -302,6 +321,8 @@ class Solution:
             OptimizeFailed: where the conditions are not solved from here.
         """
         problem = self.problem
+        if problem.system.inputs:
+            raise ValueError("Pontryagin's conditions are not solved for a Dynamics yet.")
         if intervals is not None:
             intervals = checks.whole(intervals, "intervals")
         if problem.path or problem.boundary != "velocities":

@@ -16,9 +16,8 @@ from accion.methods import Method
 from accion.numerics.arrays import for_good
 from accion.once import OncePerObject
 from accion.spaces import Product, Space
-from accion.systems import AbstractSystem, Start, System
+from accion.systems import AbstractSystem, Start, System, check_alone
 from accion.systems.arity import check_function, chosen
-from accion.systems.dynamics import ALONE
 from accion.systems.frozen import frozen_params
 from accion.systems.functions import evaluate
 from accion.systems.start import is_traced
@@ -29,9 +28,7 @@ from accion.types import Configuration, Function, Params, Scalar
 def check_kind(system: Any) -> Any:
     """Raise ValueError unless `system` is a system of any kind that moves by itself."""
     if isinstance(system, AbstractSystem):
-        if system.inputs:
-            raise ValueError(ALONE.format(system.name))
-        return
+        return check_alone(system)
     if isinstance(getattr(system, "system", None), AbstractSystem):
         kind = type(system).__name__
         raise ValueError(
@@ -45,8 +42,7 @@ def a_system(value: Any, name: str) -> Any:
     """A system of any kind: the check of a `door`."""
     if not isinstance(value, AbstractSystem):
         wrong(name, "a System", value)
-    check_kind(value)
-    return value
+    return check_alone(value)
 
 
 def a_function(arguments: str) -> Check:

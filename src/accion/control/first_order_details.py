@@ -6,11 +6,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from accion.assembly.sqp import Found
+from accion.control.details import Rows
 from accion.control.guess import control_times
 from accion.control.layout import Layout
 from accion.control.path_constraints import Motion
 from accion.control.recovery import params_gradient, slope_of
-from accion.control.solution import Rows, Solution
+from accion.control.solution import Solution
 from accion.methods import Method
 from accion.numerics.batches import at_times
 from accion.systems import Dynamics

@@ -14,6 +14,7 @@ from accion.assembly.elements import Family, all_at_once
 from accion.assembly.sqp import Found
 from accion.control import vakonomic
 from accion.control.actuation import Actuation
+from accion.control.details import Rows
 from accion.control.direct import Step
 from accion.control.elimination import Elimination
 from accion.control.extras import Via
@@ -21,7 +22,7 @@ from accion.control.guess import control_times
 from accion.control.layout import Layout
 from accion.control.path_constraints import PathPoint
 from accion.control.problem import ControlProblem
-from accion.control.solution import Rows, Solution
+from accion.control.solution import Solution
 from accion.discretise.step import variation
 from accion.instant import constrained
 from accion.methods import Method

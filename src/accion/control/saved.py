@@ -9,9 +9,10 @@ import numpy as np
 
 from accion.arguments import door, instance, path as path_of
 from accion.checks import a_method
+from accion.control.details import Rows
 from accion.control.optimization import optimize
 from accion.control.problem import ControlProblem
-from accion.control.solution import NUMBERS, Rows, Solution
+from accion.control.solution import NUMBERS, Solution
 from accion.methods import Method
 from accion.results import storage
 from accion.results.trajectory import Trajectory

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +14,7 @@ import numpy as np
 from accion import checks
 from accion.arguments import door, path as path_of, reals, switch
 from accion.control import pontryagin
+from accion.control.details import Details, Rows
 from accion.control.guess import Guess, Sampled, resampled
 from accion.control.path_constraints import Motion, Worst
 from accion.control.picture import panels_of, picture
@@ -39,29 +40,6 @@ MUCH = 0.5  # of the size of the motion, by which a replay may miss the end
 RESOLVED = 1e-6  # of its size: a motion this small is one of the solver's tolerance
 # what a file has of a solution, besides its arrays
 NUMBERS = ("cost", "duration", "iterations", "message", "violation", "stationarity", "solver")
-
-
-class Rows(NamedTuple):
-    """Configurations, or states, and velocities, or rates, at some times."""
-
-    q: Configuration
-    v: Any
-
-
-class Details(Protocol):
-    """What follows from where a solver ended, computed when it is asked for; or from a file."""
-
-    def trajectory(self, solution: "Solution") -> Trajectory: ...
-
-    def rates(self, solution: "Solution") -> Any: ...
-
-    def rows(self, solution: "Solution", t: np.ndarray) -> Rows: ...
-
-    def multipliers(self, solution: "Solution") -> np.ndarray: ...
-
-    def costates(self, solution: "Solution") -> np.ndarray: ...
-
-    def cost_gradient(self, solution: "Solution") -> Params: ...
 
 
 @dataclass(frozen=True)

@@ -106,6 +106,13 @@ class Dynamics(Mechanical):
         raise ValueError(ALONE.format(self.name))
 
 
+def check_alone(system: Any) -> Any:
+    """The system; ValueError where it moves under controls only."""
+    if system.inputs:
+        raise ValueError(ALONE.format(system.name))
+    return system
+
+
 ALONE = (
     "{} is a Dynamics, x' = f(t, x, u), which moves under controls only: give it to"
     " ControlProblem. A Lagrangian makes a System of it, for all that is done to systems."

@@ -9,7 +9,6 @@ from functools import singledispatch
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from accion.assembly.charts import local_all
@@ -21,6 +20,7 @@ from accion.control.law import Slope
 from accion.control.layout import Layout
 from accion.control.problem import ControlProblem
 from accion.instant.sizes import NODES, Sizes, largest, quotient, sizes_of
+from accion.numerics.batches import at_times
 from accion.systems import Dynamics
 from accion.types import Array, Configuration, Scalar, Vector
 
@@ -50,6 +50,11 @@ def control_sizes(problem: ControlProblem, sizes: Sizes) -> Sizes:
     return sizes._replace(u=np.where(known, half, np.where(sizes.u > 0, sizes.u, 1.0)))
 
 
+def rates_and_slopes(system: Dynamics, t: Scalar, x: Vector, u: Vector) -> tuple[Array, Array]:
+    """f and df/du."""
+    return system.rates(t, x, u), jax.jacfwd(system.rates, 2)(t, x, u)
+
+
 @singledispatch
 def sizes_along(
     system: Any, problem: ControlProblem, t: np.ndarray, q: Configuration, v: np.ndarray
@@ -65,13 +70,9 @@ def _(
     """States are as large as they change, or would at their rates; controls as large as changes
     the rates by so much.
     """
-    T, u = float(t[-1] - t[0]), jnp.array(middles(problem)[0])
-    some = np.unique(np.linspace(0, len(t) - 1, NODES).astype(int))
-
-    def rates(t: Scalar, x: Vector) -> tuple[Array, Array]:
-        return system.rates(t, x, u), jax.jacfwd(system.rates, 2)(t, x, u)
-
-    f, slopes = (largest(a) for a in jax.jit(jax.vmap(rates))(t[some], q[some]))
+    T, some = float(t[-1] - t[0]), np.unique(np.linspace(0, len(t) - 1, NODES).astype(int))
+    u = np.tile(middles(problem)[0], (len(some), 1))
+    f, slopes = (largest(a) for a in at_times(rates_and_slopes, False, system, t[some], q[some], u))
     reach, there = largest(q - q[:1]), largest(q)
     size = np.where(reach > 0, reach, np.where(f > 0, T * f, there))
     size = np.where(size > 0, size, 1.0)

@@ -6,6 +6,11 @@ from accion.control.extremal import Extremal as Extremal
 from accion.control.hamiltonian import Hamiltonian as Hamiltonian
 from accion.control.optimization import optimize as optimize
 from accion.control.problem import ControlProblem as ControlProblem
-from accion.control.refinement import Refined as Refined, refine as refine
+from accion.control.refinement import (
+    Refined as Refined,
+    adapt as adapt,
+    refine as refine,
+    step_errors as step_errors,
+)
 from accion.control.saved import load as load
 from accion.control.solution import Solution as Solution

@@ -25,6 +25,7 @@ from accion.assembly.program import Program
 from accion.control import first_order as first_order, mechanics as mechanics
 from accion.control.extras import goal, rate_gaps, via_points
 from accion.control.layout import Layout, base_of, layout_of
+from accion.control.mesh import Steps
 from accion.control.path_constraints import components
 from accion.control.problem import ControlProblem
 from accion.control.span import Span, args_of, columns_of, rows_of_steps, span_of, start_and_end
@@ -64,7 +65,7 @@ class Step:
 
 
 def transcribe(
-    problem: ControlProblem, method: Method, steps: int | np.ndarray, q: Configuration
+    problem: ControlProblem, method: Method, steps: Steps, q: Configuration
 ) -> Transcription:
     """The direct formulation, displacements measured from the configurations `q` at the steps + 1
     nodes.

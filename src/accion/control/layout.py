@@ -10,6 +10,7 @@ import numpy as np
 
 from accion.assembly.charts import is_vector, local_all
 from accion.control.bounds import Bounds
+from accion.control.mesh import Steps, places_of
 from accion.control.problem import ControlProblem
 from accion.methods import Method
 from accion.spaces import Space
@@ -104,38 +105,30 @@ class Layout:
         return place
 
 
-def layout_of(
-    problem: ControlProblem, steps: int | np.ndarray, method: Method | None = None
-) -> Layout:
+def layout_of(problem: ControlProblem, steps: Steps, method: Method | None = None) -> Layout:
     """The layout for `steps` steps by `method`; without it controls and multipliers are not among
     the unknowns.
     """
     mesh = places_of(steps)
-    steps = len(mesh) - 1
-    n = problem.system.space.dim
+    count, n = len(mesh) - 1, problem.system.space.dim
     m = 0 if method is None else problem.system.multipliers
     controls = 0 if method is None else problem.control_count
     places, inner = (1, 0) if method is None else (len(method.control_places), method.inner_points)
     sizes = {
-        "e": (steps + 1, n),
-        "lam": (steps + 1, m),
-        "u": (steps, places, controls),
-        "inner": (steps, inner, n),
-        "inner_lam": (steps, inner, m),
+        "e": (count + 1, n),
+        "lam": (count + 1, m),
+        "u": (count, places, controls),
+        "inner": (count, inner, n),
+        "inner_lam": (count, inner, m),
         "v": (2 if problem.boundary == "velocities" else 0, n),
         "T": (1 if problem.free_time else 0,),
     }
     first, blocks = 0, {}
     for name, shape in sizes.items():
-        count = int(np.prod(shape))
-        blocks[name] = first + np.arange(count).reshape(shape)
-        first += count
+        size = int(np.prod(shape))
+        blocks[name] = first + np.arange(size).reshape(shape)
+        first += size
     return Layout(problem, mesh, **blocks, size=first)
-
-
-def places_of(steps: int | np.ndarray) -> np.ndarray:
-    """The places of the nodes, from 0 to 1: of equal steps where their number is given."""
-    return np.linspace(0.0, 1.0, steps + 1) if np.ndim(steps) == 0 else np.asarray(steps)
 
 
 def split(x: Array, *sizes: int) -> list[Array]:

@@ -20,6 +20,7 @@ from accion.control.faces import check_windows
 from accion.control.first_order_details import FirstOrderDetails
 from accion.control.guess import Guess, a_guess, guess_of, perturbed
 from accion.control.layout import Layout, displacements
+from accion.control.mesh import Steps, a_mesh, count_of
 from accion.control.path_constraints import held_between_samples
 from accion.control.problem import ControlProblem
 from accion.control.problem_checks import TRACED
@@ -78,7 +79,7 @@ TURN = 1.0  # rad or so, by which a node may leave the centre of its chart
 def optimize(
     problem: ControlProblem,
     method: Method,
-    steps: int,
+    steps: Steps,
     guess: Solution | Trajectory | Guess | tuple[Any, Any] | None = None,
     *,
     formulation: str = "direct",
@@ -93,13 +94,12 @@ def optimize(
     options: dict[str, Any] | None = None,
     engine: str = "auto",
 ) -> Solution:
-    """The controls that make the cost of `problem` least among their neighbours, on `steps` equal
-    steps.
+    """The controls that make the cost of `problem` least among their neighbours, on a mesh.
 
     Arguments:
         problem: what is to be controlled.
         method: a variational one.
-        steps: 4 or more.
+        steps: 4 or more; or the places of the nodes, increasing from 0 to 1.
         guess: where to start: (q, u) at nodes and steps, a `Solution` on any mesh, a `Trajectory`;
             without it the line between the ends.
         formulation: "direct": configurations and controls are unknown, the forced discrete
@@ -127,8 +127,8 @@ def optimize(
         ValueError: where the arguments are wrong.
     """
     check(problem, method, guess, formulation, solver)
-    steps, starts = checks.whole(steps, "steps", 4), checks.whole(starts, "starts")
-    check_numbers(steps * len(method.control_places), starts, problem, options)
+    steps, starts = mesh_steps(steps), checks.whole(starts, "starts")
+    check_numbers(count_of(steps) * len(method.control_places), starts, problem, options)
     first = guess_of(problem, guess, steps, method.control_places)
     limit = {} if max_iterations is None else {"max_iterations": max_iterations}
     mesh = Mesh(problem, method, steps, formulation, solver, {"tolerance": tolerance} | limit)
@@ -145,12 +145,21 @@ def optimize(
     return best(mesh, guesses, options, progress, throw)
 
 
+def mesh_steps(steps: Any) -> Steps:
+    """A number of steps, or the places of the nodes, of 4 steps or more."""
+    if np.ndim(steps) == 0 or not isinstance(steps, list | tuple | np.ndarray):
+        return checks.whole(steps, "steps", 4)
+    places = a_mesh(steps, "steps")
+    checks.whole(count_of(places), "the number of steps", 4)
+    return places
+
+
 class Mesh(NamedTuple):
     """What is solved, and how."""
 
     problem: ControlProblem
     method: Method
-    steps: int
+    steps: Steps
     formulation: str
     solver: str | None
     settings: dict[str, Any]  # of the solver

@@ -20,6 +20,7 @@ from accion.control.elimination import Elimination
 from accion.control.extras import Via
 from accion.control.guess import control_times
 from accion.control.layout import Layout
+from accion.control.mesh import equal
 from accion.control.path_constraints import PathPoint
 from accion.control.problem import ControlProblem
 from accion.control.solution import Solution
@@ -215,7 +216,7 @@ def mean_velocities(s: Solution) -> np.ndarray:
     """The increment of each step over its duration, shape (steps, dim)."""
     before, after = part_of(s.q, 0, -1), part_of(s.q, 1, None)
     x = at_times(increment, False, s.problem.system, s.t[:-1], before, after)
-    return np.asarray(x) / (s.duration / s.steps)
+    return np.asarray(x) / np.diff(s.t)[:, None]
 
 
 def increment(system: System, t: Scalar, q0: Configuration, q1: Configuration) -> Vector:
@@ -224,21 +225,20 @@ def increment(system: System, t: Scalar, q0: Configuration, q1: Configuration) -
 
 def trajectory_of(s: Solution, details: Details, p: np.ndarray) -> Trajectory:
     """The motion with momenta `p`, which under constraints are those of its velocities."""
-    system, h, v = s.problem.system, s.duration / s.steps, mean_velocities(s)
+    system, h, v = s.problem.system, np.diff(s.t), mean_velocities(s)
     guess, lam = np.concatenate([v[:1], v]), None
     if system.constraint is not None:
         guess, p, _ = at_times(constrained.node, False, system, s.t, s.q, p, guess)
         lam = np.array(details.found.x[details.layout.lam])
         # At the start the force acts in one step only; at the end the unknown is the impulse.
-        lam /= 2 * s.method.end_weight
-        lam[0] *= 2
-        lam[-1] *= 2 / h
+        share = s.method.end_weight * (np.append(h, 0.0) + np.append(0.0, h))
+        lam *= (np.append(h, 1.0) / share)[:, None]
     return Trajectory(
         t=jnp.asarray(s.t),
         q=jax.tree.map(jnp.asarray, s.q),
         p=jnp.asarray(p),
         lam=None if lam is None else jnp.asarray(lam),
-        h=jnp.asarray(h),
+        h=jnp.asarray(s.duration / s.steps if equal(s.mesh) else h),
         system=system,
         method=s.method,
         controlled=True,

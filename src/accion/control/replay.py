@@ -52,6 +52,53 @@ def moved(places: tuple[float, ...], system: Dynamics, x0: Vector, t: Any, h: An
     return jax.lax.scan(step, x0, (t, h, u))[1]
 
 
+@singledispatch
+def missed_by_steps(system: Any, problem: Any, motion: Any) -> tuple[np.ndarray, np.ndarray]:
+    """(of q, of v), each (steps, dim): what each step of a `Solution` lacks of the continuous
+    motion from the node where it starts, under its controls.
+    """
+    before, after = (
+        jax.tree.map(lambda a, part=part: jnp.asarray(a)[part], (motion.q, motion.v))
+        for part in (slice(None, -1), slice(1, None))
+    )
+    places, u = motion.control_pieces()
+    data = (motion.t[:-1], np.diff(motion.t), u)
+    q, v = each_alone(problem.law, places, system, before, data)
+    off = jax.vmap(system.space.local)(after[0], q)
+    return np.asarray(off), np.asarray(v - after[1])
+
+
+@missed_by_steps.register
+def _(system: Dynamics, problem: Any, motion: Any) -> tuple[np.ndarray, np.ndarray]:
+    (places, u), x = motion.control_pieces(), jnp.asarray(motion.q)
+    found = states_alone(places, system, x[:-1], motion.t[:-1], np.diff(motion.t), u)
+    off = np.asarray(found - x[1:])
+    return off, np.zeros_like(off)
+
+
+@partial(kept_jit, static_argnums=(0, 1))
+def each_alone(law: Law, places: tuple[float, ...], system: System, states: Any, data: Any) -> Any:
+    """(q, v) after each of some steps, from the state before it."""
+
+    def one(state: Any, data: Any) -> Any:
+        alone = jax.tree.map(lambda a: jnp.asarray(a)[None], data)
+        return replayed_batch(law, places, system, state, alone)[0]
+
+    return jax.vmap(one)(states, data)
+
+
+@partial(kept_jit, static_argnums=(0,))
+def states_alone(
+    places: tuple[float, ...], system: Dynamics, x: Array, t: Any, h: Any, u: Any
+) -> Array:
+    """The states after each of some steps, from that before it."""
+
+    def one(x: Vector, t: Scalar, h: Scalar, u: Array) -> Array:
+        return moved(places, system, x, t[None], h[None], u[None])[0]
+
+    return jax.vmap(one)(x, t, h, u)
+
+
 def replayed(
     law: Law,
     system: System,

@@ -16,6 +16,7 @@ from accion.arguments import door, path as path_of, reals, switch
 from accion.control import pontryagin
 from accion.control.details import Details, Rows
 from accion.control.guess import Guess, Sampled, resampled
+from accion.control.mesh import Steps, a_mesh, equal
 from accion.control.path_constraints import Motion, Worst
 from accion.control.picture import panels_of, picture
 from accion.control.polynomial import pieces as through_pieces
@@ -159,7 +160,7 @@ class Solution:
 
     @property
     def x(self) -> Configuration:
-        """The states of a `Dynamics`, shape (times, states): its q."""
+        """The states of a `Dynamics`: its q."""
         return self.q
 
     @door(t=reals)
@@ -172,17 +173,21 @@ class Solution:
         """The constraint forces at the nodes, None where there is no constraint."""
         return self.trajectory.lam
 
-    # ------------------------------------------------------------ on other meshes
+    @property
+    def mesh(self) -> np.ndarray:
+        """The places of the nodes, from 0 to 1."""
+        return (self.t - self.t[0]) / (self.t[-1] - self.t[0])
 
-    @door(steps=rows(100))
-    def resample(self, steps: int, places: Sequence[float] = (0.5,)) -> Guess:
-        """The solution on a mesh of `steps` steps, as a guess; with its controls at `places`,
+    @door(steps=a_mesh)
+    def resample(self, steps: Steps, places: Sequence[float] = (0.5,)) -> Guess:
+        """The solution on a mesh of `steps` steps, or with its nodes at these places from 0 to 1,
+        as a guess; with its controls at `places`,
         fractions of the steps.
         """
         motion = Sampled(self.t, self.q, self.t_u, self.u, self.duration)
         return resampled(self.problem.system.space, motion, steps, self.problem.t0, places)
 
-    def on_mesh(self, steps: int, **settings: Any) -> "Solution":
+    def on_mesh(self, steps: Steps, **settings: Any) -> "Solution":
         """The optimum that is reached from this one on a mesh of `steps` steps; `settings` are
         those of `optimize`.
         """
@@ -197,7 +202,7 @@ class Solution:
             raise ValueError(
                 f"half of {self.steps} steps is no mesh: an even number, 8 or more, is needed."
             )
-        coarse = self.on_mesh(self.steps // 2)
+        coarse = self.on_mesh(self.mesh[::2] if not equal(self.mesh) else self.steps // 2)
         correction = (self.cost - coarse.cost) / (2 ** (self.method.order or 1) - 1)
         return self.cost + correction, abs(correction)
 

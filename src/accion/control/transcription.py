@@ -9,7 +9,8 @@ from accion.assembly.charts import Chart
 from accion.assembly.elements import Family
 from accion.assembly.numbering import RowNumbers
 from accion.assembly.program import Program
-from accion.control.layout import Layout, places_of
+from accion.control.layout import Layout
+from accion.control.mesh import Steps, places_of
 from accion.control.problem import ControlProblem
 
 
@@ -32,7 +33,7 @@ def program_of(layout: Layout, rows: RowNumbers, families: Sequence[Family]) -> 
     return Program(tuple(families), *bounds, layout.place(), row_place, rows.label, chart)
 
 
-def time_words(problem: ControlProblem, steps: int | np.ndarray) -> Callable[[float], str]:
+def time_words(problem: ControlProblem, steps: Steps) -> Callable[[float], str]:
     """The function of a number of steps that says when that is."""
     mesh = places_of(steps)
 

@@ -110,6 +110,11 @@ def transcribe(
     """The vakonomic formulation, displacements measured from the configurations `q` at the steps +
     1 nodes.
     """
+    if np.ndim(steps):
+        raise ValueError(
+            "the vakonomic formulation has equal steps; give their number, or try"
+            ' formulation="direct".'
+        )
     layout, rows = layout_of(problem, steps), RowNumbers()
     system, when = problem.system, time_words(problem, steps)
     bounded = bool(np.any(np.isfinite(problem.u_bounds)))

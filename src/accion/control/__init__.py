@@ -2,6 +2,7 @@
 
 from accion.control import abnormal as abnormal, chain as chain
 from accion.control.canonical import CanonicalSystem as CanonicalSystem
+from accion.control.certificate import Certificate as Certificate, certify as certify
 from accion.control.extremal import Extremal as Extremal
 from accion.control.hamiltonian import Hamiltonian as Hamiltonian
 from accion.control.optimization import optimize as optimize

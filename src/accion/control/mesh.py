@@ -19,7 +19,7 @@ def places_of(steps: Any) -> np.ndarray:
 
 def count_of(steps: Any) -> int:
     """How many steps there are."""
-    return len(places_of(steps)) - 1
+    return int(steps) if np.ndim(steps) == 0 else len(np.asarray(steps)) - 1
 
 
 def a_mesh(value: Any, name: str) -> Any:

@@ -77,6 +77,7 @@ MOST = 4.0  # by which the number of steps grows from mesh to mesh
 STILL = 1e-6  # part of the size of a motion, below which it is one of the solver's tolerance
 
 
+@door(solution=instance(Solution, "a Solution, as optimize returns it"))
 def step_errors(solution: Solution) -> np.ndarray:
     """By how much each step misses where the continuous equations lead from its start under its
     controls, as part of the size of the motion, shape (steps,).

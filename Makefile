@@ -13,10 +13,12 @@ export PYTHONDONTWRITEBYTECODE =
 run: $(VENV)/installed
 	$(BIN)/accion reproduce
 
-# A third of what the tests take is XLA's compilation of programs that run once: here without LLVM's
-# optimisation, which takes half of that. `make quick`, and so `make versions`, has XLA as users do.
+# Much of what the tests take is XLA's compilation of programs that run once: here without LLVM's
+# optimisation, which takes half of that, and each program by one thread, as the workers have all
+# cores. `make quick`, and so `make versions`, has XLA as users do.
+XLA_OF_TESTS := --xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1
 test: $(VENV)/installed-dev
-	XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=0" \
+	XLA_FLAGS="$(XLA_FLAGS) $(XLA_OF_TESTS)" \
 	    $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # A part of the tests that touches every room (tests/quick.txt).

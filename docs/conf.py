@@ -59,11 +59,12 @@ mathjax3_config = {"tex": {"macros": {}}, "options": {"enableMenu": False}}
 
 
 def made(app: Any) -> None:
-    """The generated pages, and MathJax from its package."""
+    """The generated pages, those that move, and MathJax from its package."""
     texts.theory()
     texts.outside()
     api.build()
     gallery.build()
+    gallery.copy_pages(Path(app.outdir))
     there = Path(app.outdir) / "_static" / "mathjax"
     there.mkdir(parents=True, exist_ok=True)
     (script,) = [p for p in files("sphinx-mathjax-offline") or () if p.name == "tex-svg.js"]

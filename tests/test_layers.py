@@ -39,8 +39,10 @@ ORDER = [
     "formation",
     "campaign",
     "control",
+    "pages",
     "gallery",
     "report",
+    "lab",
     "cli",
     "__main__",
 ]
@@ -156,13 +158,14 @@ def test_files_are_short():
     assert [str(p) for p in ROOT.rglob("*.py") if len(p.read_text().splitlines()) > 400] == []
 
 
-def test_import_sets_float64_and_the_loop_option():
+def test_import_sets_float64_and_the_options_of_xla():
     import os
 
     import jax.numpy as jnp
 
     assert jnp.ones(1).dtype == jnp.float64
     assert accion._config.LOOP_OPTION in os.environ["XLA_FLAGS"]
+    assert accion._config.FUSION_OPTION in os.environ["XLA_FLAGS"]
 
 
 def test_import_does_not_wait_for_sympy():

@@ -6,6 +6,7 @@ Pictures are drawn by processes side by side, and kept until the files of `accio
 """
 
 import hashlib
+import shutil
 import sys
 import time
 from collections.abc import Iterable
@@ -21,6 +22,8 @@ from docs.making.texts import write
 FOLDER = links.DOCS / links.MADE / "gallery"
 SOURCE = links.ROOT / "src" / "accion"
 FRAMES, FPS, LONGEST = 45, 15, 10_000  # pictures, pictures a second, steps of a run that is cheap
+MOVING = "moving"  # the folder of the exported pages, beside those of the entries
+LINE, LATEX = 90, 12_000  # letters of a line of equations, and of all of them on a page
 # By the first condition that holds, in the order of the page.
 GROUPS = {
     "control": "Optimal control",
@@ -58,7 +61,8 @@ def group_of(entry: Any) -> str:
 
 def digest() -> str:
     """Of everything that pictures depend on."""
-    files = sorted([*SOURCE.rglob("*.py"), *SOURCE.rglob("*.json"), Path(__file__)])
+    kinds = ("*.py", "*.json", "*.js", "*.css")
+    files = sorted([Path(__file__), *(path for kind in kinds for path in SOURCE.rglob(kind))])
     found = hashlib.sha256()
     for path in files:
         found.update(path.read_bytes())
@@ -78,6 +82,7 @@ def draw(name: str) -> tuple[str, float]:
 
     from accion.gallery import find
     from accion.gallery.base import run
+    from accion.gallery.exported import page_of
     from accion.plot import save_figure
 
     warnings.simplefilter("ignore")
@@ -87,9 +92,24 @@ def draw(name: str) -> tuple[str, float]:
     figure.set_dpi(80)
     save_figure(figure, FOLDER / f"{name}.png")
     (FOLDER / f"{name}.gif").unlink(missing_ok=True)
+    (FOLDER / f"{name}.tex").write_text(equations(entry))
+    moving = FOLDER / MOVING / f"{name}.html"
+    moving.parent.mkdir(exist_ok=True)
+    moving.unlink(missing_ok=True)
+    if entry.problem is None:
+        moving.write_text(page_of(entry))
     if is_cheap(entry):
         run(entry).animate(entry.positions, FOLDER / f"{name}.gif", fps=FPS, seconds=FRAMES / FPS)
     return name, time.perf_counter() - began
+
+
+def equations(entry: Any) -> str:
+    """The equations of an entry as LaTeX; a note where they fill more than a page."""
+    from accion.gallery.base import equations_of
+    from accion.symbols import symbolic
+
+    latex = symbolic(equations_of(entry)).sheet.latex(LINE)
+    return latex if len(latex) <= LATEX else ""
 
 
 def pictures(names: Iterable[str], workers: int) -> None:
@@ -116,11 +136,28 @@ def page(entry: Any) -> str:
     ]
     if (FOLDER / f"{name}.gif").exists():
         parts.insert(3, f"```{{image}} {name}.gif\n:alt: {name} in motion\n:class: moving\n```")
+    if (FOLDER / MOVING / f"{name}.html").exists():
+        frame = f'<iframe class="moving-page" loading="lazy" src="{MOVING}/{name}.html"></iframe>'
+        parts.append(
+            "## In motion\n\nEvery step is computed by the page itself; it is one file"
+            f" (`accion export {name}`).\n\n```{{raw}} html\n{frame}\n```"
+        )
+    latex = FOLDER / f"{name}.tex"
+    if latex.exists() and latex.read_text():
+        parts.append(f"## Its equations\n\n```{{math}}\n{latex.read_text()}\n```")
     parts.append(
         f"```bash\naccion equations {name}\naccion run {name} --out {name}\n```\n\n## Its file\n\n"
         f"```{{literalinclude}} ../../../src/accion/gallery/{name}.py\n:language: python\n```"
     )
     return "\n\n".join(parts) + "\n"
+
+
+def copy_pages(out: Path) -> None:
+    """Put the exported pages where those of the entries lead to."""
+    there = out / links.MADE / "gallery" / MOVING
+    there.mkdir(parents=True, exist_ok=True)
+    for path in sorted((FOLDER / MOVING).glob("*.html")):
+        shutil.copyfile(path, there / path.name)
 
 
 def card(entry: Any) -> str:

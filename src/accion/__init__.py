@@ -40,6 +40,7 @@ from accion.methods import (
     RightRectangle as RightRectangle,
     Trapezoid as Trapezoid,
 )
+from accion.pages import of_trajectory as _of_trajectory  # noqa: F401 (to_html, show3d)
 from accion.results.trajectory import Trajectory as Trajectory, load as load
 from accion.solve.simulation import ensemble as ensemble, simulate as simulate
 from accion.solve.two_point import connect as connect

@@ -9,6 +9,10 @@ of the time (`benchmarks/step_cost.py`), and compiles faster. XLA reads the opti
 JAX computation of the process runs, so `import accion` must come before it; later, results are the
 same, only slower.
 
+Each fused operation by LLVM alone. XLA's newer way through MLIR takes half of what there is to
+compile again, and the programs of mechanics run no faster for it. The option is one of those that a
+jaxlib which does not know it passes over.
+
 Compiled programs are kept. Compilation is most of what a short program waits for, so JAX's
 persistent cache is on: a program that ran before on this machine is loaded and not compiled again,
 to the same bits (`benchmarks/first_call.py`). It lies in the user's cache directory,
@@ -39,6 +43,7 @@ from pathlib import Path
 import jax
 
 LOOP_OPTION = "xla_cpu_small_while_loop_byte_threshold"
+FUSION_OPTION = "xla_cpu_disable_new_fusion_emitters"
 LARGEST = 512 * 2**20  # bytes of all that is kept; the whole gallery takes about a tenth
 PAUSE = 3600.0  # seconds; to look at thousands of files takes a twentieth of a second
 OFF = ("0", "off", "no", "false")
@@ -52,9 +57,8 @@ def configure() -> None:
     jax.config.update("jax_enable_x64", True)
     flags = os.environ.get("XLA_FLAGS", "")
     if "xla_backend_extra_options" not in flags:  # the user's own choice stands
-        os.environ["XLA_FLAGS"] = (
-            f"{flags} --xla_backend_extra_options={LOOP_OPTION}=1048576".strip()
-        )
+        options = f"{LOOP_OPTION}=1048576,{FUSION_OPTION}"
+        os.environ["XLA_FLAGS"] = f"{flags} --xla_backend_extra_options={options}".strip()
     keep_compiled(cache_root())
 
 

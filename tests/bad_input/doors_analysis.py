@@ -190,6 +190,12 @@ def doors() -> list[Door]:
             exact,
             {**alone, "t": 0.0, "h": own.H, "q0": own.Q, "q1": own.Q + 0.01},
         ),
+        door("thermal_forms", A.thermal_forms, {"trajectory": own.trajectory("thermal")}),
+        door(
+            "noether_balance",
+            A.noether_balance,
+            {"trajectory": own.trajectory("thermal"), "X": lambda q: jnp.ones(len(q))},
+        ),
         door("thermal_regularity", A.thermal_regularity, {"trajectory": own.trajectory("thermal")}),
         door(
             "constraint_algorithm",

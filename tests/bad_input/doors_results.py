@@ -46,6 +46,10 @@ def animated(positions: Any, path: Any, fps: Any, seconds: Any) -> Any:
         plt.close("all")
 
 
+def paged(path: Any, positions: Any, compare: Any) -> Any:
+    return own.trajectory().to_html(path, positions=positions, compare=compare)
+
+
 def points(q):
     return jnp.stack([jnp.zeros(2), q])
 
@@ -73,10 +77,50 @@ def doors() -> list[Door]:
             {"positions": points, "path": None, "fps": 10, "seconds": 0.2},
             often=0.3,
         ),
+        Door(
+            "Trajectory.to_html",
+            paged,
+            {"path": None, "positions": points, "compare": None},
+            often=0.2,
+        ),
+        Door(
+            "Trajectory.show3d",
+            free.show3d,
+            {"path": None, "positions": points, "trail": 0.3},
+            often=0.3,
+        ),
         Door("Trajectory.entropy_production", thermal.entropy_production, {"outside": outside}),
         Door("symbolic", ac.symbolic, {"system": own.system("free"), "seconds": 0.2}, WORDS, 0.3),
         Door("thermo.IdealGas", ac.thermo.IdealGas, dict.fromkeys(GAS, 1.0)),
         Door("thermo.IdealGas.moles", ac.thermo.IdealGas.moles, dict.fromkeys(MOLES, 1.0)),
+        Door(
+            "thermo.IdealGas.polytropic",
+            ac.thermo.IdealGas.polytropic,
+            {"gamma": 1.4, "NR": 1.0, "T_ref": 300.0, "V_ref": 1.0, "S_ref": 0.0},
+        ),
+        Door(
+            "thermo.VanDerWaals",
+            ac.thermo.VanDerWaals,
+            dict.fromkeys(("NR", "T_ref", "c"), 1.0) | {"a": 0.1, "b": 0.1, "V_ref": 1.0},
+        ),
+        Door("thermo.Radiation", ac.thermo.Radiation, {"a": 1.0}),
+        Door(
+            "thermo.from_temperature",
+            ac.thermo.from_temperature,
+            {"U": energy_of_T, "S": jnp.log, "params": None, "T_ref": 300.0},
+        ),
+        Door(
+            "thermo.from_potential",
+            ac.thermo.from_potential,
+            {"f": potential, "of": "TV", "params": None, "T_ref": 300.0, "P_ref": 1e5},
+        ),
+        Door(
+            "thermo.network",
+            ac.thermo.network,
+            {"T": np.array([300.0, 310.0]), "edges": [(0, 1)], "G": 1.0},
+            {"T": ("temperatures", "network"), "G": ("conductances", "network")},
+        ),
+        Door("thermo.dry_friction", ac.thermo.dry_friction, {"v": 1.0, "most": 1.0, "creep": 0.1}),
         Door("thermo.Solid", ac.thermo.Solid, {"C": 1.0, "T_ref": 300.0, "S_ref": 0.0}),
         Door("thermo.bath", ac.thermo.bath, {"T": 300.0, "T_bath": 310.0, "G": 1.0}),
         Door(
@@ -96,6 +140,14 @@ def doors() -> list[Door]:
 
 GAS = ("NR", "U_ref", "V_ref", "S_ref", "c")
 MOLES = ("N", "T_ref", "V_ref", "S_ref", "c")
+
+
+def energy_of_T(T):
+    return 1.0 * T
+
+
+def potential(T, V):
+    return -T * (jnp.log(T) + jnp.log(V))
 
 
 def volume(q):

@@ -168,6 +168,16 @@ def discrete() -> list[Door]:
         found.append(Door(f"discrete.euler_lagrange, {kind}", d.euler_lagrange, three, often=0.2))
         at = {"t": 0.0, "h": own.H, "q": own.Q, "p": own.V, "guess": None}
         found.append(Door(f"discrete.hamiltonian_flow, {kind}", d.hamiltonian_flow, at, often=0.2))
+    warm = {"S0": 0.1, "S1": 0.11}
+    d = ac.discrete(own.system("thermal"), own.MIDPOINT)
+    step = {"t": 0.0, "h": own.H, "q0": own.Q, "q1": own.Q + 0.01} | warm
+    for name in ("Ld", "D12", "friction", "external", "legendre_plus", "flow"):
+        found.append(Door(f"discrete.{name}, thermal", getattr(d, name), step, often=0.1))
+    ends = {"t": 0.0, "h": own.H, "q1": own.Q, "q2": own.Q + 0.01, "S1": 0.1, "S2": 0.11}
+    found.append(Door("discrete.inverse_flow, thermal", d.inverse_flow, ends, often=0.1))
+    at = {"t": 0.0, "h": own.H, "q": own.Q, "p": own.V, "S": 0.1}
+    for name in ("hamiltonian_flow", "inverse_hamiltonian_flow"):
+        found.append(Door(f"discrete.{name}, thermal", getattr(d, name), at, often=0.1))
     both = {"system": own.system("free"), "method": own.MIDPOINT}
     return [*found, Door("discrete", ac.discrete, both, WORDS)]
 

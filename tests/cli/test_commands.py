@@ -60,7 +60,8 @@ def file(tmp_path, monkeypatch):
         (("run", "pendulum", "--set", "[/bold]=1"), "sets no parameter"),
         (("run", "pendulum", "--out", "new/gif", "--animate", "inf"), "at most 600"),
         (("run", "pendulum", "--out", "new/gif", "--animate", "nan"), "at most 600"),
-        (("run", "[/red]"), "there is no gallery system '[/red]'"),
+        (("run", "[red]"), "there is no gallery system '[red]'"),
+        (("run", "[/red]"), "there is no file [/red]."),
         (("run", "pendulum", "--out", "campaign.toml/under"), "campaign.toml"),
         (
             ("attraction", "square", "--out", "new/map", "--size", "100000"),
@@ -75,7 +76,7 @@ def file(tmp_path, monkeypatch):
         (("campaign", "."), "is not a file"),
         (("campaign", "/dev/zero"), "/dev/zero is not a file"),
         (("campaign", "latin.toml"), "latin.toml is not a text in UTF-8"),
-        (("equations", "[/x]"), "there is no gallery system"),
+        (("equations", "[x]"), "there is no gallery system"),
     ],
 )
 def test_a_mistake_is_one_line_and_leaves_no_folder(file, words, says):

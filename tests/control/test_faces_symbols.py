@@ -20,7 +20,7 @@ sin, cos = sp.sin, sp.cos
 
 @cache
 def written():
-    return ac.symbolic(PROBLEM.hamiltonian(), seconds=60)
+    return ac.symbolic(PROBLEM.hamiltonian(), seconds=5)
 
 
 def letters():

@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -22,7 +23,7 @@ def scaled(own, x):
 
 def test_the_first_argument_may_be_given_before():
     x = np.array([0.5, -0.5])
-    program = compile(scaled, OWN, x)
+    program: Any = compile(scaled, OWN, x)
     for found, expected in zip(program.with_first(OWN)(x), scaled(OWN, x), strict=True):
         np.testing.assert_array_equal(found, expected)
     every_row = mapped(scaled, OWN, x)
@@ -52,9 +53,11 @@ def test_rows_stand_behind_each_other_array_by_array():
     found = into.part(0, 6)
     for name, rows in expected.items():
         np.testing.assert_array_equal(found[name][1:], rows)
-        assert found[name].flags.c_contiguous and found[name].dtype == rows.dtype
+        assert found[name].flags.c_contiguous
+        assert found[name].dtype == rows.dtype
     np.testing.assert_array_equal(found["total"][0], 9.0)
-    assert found["count"][0] == 9 and not found["even"][0]
+    assert found["count"][0] == 9
+    assert not found["even"][0]
     np.testing.assert_array_equal(state[0], last[0])
     np.testing.assert_array_equal(expected["total"][:, 1], 2 * expected["total"][:, 0])
 
@@ -63,17 +66,18 @@ def test_what_is_kept_for_an_object_goes_with_it():
     """A scheme of a system, and the programs that have its numbers."""
     system = ac.System(lambda t, q, v, k: v @ v / 2 - k * jnp.cos(q[0]), ac.Torus(1), 2.0)
 
-    def end(**more):
+    def end(system, **more):
         return ac.simulate(system, ac.Midpoint(), q0=[1.0], v0=[0.0], h=0.1, steps=3, **more).q[-1]
 
-    first = end()
+    first = end(system)
     (scheme,) = SCHEMES(system).values()
     assert len(BOUND(scheme)) >= 2  # the start and the steps
     before = len(BOUND(scheme))
-    np.testing.assert_array_equal(end(), first)
+    np.testing.assert_array_equal(end(system), first)
     assert len(BOUND(scheme)) == before
     # params of a run are its own
-    assert end(params=1.0) != first and end(params=2.0) == first == end()
+    assert end(system, params=1.0) != first
+    assert end(system, params=2.0) == first == end(system)
     seen = weakref.ref(scheme)
     del scheme, system
     gc.collect()

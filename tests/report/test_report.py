@@ -75,6 +75,11 @@ def test_report_page(tmp_path):
         assert html.count('class="PASS"') == 43 + 2
         assert "FAIL" not in re.sub(r"<style>.*?</style>", "", html, flags=re.S)
         assert 'class="state"' not in html
+        # The document by author and title, formulas as text that can be copied, no picture of them.
+        assert "Variational integrators for non-autonomous systems" in html
+        assert '<annotation encoding="application/x-tex">' in html
+        assert ".svg" not in html
+        assert "prefers-color-scheme: dark" in html
 
 
 def test_report_shows_the_card_of_an_entry(tmp_path):
@@ -257,7 +262,7 @@ def test_a_report_stands_at_any_moment(tmp_path, monkeypatch, moment):
         pass
 
     def kill(path, *_, unlink=Path.unlink, **__):
-        if moment != "clean" or path.suffix == ".svg":
+        if moment != "clean" or path.suffix == ".png":
             raise Killed
         unlink(path, missing_ok=True)
 

@@ -408,8 +408,8 @@ def test_systems_that_cannot_be_composed_are_named():
         return a @ a / 2
 
     higher = ac.HigherOrderSystem(L, ac.Euclidean(1))
-    with pytest.raises(ValueError, match="Composition has no windows of r \\+ 1 configurations"):
-        ac.connect(higher, FOUR, qa=[[0.0], [0.1]], qb=[[0.4], [0.5]], duration=1.0, steps=4)
+    with pytest.raises(ValueError, match="Composition has no discrete Lagrangian of the two ends"):
+        ac.connect(higher, FOUR, qa=[0.0], va=[[0.1]], qb=[0.4], vb=[[0.5]], duration=1.0, steps=4)
     bodies = two_bodies(1.0)
     shared = ac.Composition(ac.EnergyConsistent(ac.Midpoint()), 4)
     with pytest.raises(ValueError, match="heat capacities at a step's start"):

@@ -41,6 +41,72 @@ def test_order_four_on_every_space(kind, space, by):
     assert least < 5e-9
 
 
+@pytest.mark.parametrize(
+    ("kind", "space"),
+    [("HigherOrderSystem", "a group"), ("HigherOrderSystem, vakonomic", "vectors")],
+)
+def test_a_run_is_found_again_from_its_ends(kind, space):
+    marched = run(kind, space, "Galerkin", 8)
+    first, last = (jax.tree.map(lambda a, i=i: a[i], marched.q) for i in (0, -1))
+    rates = {"va": marched.jets[0, :1], "vb": marched.jets[-1, :1]}
+    ends = {"qa": first, "qb": last, "duration": 0.4, "steps": 8} | rates
+    found = ac.connect(alone(kind, space)[0], METHODS["Galerkin"], **ends)
+    apart = jax.vmap(PLACES[space].space.local)(marched.q, found.q)
+    np.testing.assert_allclose(np.asarray(apart), 0, atol=1e-11)
+    np.testing.assert_allclose(found.p, marched.p, atol=1e-7)
+    np.testing.assert_allclose(found.jets, marched.jets, atol=1e-7)
+    if found.lam is not None:
+        np.testing.assert_allclose(found.lam, marched.lam, atol=1e-7)
+
+
+def test_two_ends_of_a_vakonomic_system():
+    """Heisenberg's group: inner points and their multipliers are unknowns of the problem, and what
+    is found is a run, to order four.
+    """
+    system = ac.System(
+        lambda t, q, v, params: 0.5 * (v[0] ** 2 + v[1] ** 2),
+        ac.Euclidean(3),
+        vakonomic=lambda t, q, v, params: (v[2] - 0.5 * (q[0] * v[1] - q[1] * v[0]))[None],
+    )
+    ends = {"qa": [0, 0, 0], "qb": [0.5, 0.0, 0.3], "duration": 1.0}
+
+    def found(n, method):
+        return ac.connect(system, method, **ends, steps=n)
+
+    motion, exact = found(8, ac.Galerkin(2)), found(8, ac.Galerkin(5)).lam[0, 0]
+    start = {"q0": motion.q[0], "p0": motion.p[0]}
+    marched = ac.simulate(system, ac.Galerkin(2), **start, h=1 / 8, steps=8)
+    np.testing.assert_allclose(marched.q, motion.q, atol=1e-13)
+    np.testing.assert_allclose(np.ptp(motion.lam), 0, atol=1e-12)  # a momentum
+    error = [abs(float(found(n, ac.Galerkin(2)).lam[0, 0] - exact)) for n in (8, 16)]
+    assert np.log2(error[0] / error[1]) == pytest.approx(4, abs=0.1)
+
+
+def test_the_problem_of_two_ends_by_galerkin():
+    """Of order four; from the solution by another method it is found at once; its derivatives are
+    those of differences.
+    """
+    system = BENT[2]
+    ends = {"qa": [0.0], "va": [[0.1]], "vb": [[0.3]], "duration": 1.0}
+
+    def found(n, qb=0.7, **more):
+        return ac.connect(system, ac.Galerkin(2), qb=jnp.array([qb]), **ends, steps=n, **more)
+
+    exact = ac.connect(system, ac.Galerkin(5), qb=[0.7], **ends, steps=8).p[0, 0]
+    order, least = order_of(lambda n: abs(float(found(n).p[0, 0, 0] - exact[0])), (8, 16))
+    assert order == pytest.approx(4, abs=0.2)
+    assert least < 1e-4
+    guess = ac.connect(system, ac.Midpoint(), qb=[0.7], **ends, steps=8)
+    np.testing.assert_allclose(found(8, guess=guess).q, found(8).q, atol=1e-13)
+    slope = jax.grad(lambda qb: found(4, qb).q[2, 0])(0.7)
+    difference = (found(4, 0.7001).q[2, 0] - found(4, 0.6999).q[2, 0]) / 2e-4
+    assert slope == pytest.approx(float(difference), rel=1e-6)
+    with pytest.raises(ValueError, match="give one configuration at each end and the derivatives"):
+        ac.connect(
+            system, ac.Galerkin(2), qa=[[0.0], [0.1]], qb=[[0.6], [0.7]], duration=1, steps=5
+        )
+
+
 def test_order_six_under_a_force_that_depends_on_time():
     system = ac.HigherOrderSystem(
         BENT[3].lagrangian,

@@ -33,7 +33,8 @@ def test_a_step_from_the_origin(engine):
 
 
 def test_flow_of_a_vakonomic_system_by_galerkin():
-    """One step of the flow is that of a run, and symplectic; functions of two ends are refused."""
+    """One step of the flow is that of a run, and symplectic; a function of two ends is
+    refused, the run between two ends is found."""
     start = {"q0": Q0, "v0": V0, "lam0": [1.5]}
     traj = ac.simulate(shortest, GALERKIN, **start, h=H, steps=20)
     assert_allclose(traj.q[-1], exact(20 * H, 1.5), atol=1e-6)
@@ -43,4 +44,6 @@ def test_flow_of_a_vakonomic_system_by_galerkin():
     assert_allclose(p, traj.p[1], atol=1e-15)
     assert ac.analysis.symplecticity(shortest, GALERKIN, **start, h=H) < 1e-13
     with pytest.raises(ValueError, match="which its two ends do not give"):
-        ac.connect(shortest, GALERKIN, qa=Q0, qb=traj.q[-1], duration=1.0, steps=10)
+        d.Ld(0.0, H, traj.q[0], traj.q[1])
+    found = ac.connect(shortest, GALERKIN, qa=Q0, qb=traj.q[-1], duration=20 * H, steps=20)
+    assert_allclose(found.q, traj.q, atol=1e-11)

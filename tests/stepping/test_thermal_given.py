@@ -185,3 +185,30 @@ def test_a_system_given_in_discrete_time_is_saved_and_drawn(tmp_path):
     traj.save(tmp_path / "run.zarr")
     np.testing.assert_array_equal(ac.load(tmp_path / "run.zarr").S, traj.S)
     assert [ax.get_ylabel() for ax in traj.plot().axes] == ["q1", "S [J/K]"]
+
+
+def test_where_nothing_heats_the_temperature_may_be_zero():
+    """Lemma 3.8 asks for dL/dS only where there is friction: without, S stays where it is."""
+    cold = ac.ThermalSystem(
+        lambda t, q, v, S, p: 0.5 * v @ v - 0.5 * q @ q,
+        ac.Euclidean(1),
+        heat=lambda t, q, v, S, p: 0.0 * t,
+    )
+    bare = ac.System(lambda t, q, v, p: 0.5 * v @ v - 0.5 * q @ q, ac.Euclidean(1))
+    start = {"q0": [0.3], "v0": [1.0], "h": 0.1, "steps": 4}
+    run = ac.simulate(cold, ac.Midpoint(), **start, S0=0.3)
+    assert_allclose(run.q, ac.simulate(bare, ac.Midpoint(), **start).q, rtol=1e-14)
+    assert_allclose(run.S, 0.3, rtol=0)
+    with pytest.raises(ValueError, match="must be positive"):
+        ac.simulate(cold, ac.EnergyConsistent(ac.Midpoint()), **start, S0=0.3)
+    rubbed = dataclasses.replace(cold, friction=lambda t, q, v, S, p: -v)
+    with pytest.raises(ValueError, match="must be positive, or friction cannot heat"):
+        ac.simulate(rubbed, ac.Midpoint(), **start, S0=0.3)
+
+
+def test_a_smaller_step_is_advised_only_where_there_is_one():
+    """Example 3.29 has no h."""
+    with pytest.raises(ac.StepFailed) as caught:
+        ac.simulate(without_trajectory(4.0), None, **GIVEN, steps=5)
+    assert caught.value.smaller is None
+    assert "smaller" not in str(caught.value)

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 import accion as ac
 from accion.methods import GeneralizedAlpha
-from tests.stepping.thermal_cases import GIVEN, plain, run, without_trajectory
+from tests.stepping.thermal_cases import GIVEN, ONE_BODY, plain, run, without_trajectory
 
 
 def test_ideal_gas():
@@ -153,13 +153,14 @@ def test_a_wrong_sign_of_the_internal_energy_is_named():
         match=r"T = -dL/dS that belongs to S \[J/K\] is -1 at the start; it must be positive",
     ):
         run(hot)
-    cold = ac.ThermalSystem(lambda t, q, v, S, p: 0.5 * v @ v, ac.Euclidean(1))
+    cold = ac.ThermalSystem(lambda t, q, v, S, p: 0.5 * v @ v, ac.Euclidean(1), **ONE_BODY)
     with pytest.raises(ValueError, match=r"is -?0 at the start"):
         run(cold)
     system = ac.DiscreteThermalSystem(
         lambda t, h, q0, q1, S0, S1, p: (q1[0] - q0[0]) ** 2 / h,
         ac.Euclidean(1),
         kinematic=lambda t, h, q0, q1, S0, S1, p: S1 - S0,
+        friction=lambda t, h, q0, q1, S0, S1, p: (q0 - q1, q0 - q1),
     )
     with pytest.raises(ValueError, match=r"D3 Ld and D4 Ld, .* are both zero"):
         ac.simulate(system, None, **GIVEN, steps=2)

@@ -247,8 +247,9 @@ def test_discrete_equations_of_a_thermal_system(method, rng):
     close(values(eqs.force_plus, at), d.force_plus(TIME, H, *q[1:], *S[1:]))
     assert eqs.text().startswith(f"gas, {method}\n")
     assert "discrete entropy balance" in eqs.text()
-    with pytest.raises(ValueError, match="not solved in closed form"):
-        _ = eqs.explicit
+    if method == ac.Midpoint():
+        with pytest.raises(ValueError, match="is implicit: its equations are not linear in x_k"):
+            _ = eqs.explicit
 
 
 def test_the_balance_of_the_energy_is_not_written():

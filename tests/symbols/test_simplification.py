@@ -7,6 +7,7 @@ import pytest
 import sympy as sp
 
 from accion.symbols.deadline import OutOfTime, deadline
+from accion.symbols.render import legible, pretty, tex
 from accion.symbols.simplification import Simplifier
 
 
@@ -68,3 +69,13 @@ def test_a_deadline_that_was_swallowed_strikes_again():
         work()
     assert lost
     assert time.monotonic() - start < 5
+
+
+def test_numbers_that_rounding_changed_are_printed_as_they_were_meant():
+    x = sp.Symbol("x")
+    shown = pretty(sp.Eq(sp.Float(300.00000000000006, 17) * x, sp.Float(0.1 + 0.2, 17)))
+    assert "300⋅x" in shown
+    assert "0000" not in shown
+    assert "0.333333333333333" in tex(sp.Float(0.3333333333333331, 17) * x)
+    same = sp.Eq(sp.Float(0.7 + 0.1, 17) * x, sp.Float(0.7 + 0.1, 17) * x, evaluate=False)
+    assert isinstance(legible(same), sp.Eq)

@@ -61,3 +61,9 @@ from accion.analysis.symplectic import (
     symplecticity_along as symplecticity_along,
 )
 from accion.analysis.thermal import thermal_regularity as thermal_regularity
+from accion.analysis.thermal_forms import (
+    NoetherBalance as NoetherBalance,
+    ThermalForms as ThermalForms,
+    noether_balance as noether_balance,
+    thermal_forms as thermal_forms,
+)

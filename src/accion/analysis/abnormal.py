@@ -26,6 +26,7 @@ from accion.analysis.inputs import check_every_step
 from accion.analysis.principle import check_curve, jets_of
 from accion.arguments import count, door, number, positive
 from accion.checks import check_kind, refuse
+from accion.engines.auto import each
 from accion.results.trajectory import Trajectory
 from accion.systems.first_order import Levels, of_first_order
 from accion.types import Array, Configuration, Scalar, Vector
@@ -161,7 +162,7 @@ def states_of(motion: Any, system: Any, t0: Any, t1: Any, parts: int) -> Any:
 
     whole: Any = of_first_order(system)
     ts = points_of(t)
-    z, w = jax.jit(jax.vmap(lambda t: (curve(t), jets_of(whole, curve, t))))(ts)
+    z, w = each(lambda t: (curve(t), jets_of(whole, curve, t)), ts)
     return t, (ts, z, w)
 
 
@@ -191,7 +192,7 @@ def check_on_constraint(system: Any, rows: Any, tolerance: float) -> None:
         slopes = jax.jacfwd(lambda v: system.constraint.value(system, t, q, v))(v)
         return Phi, jnp.abs(slopes) @ jnp.abs(v)
 
-    Phi, size = (np.asarray(a) for a in jax.jit(jax.vmap(one))(*rows))
+    Phi, size = (np.asarray(a) for a in each(one, *rows))
     off = np.max(np.abs(Phi), axis=0)
     if not np.all(off <= max(tolerance, 1e-9) * np.maximum(np.max(size, axis=0), 1e-300) + 1e-300):
         raise ValueError(
@@ -222,7 +223,7 @@ def linear_along(system: Any, t: Any, q: Configuration, v: Array) -> Linear:
         turn = jax.jacfwd(lambda eta: space.ad(v, eta))(zero)
         return Phi_q, Phi_v, L_q, L_v, turn
 
-    Phi_q, Phi_v, L_q, L_v, turn = (np.asarray(a) for a in jax.jit(jax.vmap(one))(t, q, v))
+    Phi_q, Phi_v, L_q, L_v, turn = (np.asarray(a) for a in each(one, t, q, v))
     back = np.linalg.pinv(Phi_v)
     pull = back @ Phi_q
     free = np.swapaxes(np.linalg.svd(Phi_v)[2][:, m:, :], 1, 2)  # what Phi_v takes to zero

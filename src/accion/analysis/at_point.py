@@ -2,12 +2,13 @@
 
 import inspect
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
 import jax.numpy as jnp
 
 from accion.arguments import number
+from accion.engines.auto import by_program_of
 from accion.spaces import check_vector
 
 P = ParamSpec("P")
@@ -16,8 +17,14 @@ T = TypeVar("T")
 
 def at_point(f: Callable[P, T]) -> Callable[P, T]:
     """A decorator of methods f(self, t, q, ...) of what has a `system` and a `split`: t is a
-    number, q a configuration, and v, p, lam, r and p_s vectors of the right lengths.
+    number, q a configuration, and v, p, lam, r and p_s vectors of the right lengths. The method is
+    a native program where there is one.
     """
+    return asked_at_point(wraps(f)(partial(by_program_of, f)))
+
+
+def asked_at_point(f: Callable[P, T]) -> Callable[P, T]:
+    """The same of methods that return no numbers, and are no programs."""
     names = tuple(inspect.signature(f).parameters)
 
     @wraps(f)

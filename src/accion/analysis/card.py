@@ -15,6 +15,7 @@ from accion.analysis.order import Order, order
 from accion.analysis.regularity import Regularity, regularity
 from accion.analysis.symmetries import symmetries
 from accion.analysis.symplectic import symplecticity, symplecticity_along
+from accion.analysis.thermal import thermal_regularity
 from accion.arguments import door, number as a_number, positive
 from accion.checks import check_kind
 from accion.engines.auto import by_chosen_engine, small_jit
@@ -57,6 +58,10 @@ class Card:
     modified: float | None  # largest change of the modified Hamiltonian, see `modified_hamiltonian`
     reversal: float | None  # after SHORT steps there and back
     regularity: Regularity
+    # Of a thermal system: the least change of entropy in a step (where heat stays inside) and the
+    # largest energy that friction gave; the condition of a step's matrices at h, h/2 and h/4.
+    second_law: tuple[float, float] | None = None
+    refined: tuple[float, ...] = ()
 
     def rows(self) -> list[tuple[str, str, str]]:
         """(what, value, remark) of each line."""
@@ -64,7 +69,16 @@ class Card:
         there = f"distance from the start after {SHORT} steps there and back, of the size of q or p"
         rows.append(("reversal", number(self.reversal), there))
         words = self.regularity.text()
-        return [*rows, ("regularity", f"{self.regularity.condition:.3g}", words)]
+        rows.append(("regularity", f"{self.regularity.condition:.3g}", words))
+        return [*rows, *self.refined_rows()]
+
+    def refined_rows(self) -> list[tuple[str, str, str]]:
+        """The regularity of a step as h goes to zero."""
+        if not self.refined:
+            return []
+        found = ", ".join(f"{x:.3g}" for x in self.refined)
+        words = f"condition of a step's matrices as h -> 0: {found} at h, h/2, h/4"
+        return [("regularity, h -> 0", f"{self.refined[-1]:.3g}", words)]
 
     def order_rows(self) -> list[tuple[str, str, str]]:
         """Order and symplecticity."""
@@ -96,7 +110,12 @@ class Card:
     def energy_rows(self) -> list[tuple[str, str, str]]:
         """The energy, and that of the modified equations."""
         if self.first_law is not None:
-            return [("first law", number(self.first_law), "largest error of the energy balance")]
+            rows = [("first law", number(self.first_law), "largest error of the energy balance")]
+            if self.second_law is not None:
+                least, push = self.second_law
+                words = f"least change of entropy in a step; friction gave at most {push:.2e} J"
+                rows.append(("second law", number(least), words))
+            return rows
         if self.energy is None:
             given = "given in discrete time: there is no energy"
             words = given if self.system.discrete_time else NO_ENERGY
@@ -245,7 +264,22 @@ def audit(
         modified,
         reversal(short) if on_phase_space else None,
         regularity(system, every, **looked, h=h, steps=min(steps, 100)),
+        kept_second_law(traj) if has_first_law(traj) else None,
+        refined_regularity(system, every, start, h) if has_first_law(traj) and every else (),
     )
+
+
+def kept_second_law(trajectory: Trajectory) -> tuple[float, float]:
+    """The least change of the entropy in a step, and the largest energy that friction gave."""
+    return float(trajectory.laws.least), float(trajectory.laws.push)
+
+
+def refined_regularity(system: Any, method: Any, start: Any, h: float) -> tuple[float, ...]:
+    """The largest condition of the matrices of a step, for h, h/2 and h/4."""
+    if system.constraint is not None or not method.variational or method.inner_points:
+        return ()
+    runs = [simulate(system, method, **start, h=h / n, steps=4) for n in (1, 2, 4)]
+    return tuple(float(np.max(thermal_regularity(run).conditions)) for run in runs)
 
 
 def has_first_law(trajectory: Trajectory) -> bool:

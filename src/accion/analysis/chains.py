@@ -5,12 +5,14 @@ algorithm of Gotay, Nester and Hinds (1978), for any presymplectic system that g
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.engines.auto import small_map
 from accion.types import Array, Configuration
 
 SMALL = 1e-8  # a singular value or a residual below this, relative to the largest, counts as zero
@@ -102,7 +104,7 @@ class Chain(ABC):
         """A compiled function of many points: g, its derivative, its rate (b, G) and the form at
         each.
         """
-        return jax.jit(jax.vmap(lambda z: (*self.rate(g, z), self.form(z))))
+        return partial(small_map(lambda _, z: (*self.rate(g, z), self.form(z))), ())
 
     def points(
         self, rates: Callable[..., Any], rng: np.random.Generator, samples: int

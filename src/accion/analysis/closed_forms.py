@@ -10,6 +10,7 @@ import numpy as np
 from accion.analysis.affine import ClosedForm, Integrated, coefficients
 from accion.analysis.echelon import FITS, beside, fractions
 from accion.analysis.natural import ORDINARY, Natural
+from accion.engines.auto import each
 from accion.types import Array, Scalar, Vector
 
 
@@ -68,7 +69,7 @@ class Growth:
 
     def __init__(self, system: Any, points: Points, natural: Natural) -> None:
         self.system, self.time = system, natural.time
-        lifted, later = jax.jit(jax.vmap(self.lifted))(*points[:3])
+        lifted, later = each(self.lifted, *points[:3])
         self.good = np.all(np.isfinite(lifted), axis=1) & np.all(np.isfinite(later), axis=1)
         self.points = points._replace(
             **{name: getattr(points, name)[self.good] for name in ("t", "q", "v", "a")}
@@ -92,7 +93,7 @@ class Growth:
         """The k that are tried under nonholonomic constraints: zero and, where dL/dt = k L, that
         one.
         """
-        L, dL = jax.jit(jax.vmap(jax.value_and_grad(self.system.L)))(*self.points[:3])
+        L, dL = each(jax.value_and_grad(self.system.L), *self.points[:3])
         k = rate_of(np.asarray(L), self.time * np.asarray(dL))
         return (0.0,) if not k else (0.0, k)
 

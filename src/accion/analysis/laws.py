@@ -12,8 +12,9 @@ from accion.analysis.affine import AffineSymmetry
 from accion.analysis.invariance import FieldSymmetry
 from accion.analysis.natural import natural_units
 from accion.analysis.noether import Field, Symmetry
-from accion.arguments import door, one_of, seed
+from accion.arguments import door, one_of, seed, wrong
 from accion.checks import check_field, check_mechanical, refuse
+from accion.engines.auto import each
 from accion.memory import rows
 from accion.plot.figures import one_axes
 from accion.results.trajectory import Trajectory, a_trajectory
@@ -116,7 +117,7 @@ class Law(Drawn):
         def momentum(t: Any, q: Any, v: Any) -> Any:
             return system.legendre(0.0, q, v) @ X(t, q)
 
-        J0 = np.asarray(jax.jit(jax.vmap(momentum))(trajectory.t, trajectory.q, trajectory.v))
+        J0 = np.asarray(each(momentum, trajectory.t, trajectory.q, trajectory.v))
         if np.any(J0 == 0) or np.any(np.sign(J0) != np.sign(J0[0])):
             raise ValueError("the momentum is zero somewhere on the trajectory; it has no rate.")
         return Decay(float(np.polyfit(np.asarray(trajectory.t), np.log(np.abs(J0)), 1)[0]), kappa)
@@ -252,7 +253,7 @@ def decay_rate(system: System, *, samples: int = 20, seed: int = 0) -> float:
     t, (x, v) = rng.uniform(0, 2, samples), rng.normal(size=(2, samples, space.dim))
     t, x, v = natural.t * t, natural.x * x, natural.rates[0] * v
     q = jax.vmap(lambda x: space.retract(space.identity(), x))(x)
-    L, dL = jax.jit(jax.vmap(lambda *z: (system.L(*z), jax.grad(system.L)(*z))))(t, q, v)
+    L, dL = each(jax.value_and_grad(system.L), t, q, v)
     L, dL = np.asarray(L), np.asarray(dL)
     kappa = -float(dL @ L / (L @ L))
     if not np.max(np.abs(dL + kappa * L)) <= 1e-9 * np.max(np.abs(dL) + np.abs(kappa * L)):
@@ -274,4 +275,6 @@ def decay(trajectory: Trajectory, X: Field) -> Decay:
 
     Reference: Colombo-Gamonal, eq 9, with the right sign.
     """
+    if isinstance(X, str):
+        wrong("X", "a field X(q) -> (dim,)", X)
     return law(trajectory, X).decay()

@@ -22,6 +22,7 @@ from accion.analysis.modified_windows import along_windows, rates_of, sides, slo
 from accion.analysis.neighbours import Neighbours, flow_back, weights
 from accion.arguments import door, positive, shown, wrong
 from accion.checks import a_method, check_kind, check_method, refuse
+from accion.engines.auto import each
 from accion.memory import check_room
 from accion.methods import Method
 from accion.numerics.batches import at_times
@@ -165,7 +166,7 @@ def is_autonomous(system: AbstractSystem, samples: int = 20, seed: int = 0) -> b
     def at(t: Scalar, x: Vector, v: Vector) -> Any:
         return time_slopes(system, t, space.retract(space.identity(), x), v)
 
-    slopes = jax.jit(jax.vmap(at))(t, x, v)
+    slopes = each(at, t, x, v)
     return all(bool(np.all(np.nan_to_num(np.asarray(s)) == 0)) for s in slopes)
 
 

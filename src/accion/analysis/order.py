@@ -9,7 +9,7 @@ import numpy as np
 
 from accion.analysis.inputs import row, step_sizes, steps_in
 from accion.arguments import door, number, positive, reals, wrong
-from accion.checks import a_function, check_kind
+from accion.checks import a_function, check_kind, check_method
 from accion.engines.auto import by_chosen_engine, small_jit
 from accion.errors import in_function
 from accion.instant.continuous import reference, roots_of_inertia
@@ -97,6 +97,7 @@ def order(
         engine: as for `simulate`.
     """
     check_kind(system)
+    check_method(system, method)
     sizes = step_sizes(h, 3)
     steps = check_steps(duration, sizes)
     start: dict[str, Any] = {"q0": q0, "v0": v0, "S0": S0, "lam0": lam0, "z0": z0}

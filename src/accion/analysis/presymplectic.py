@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from accion.analysis.at_point import at_point
+from accion.analysis.at_point import asked_at_point, at_point
 from accion.analysis.connection import looked_at, split_of
 from accion.arguments import door
 from accion.checks import check_mechanical, refuse
@@ -88,7 +88,7 @@ class Presymplectic:
         X = self.allowed(t, q, v)
         return X.T @ jax.hessian(self.system.L, 2)(t, q, v, lam) @ X
 
-    @at_point
+    @asked_at_point
     def symplectic(self, t: Scalar, q: Configuration, v: Vector, p: Covector) -> bool:
         """Whether W1 is symplectic at a point: the rank of d2(L + lam.Phi)/dv2 bordered by dPhi/dv,
         each coordinate measured by its inertia (Vakonomic thesis, eq 4.11).

@@ -11,6 +11,7 @@ import numpy as np
 from accion.analysis.herglotz import last
 from accion.arguments import door, number, wrong
 from accion.checks import check_kind, refuse
+from accion.engines.auto import each, small_map
 from accion.errors import in_function
 from accion.systems import AbstractSystem
 from accion.systems.arity import check_function
@@ -229,7 +230,7 @@ def check_constraint(system: Any, motion: Any, ts: np.ndarray) -> None:
         size = jnp.sum(jnp.abs(slopes * jets).reshape(len(slopes), -1), axis=1)
         return system.constraint.value(system, t, q, jets), size
 
-    value, size = (np.max(np.abs(np.asarray(a)), axis=0) for a in jax.jit(jax.vmap(Phi))(ts))
+    value, size = (np.max(np.abs(np.asarray(a)), axis=0) for a in each(Phi, ts))
     if not np.all(value <= OFF * size):
         raise ValueError(
             f"the curve is no motion of {system.name}: it is off the vakonomic constraint by"
@@ -274,7 +275,7 @@ def rate_of(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def integral(f: Callable[[Any], Any], t0: float, t1: float) -> float:
     """The integral of the first result of f, to a part of that of the second, its size."""
-    both, before = jax.jit(jax.vmap(f)), None
+    both, before = partial(small_map(lambda _, t: f(t)), ()), None
     for count in PANELS:
         ends = np.linspace(t0, t1, count + 1)
         half = np.diff(ends)[:, None] / 2

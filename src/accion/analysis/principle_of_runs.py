@@ -22,6 +22,7 @@ from accion.analysis.principle import (
     variation_of,
 )
 from accion.checks import refuse
+from accion.engines.auto import each
 from accion.results.trajectory import Trajectory
 from accion.stepping.views import discrete
 from accion.types import Array, Configuration, Vector
@@ -54,7 +55,7 @@ def sum_of(system: Any, trajectory: Trajectory, t: Any, h: float, q: Any, lam: A
         rest = [*rest, S[:-1], S[1:]]
     if lam is not None:
         rest = [*rest, lam]
-    return jnp.sum(jax.jit(jax.vmap(lambda t, *z: d.Ld(t, h, *z)))(times, *rest))
+    return jnp.sum(each(lambda t, *z: d.Ld(t, h, *z), times, *rest))
 
 
 def multipliers_of(system: Any, trajectory: Trajectory, t: Any, h: float, q: Any) -> Any:
@@ -65,7 +66,7 @@ def multipliers_of(system: Any, trajectory: Trajectory, t: Any, h: float, q: Any
         return d.solved(t, h, q0, p, system.space.local(q0, q1), lam)[1]
 
     p, lam = (jnp.asarray(a)[:-1] for a in (trajectory.p, trajectory.lam))
-    return jax.jit(jax.vmap(one))(times, *ends, p, lam)
+    return each(one, times, *ends, p, lam)
 
 
 @action_of.register
@@ -116,7 +117,7 @@ def discrete_work(
     def both(t: Any, a: Configuration, b: Configuration) -> Any:
         return d.force_minus(t, h, a, b), d.force_plus(t, h, a, b)
 
-    minus, plus = jax.jit(jax.vmap(both))(t[:-1], first, last)
+    minus, plus = each(both, t[:-1], first, last)
     return jnp.sum(minus * eta[:-1]) + jnp.sum(plus * eta[1:])
 
 
@@ -147,7 +148,7 @@ def integral_along(
         growth = system.growth(t, z, v) if system.contact else jnp.zeros(())
         return change(system, along, t, z, v, lam), growth
 
-    found = jax.jit(jax.vmap(f))(jnp.asarray(ts), found.q, jnp.asarray(found.v), *beside)
+    found = each(f, jnp.asarray(ts), found.q, jnp.asarray(found.v), *beside)
     values, growth = (np.asarray(a) for a in found)
     return grown(np.diff(ends), values, growth) if system.contact else float(weights @ values)
 

@@ -57,17 +57,30 @@ def thermal_regularity(trajectory: Trajectory) -> ThermalRegularity:
 
     Reference: Bonich, Def 3.25 and Thm 3.26.
     """
+    system, method, h, steps = steps_of(trajectory, "thermal_regularity")
+    return ThermalRegularity(*map(np.asarray, both_ways(system, method, h, *steps)))
+
+
+def steps_of(trajectory: Any, what: str) -> Any:
+    """(system, method, h, (times, starts and ends of all steps)) of a run of a thermal system.
+
+    Raises: ValueError where it is no such run, or not every step of it was saved.
+    """
     if trajectory.S is None or trajectory.is_ensemble:
-        raise ValueError("thermal_regularity needs a trajectory of one run of a thermal system.")
+        raise ValueError(f"{what} needs a trajectory of one run of a thermal system.")
     if not bool(trajectory.success) or trajectory.system is None:
-        raise ValueError("thermal_regularity needs a run that went well, with its system.")
-    check_every_step(trajectory, "thermal_regularity")
-    system, method, t, h = trajectory.system, trajectory.method, trajectory.t, trajectory.h
+        raise ValueError(f"{what} needs a run that went well, with its system.")
+    check_every_step(trajectory, what)
     first, second = (
         jax.tree.map(lambda a, part=part: a[part], (trajectory.q, trajectory.S))
         for part in (slice(None, -1), slice(1, None))
     )
-    return ThermalRegularity(*map(np.asarray, both_ways(system, method, h, t[:-1], first, second)))
+    return (
+        trajectory.system,
+        trajectory.method,
+        trajectory.h,
+        (trajectory.t[:-1], first, second),
+    )
 
 
 @partial(kept_jit, static_argnums=(1,))

@@ -32,6 +32,7 @@ from accion.analysis.echelon import (
     solves,
 )
 from accion.analysis.natural import Natural, natural_choices
+from accion.engines.auto import each
 from accion.instant.constrained import matrix, nearest, project_at
 from accion.stepping.views import discrete
 from accion.systems import System
@@ -135,7 +136,7 @@ def along_allowed(
     """
     rows = rows * points.size[:, None] * points.units
     if system.constraint is not None:
-        A = np.asarray(jax.jit(jax.vmap(lambda *z: matrix(system, *z)))(t, q, points.v))
+        A = np.asarray(each(lambda *z: matrix(system, *z), t, q, points.v))
         A = A * points.size
         good = np.all(np.isfinite(A), axis=(1, 2))
         size = np.max(np.abs(A[good]), axis=2, keepdims=True)
@@ -156,7 +157,7 @@ def null_rows(system: System, points: Points) -> np.ndarray:
 
         return change_of(E, (q, v, a), (True, False, False))
 
-    rows = np.asarray(jax.jit(jax.vmap(at))(*points.each))
+    rows = np.asarray(each(at, *points.each))
     return along_allowed(system, rows, points.t, points.q, points)
 
 
@@ -172,7 +173,7 @@ def acting_rows(system: System, points: Points) -> np.ndarray:
     size = points.q.shape[1] * (points.q.shape[1] + 1)
     if system.force is None and system.constraint is None:
         return np.zeros((0, size))
-    rows = np.asarray(jax.jit(jax.vmap(at))(*points[:3])).reshape(-1, size) * points.units
+    rows = np.asarray(each(at, *points[:3])).reshape(-1, size) * points.units
     return in_units(rows, np.linalg.norm(rows, axis=1))
 
 
@@ -207,7 +208,7 @@ def discrete_null_rows(system: System, method: Any, points: Points) -> np.ndarra
         ]
         return change_of(E, three, (True, True, True)), three[1]
 
-    rows, middle = map(np.asarray, jax.jit(jax.vmap(at))(*points.each))
+    rows, middle = map(np.asarray, each(at, *points.each))
     return along_allowed(system, rows, points.t + h, middle, points)
 
 
@@ -223,7 +224,7 @@ def paired_rows(system: System, method: Any, growth: Growth, points: Points) -> 
         ends = (q, jnp.where(ok, q + x, jnp.nan))
         return pairing(d.D1(t, h, *ends), ends[0]) + pairing(d.D2(t, h, *ends), ends[1]), ends[1]
 
-    rows, end = map(np.asarray, jax.jit(jax.vmap(at))(*points[:3]))
+    rows, end = map(np.asarray, each(at, *points[:3]))
     rows = rows * points.units
     columns = growth.changes(points, end)
     size = np.linalg.norm(rows, axis=1)
@@ -243,5 +244,5 @@ def work_rows(system: System, method: Any, points: Points) -> np.ndarray:
         minus, plus = d.force_minus(t, h, q, end), d.force_plus(t, h, q, end)
         return jnp.stack([pairing(minus, q), pairing(plus, end)])
 
-    both = np.asarray(jax.jit(jax.vmap(at))(*points[:3])) * points.units
+    both = np.asarray(each(at, *points[:3])) * points.units
     return in_units(np.sum(both, axis=1), np.sum(np.linalg.norm(both, axis=-1), axis=1))

@@ -111,18 +111,28 @@ class Discretisation(ABC):
         the derivatives of the equations of a step.
         """
 
+    @property
+    def own(self) -> int:
+        """How many unknowns a window has besides its configurations: inner points and multipliers,
+        where these are in the action; others follow from the configurations.
+        """
+        return self.blocks.inner + self.blocks.lam if self.system.enters_action else 0
+
     def window(
-        self, t: Scalar, h: Scalar, q: Configuration, x: Array, lam: Any
+        self, t: Scalar, h: Scalar, q: Configuration, x: Array, own: Any
     ) -> tuple[Array, Array]:
         """(D_1 Ld, ..., D_{r+1} Ld), shape (r + 1, dim), of r steps with increments `x`, shape (r,
-        dim), and what the constraint says of them where its multipliers are in the action.
+        dim), and the equations of its `own` unknowns: balances of inner points, and constraints.
         """
-        d = self.from_increments(x)
-        lam = lam if self.system.enters_action else None
-        found = self.variation(t, h, q, d, lam)
+        d, inner, lam = self.from_increments(x), None, None
+        if self.system.enters_action:
+            points, lam = own[: self.blocks.inner], own[self.blocks.inner :]
+            inner = jnp.reshape(points, (-1, x.shape[-1])) if self.blocks.inner else None
+        found = self.variation(t, h, q, d, lam, inner)
         G = jnp.concatenate([found.start[None], jnp.reshape(found.end, (len(x), -1))])
-        closed = self.closure(t, h, q, d) if self.system.enters_action else jnp.zeros(0)
-        return G, closed
+        if not self.system.enters_action:
+            return G, jnp.zeros(0)
+        return G, jnp.concatenate([jnp.ravel(found.inner), self.closure(t, h, q, d, inner)])
 
     @abstractmethod
     def between(self, nodes: Sequence[Configuration]) -> tuple[Configuration, Array]:

@@ -116,11 +116,14 @@ class GivenThermal(ThermalDiscretisation):
     def whole_variation(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
         n = self.system.space.dim
         minus, plus = self.derivatives(t, h, z, x)
-        for f in (self.system.friction, self.system.external):
-            if f is not None:
-                force_minus, force_plus = self.read(f, t, h, z, x)
-                minus, plus = minus.at[:n].add(force_minus), plus.at[:n].add(force_plus)
+        for name in ("friction", "external"):
+            force_minus, force_plus = self.force(name, t, h, z, x)
+            minus, plus = minus.at[:n].add(force_minus), plus.at[:n].add(force_plus)
         return minus, plus
+
+    def force(self, name: str, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
+        f, zero = getattr(self.system, name), jnp.zeros(self.system.space.dim)
+        return (zero, zero) if f is None else self.read(f, t, h, z, x)
 
     def closure(self, t: Scalar, h: Scalar, z: Configuration, x: Vector, inner: Any = None) -> Any:
         return self.balance(t, h, z, x)
@@ -141,6 +144,9 @@ class GivenThermal(ThermalDiscretisation):
 
     def temperature(self, t: Scalar, z: Configuration, v: Vector) -> Array:
         return jnp.full(self.system.frame.m, jnp.nan)
+
+    def needed_temperature(self, t: Scalar, z: Configuration, v: Vector) -> Array:
+        return self.temperature(t, z, v)
 
     def cold(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
         return jnp.zeros(self.system.frame.m, dtype=bool)

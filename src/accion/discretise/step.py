@@ -38,6 +38,15 @@ def samples_of(
     return method.samples(*step) if inner is None else method.samples(*step, inner)
 
 
+def of_samples(system: Any, method: Any, lam: Any, samples: Sequence[Sample]) -> Any:
+    """The multipliers that each sample has in the action: those of the step, or where it has inner
+    points those of its own.
+    """
+    if lam is None or not (system.enters_action and method.inner_points):
+        return [lam] * len(samples)
+    return list(jnp.reshape(lam, (len(samples), -1)))
+
+
 def action(
     system: Any,
     method: Any,
@@ -56,7 +65,8 @@ def action(
     """
     inner = None if inner is None else inner + e
     samples = samples_of(system, method, t, h, q0, x, e0, e1, inner)
-    return h * sum(s.w * system.L(s.t, s.q, s.v, lam) for s in samples)
+    pairs = zip(samples, of_samples(system, method, lam, samples), strict=True)
+    return h * sum(s.w * system.L(s.t, s.q, s.v, own) for s, own in pairs)
 
 
 def with_work(
@@ -79,9 +89,10 @@ def with_work(
     """
     inner = None if inner is None else inner + e
     moved = samples_of(system, method, t, h, q0, x, e0, e1, inner)
+    lams = of_samples(system, method, lam, moved)
     return h * sum(
-        m.w * (system.L(m.t, m.q, m.v, lam) + F @ system.space.displacement(s.q, m.q))
-        for s, m, F in zip(here, moved, forces, strict=True)
+        m.w * (system.L(m.t, m.q, m.v, own) + F @ system.space.displacement(s.q, m.q))
+        for s, m, F, own in zip(here, moved, forces, lams, strict=True)
     )
 
 
@@ -184,8 +195,8 @@ class Step(Discretisation):
         if self.system.enters_action:
             raise ValueError(
                 f"{type(self.method).__name__} has multipliers at the inner points of a step of a"
-                " vakonomic system, which its two ends do not give: simulate and the flow of (q,"
-                " p) take it; functions of two ends, and connect, take Midpoint()."
+                " vakonomic system, which its two ends do not give: simulate, connect and the"
+                " flow of (q, p) take it; functions of two ends take Midpoint()."
             )
         places, m = self.method.places[1:-1], self.system.multipliers
         equations = InnerEquations(self.method, m * len(places))

@@ -6,12 +6,14 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 
 from accion.discretise.base import Variation, discretise
 from accion.discretise.extended import ExtendedDiscretisation, SampledOnWhole
 from accion.discretise.step import sampled
 from accion.systems import ThermalSystem
+from accion.systems.entropic import TotalForce
 from accion.types import Array, Configuration, Scalar, Vector
 
 
@@ -40,12 +42,24 @@ class ThermalDiscretisation(ExtendedDiscretisation):
         """What is exchanged with the outside and between bodies."""
 
     @abstractmethod
+    def force(
+        self, name: str, t: Scalar, h: Scalar, z: Configuration, x: Vector
+    ) -> tuple[Array, Array]:
+        """(Fd^-, Fd^+) of the friction or of the external force, by its `name` (Bonich, eq
+        3.18).
+        """
+
+    @abstractmethod
     def energy(self, t: Scalar, z: Configuration, v: Vector) -> Any:
         """E at a point, zero where there is none."""
 
     @abstractmethod
     def temperature(self, t: Scalar, z: Configuration, v: Vector) -> Array:
         """T at a point, NaN where there is none, shape (m,)."""
+
+    @abstractmethod
+    def needed_temperature(self, t: Scalar, z: Configuration, v: Vector) -> Array:
+        """The same, 1 where it is zero and may be (Bonich, Lemma 3.8)."""
 
     @abstractmethod
     def cold(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Array:
@@ -83,6 +97,22 @@ class ThermalStep(SampledOnWhole, ThermalDiscretisation):
         """sum_i w_i (dL/dS S' - F_fr.v + P_H), shape (m,)."""
         return sampled(self.system.rho, self.samples(t, h, z, x))
 
+    def force(self, name: str, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
+        system, n, here = self.system, self.system.space.dim, self.samples(t, h, z, x)
+        own = TotalForce(getattr(system, name), None, system.frame)
+        forces = [own(s.t, s.q, s.v, system.params) for s in here]
+
+        def work(e0: Any, e1: Any) -> Scalar:
+            moved = self.method.samples(system.step_space, t, h, z, x, e0, e1)
+            return h * sum(
+                m.w * (F @ system.step_space.displacement(s.q, m.q))
+                for s, m, F in zip(here, moved, forces, strict=True)
+            )
+
+        zero = jnp.zeros_like(x)
+        minus, plus = jax.grad(work, (0, 1))(zero, zero)
+        return minus[:n], plus[:n]
+
     def reaction(self, t: Scalar, h: Scalar, z: Configuration, v: Vector, lam: Any) -> Any:
         """That of a `System`; `v` is (v, S')."""
         if self.system.constraint is None:
@@ -107,9 +137,12 @@ class ThermalStep(SampledOnWhole, ThermalDiscretisation):
     def temperature(self, t: Scalar, z: Configuration, v: Vector) -> Array:
         return self.system.temperature(t, z, v)
 
+    def needed_temperature(self, t: Scalar, z: Configuration, v: Vector) -> Array:
+        return self.system.needed_temperature(t, z, v)
+
     def cold(self, t: Scalar, h: Scalar, z: Configuration, x: Vector) -> Any:
         n, end = self.system.space.dim, self.system.step_space.retract(z, x)
-        return ~(self.system.temperature(t + h, end, x[:n] / h) > 0)
+        return self.system.cold(t + h, end, x[:n] / h)
 
 
 @discretise.register

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import fields, replace
 from functools import wraps
 from importlib.util import find_spec
 from threading import Lock
@@ -209,6 +210,44 @@ def callable_of(
     return native("compiled", name, f, *examples, engine=engine) or kept_jit_of(f)
 
 
+def is_known(leaf: Any) -> bool:
+    """Whether this is a number, or an array of them, that JAX is not tracing."""
+    if isinstance(leaf, np.ndarray | np.generic | jax.Array):
+        return not isinstance(leaf, Tracer) and leaf.dtype.kind in "fiub"
+    return isinstance(leaf, int | float)
+
+
+def called(name: Any, f: Callable[..., Any], *args: Any) -> Any:
+    """`f(*args)`: of known numbers by a native program, if there is one, kept under `name`."""
+    known = all(is_known(leaf) for leaf in jax.tree.leaves(args))
+    program = native("compiled", name, f, *args) if known else None
+    return f(*args) if program is None else jax.device_put(program(*args))
+
+
+def by_program(f: Callable[P, T]) -> Callable[P, T]:
+    """A decorator of methods of a pytree: calls with objects and arguments of the same structure
+    share a native program.
+    """
+
+    @wraps(f)
+    def call(*args: P.args, **named: P.kwargs) -> T:
+        return called(f, lambda args, named: f(*args, **named), args, named)
+
+    return call
+
+
+def by_program_of(f: Callable[..., Any], own: Any, *args: Any, **named: Any) -> Any:
+    """`f(own, *args, **named)` in the same way, of a dataclass with a `system`, a pytree; its other
+    fields are compared.
+    """
+    rest = tuple(getattr(own, field.name) for field in fields(own) if field.name != "system")
+
+    def at(system: Any, args: Any, named: Any) -> Any:
+        return f(replace(own, system=system), *args, **named)
+
+    return called((f, type(own), rest), at, own.system, args, named)
+
+
 def small_jit(f: Callable[..., Any]) -> Callable[..., Any]:
     """`jax.jit` for functions of a few numbers: native where nothing is traced and the program is
     small.
@@ -252,6 +291,13 @@ def small_map(
         return in_batches(all_rows, sizes, constants, rows)
 
     return call
+
+
+def each(f: Callable[..., Any], *columns: Any) -> Any:
+    """`f(*row)` for each row of the columns, along a new first axis of its results, by `small_map`:
+    for what is asked for once.
+    """
+    return small_map(lambda _, row: f(*row))((), columns)
 
 
 def in_batches(

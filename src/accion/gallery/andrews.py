@@ -237,10 +237,10 @@ def draw(ax, q, alpha, label):
     ax.plot(*np.array([points[3], [XC, YC]]).T, ":", color=COLORS[1], alpha=alpha)
 
 
-def positions(q):
+def positions(q, params=PARAMS):
     """The joints in one line: crank and its rod, the plate of the lever, one arm, the other arm."""
     beta, theta, gamma, _, delta, _, epsilon = q
-    p = PARAMS
+    p = params
 
     def at(angle):
         return jnp.array([jnp.cos(angle), jnp.sin(angle)])

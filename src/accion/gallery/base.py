@@ -79,13 +79,20 @@ class Entry:
     text: str = ""
     checks: Callable[[], list[Check]] = list
     figure: Callable[[], Any] | None = None
-    positions: Callable[..., Any] | None = None  # q -> points of the plane, for the animation
+    # q (or q and params) -> points of the plane, for moving pictures
+    positions: Callable[..., Any] | None = None
     # a smaller system whose equations are shown, where those of `system` fill no page
     printed: Any = None
     card: bool = False  # whether the report shows what `audit` finds
     problem: ControlProblem | None = None  # where the motion is not simulated but the best of many
     # how it is looked for: arguments of `optimize`
     search: dict[str, Any] = field(default_factory=dict)
+    file: str = ""  # where it was read, where it is not of the gallery
+
+    @property
+    def called(self):
+        """What `find_or_read` finds it by."""
+        return self.file or self.name
 
 
 def run(entry, method=None, *, h=None, steps=None, params=None, start=None):

@@ -136,8 +136,8 @@ def figure():
     return fig
 
 
-def linkage(q):
-    a, b, s = PARAMS["a"], PARAMS["b"], string(q[0], PARAMS)
+def linkage(q, params=PARAMS):
+    a, b, s = params["a"], params["b"], string(q[0], params)
     tip = a * jnp.array([jnp.cos(q[0]), jnp.sin(q[0])])
     return jnp.stack([jnp.zeros(2), tip, jnp.array([b, 0.0]), jnp.array([b, s - 1.5])])
 

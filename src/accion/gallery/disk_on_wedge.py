@@ -127,5 +127,7 @@ entry = Entry(
     steps=100,
     checks=checks,
     figure=figure,
-    positions=lambda q: jnp.stack([jnp.array([q[0], 0.0]), disk_pose(0.0, q, PARAMS)[:2]]),
+    positions=lambda q, params=PARAMS: jnp.stack(
+        [jnp.array([q[0], 0.0]), disk_pose(0.0, q, params)[:2]]
+    ),
 )

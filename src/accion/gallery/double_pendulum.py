@@ -1,8 +1,8 @@
 """The double pendulum: Romero, Ex 2.2, corrected.
 
-a (ma + mb) alpha'' + b mb (beta'' cos(alpha - beta) + beta'^2 sin(alpha - beta)) + (ma + mb) g
-sin(alpha) = 0 a alpha'' cos(alpha - beta) - a alpha'^2 sin(alpha - beta) + b beta'' + g sin(beta) =
-0
+a (ma + mb) alpha'' + b mb (beta'' cos(alpha - beta) + beta'^2 sin(alpha - beta))
+    + (ma + mb) gravity sin(alpha) = 0
+a alpha'' cos(alpha - beta) - a alpha'^2 sin(alpha - beta) + b beta'' + gravity sin(beta) = 0
 """
 
 import jax.numpy as jnp
@@ -71,8 +71,8 @@ def from_particles():
     )
 
 
-def positions(q):
-    return jnp.concatenate([jnp.zeros((1, 2)), place(0.0, q, system.params)])
+def positions(q, params=system.params):
+    return jnp.concatenate([jnp.zeros((1, 2)), place(0.0, q, params)])
 
 
 def checks():

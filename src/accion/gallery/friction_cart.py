@@ -284,22 +284,17 @@ def legend(ax, lines, loc):
     ax.legend(loc=loc, ncols=2)
 
 
-def draw_motion(axes):
-    """Figures 4.2, 4.3, 4.5, 4.8, 4.11 and 4.13."""
+def draw_motion(axes, i, label):
+    """Figures 4.2, 4.4, 4.5, 4.10 and 4.11 (x, i = 0), 4.3, 4.7, 4.8, 4.12 and 4.13 (S, i = 1)."""
     ts = np.linspace(0, DURATION, 400)
-    for i, (ax, label) in enumerate(zip(axes, ("x [m]", "S [J/K]"), strict=True)):
+    for ax, (equation, method) in zip(axes, METHODS.items(), strict=True):
         ax.plot(ts, exact(ts)[i], "k-", lw=1, label="continuous")
-        for equation, (color, mark) in MARKS.items():
-            values = run(METHODS[equation], 0.2, "printed")[i]
-            ax.plot(
-                0.2 * np.arange(len(values)),
-                values,
-                mark,
-                color=color,
-                ms=2.5,
-                label=f"({equation}), h = 0.2 s",
-            )
-        ax.set(xlabel="t [s]", ylabel=label, title="start as printed, $x_1 = x_0 + h v_0$")
+        for h, color in COLORS.items():
+            values = run(method, h, "printed")[i]
+            ts_k = h * np.arange(len(values))
+            ax.plot(ts_k, values, "o", color=color, ms=0.8 + 8 * h, label=f"h = {h:g} s")
+        title = f"({equation}), start as printed, $x_1 = x_0 + h v_0$"
+        ax.set(xlabel="t [s]", ylabel=label, title=title)
         ax.legend(loc="lower right")
 
 
@@ -360,12 +355,13 @@ def draw_first_law(ax):
 
 
 def figure():
-    fig, axes = new_figure(4, 2, (10, 13))
-    draw_motion(axes[0])
-    draw_errors(axes[1], 0, "$x_k - x(kh)$ [m]")
-    draw_errors(axes[2], 1, "$S_k - S(kh)$ [J/K]")
-    draw_orders(axes[3, 0])
-    draw_first_law(axes[3, 1])
+    fig, axes = new_figure(5, 2, (10, 16))
+    draw_motion(axes[0], 0, "x [m]")
+    draw_motion(axes[1], 1, "S [J/K]")
+    draw_errors(axes[2], 0, "$x_k - x(kh)$ [m]")
+    draw_errors(axes[3], 1, "$S_k - S(kh)$ [J/K]")
+    draw_orders(axes[4, 0])
+    draw_first_law(axes[4, 1])
     return fig
 
 

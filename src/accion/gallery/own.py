@@ -39,7 +39,8 @@ def read(path: str | Path) -> Entry:
     """
     path = Path(path)
     if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}; `accion new {path.stem}` writes one.")
+        advice = f"; `accion new {path.stem}` writes one" if path.stem.isidentifier() else ""
+        raise FileNotFoundError(f"there is no file {path}{advice}.")
     module = run(path)
     has = vars(module)
     problem = has.get("problem")
@@ -71,6 +72,7 @@ def read(path: str | Path) -> Entry:
         positions=has.get("positions"),
         problem=problem,
         search=has.get("search", {}),
+        file=str(path),
     )
 
 

@@ -173,6 +173,11 @@ def figure():
     return fig
 
 
+def positions(q, params=system.params):
+    tip = params["l"] * jnp.array([jnp.sin(q[0]), -jnp.cos(q[0])])
+    return jnp.stack([jnp.zeros(2), tip])
+
+
 entry = Entry(
     name="pendulum",
     title="Pendulum: the ladder of modified Hamiltonians",
@@ -194,5 +199,5 @@ entry = Entry(
     checks=checks,
     figure=figure,
     card=True,
-    positions=lambda q: jnp.stack([jnp.zeros(2), jnp.array([jnp.sin(q[0]), -jnp.cos(q[0])])]),
+    positions=positions,
 )

@@ -41,7 +41,8 @@ def held_node(system: Any, t: Scalar, z: Configuration, p: Covector, guess: Any)
 class Hypotheses(NamedTuple):
     """What the equations of motion rest on, at the start of a run (Bonich, Lemmas 3.8 and 3.15)."""
 
-    T: Any  # temperatures, NaN for a system given in discrete time
+    # temperatures, 1 where they may be zero; NaN for a system given in discrete time
+    T: Any
     D3: Any  # D3 Ld
     D4: Any  # D4 Ld
 
@@ -52,11 +53,11 @@ def check_hypotheses(system: Any, known: Any) -> Any:
     if not system.discrete_time:
         check_temperatures(system, T)
     for name, minus, plus in zip(system.frame.names, D3, D4, strict=True):
-        if minus == 0 and plus == 0:
+        if minus == 0 and plus == 0 and system.friction is not None:
             raise ValueError(
                 f"D3 Ld and D4 Ld, the derivatives of the discrete Lagrangian by {name}, are both"
                 " zero at the start: the equations of Bonich Thm 3.17 need one of them (Lemma"
-                " 3.15). The Lagrangian must depend on the entropy."
+                " 3.15) where there is friction. The Lagrangian must depend on the entropy."
             )
 
 
@@ -86,7 +87,7 @@ def known_where(system: Any, t: Scalar, z: Configuration, v: Vector, p0: Any = N
 @small_jit
 def known_at(system: Any, t: Scalar, z: Configuration, v: Vector) -> Any:
     """The same with the temperatures."""
-    T = system.temperature(t, z, v)
+    T = system.needed_temperature(t, z, v)
     return known_where(system, t, z, v)._replace(thermal=Hypotheses(T, T, T))
 
 
@@ -119,7 +120,7 @@ class ThermalEquations(ContinuousEquations):
         change = flat(dq, a, lam)
         # Where a trial step leads out of the domain the step control must see an error, which it
         # does not in NaN.
-        inside = jnp.isfinite(change) & jnp.all(system.temperature(t, q, v) > 0)
+        inside = jnp.isfinite(change) & ~jnp.any(system.cold(t, q, v))
         return jnp.where(inside, change, OUTSIDE)
 
     def inertia(self, system: Any, t: Scalar, z: Configuration, v: Any) -> Any:

@@ -1,6 +1,7 @@
 """Figures of a trajectory."""
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -209,9 +210,10 @@ def coordinates(traj: Motion) -> tuple[np.ndarray, tuple[str, ...]]:
     group the velocity of the body.
     """
     if traj.system is None or traj.system.space.flat or "v" not in traj.labels:
-        values, q = by_run(traj, traj.q), traj.labels.get("q")
-        stored = () if q is None else q.components
-        names = stored if traj.system is None else traj.system.coordinates
+        values = by_run(traj, traj.q)
+        parts = [f"q_{i}" for i in range(len(traj.q))] if isinstance(traj.q, tuple) else ["q"]
+        stored = [traj.labels[part].components for part in parts if part in traj.labels]
+        names = tuple(chain(*stored)) if traj.system is None else traj.system.coordinates
         if len(names) != values.shape[-1]:
             names = tuple(f"component {i + 1}" for i in range(values.shape[-1]))
         return values, names

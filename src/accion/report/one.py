@@ -1,4 +1,4 @@
-"""One gallery system: its numbers against the reference, its figure, its equations as pictures."""
+"""One gallery system: its numbers against the reference, its figure, its equations."""
 
 import sys
 import time
@@ -15,7 +15,7 @@ from accion.engines.auto import programs
 from accion.gallery.base import Check, Entry, equations_of
 from accion.plot import save_figure
 from accion.symbols import symbolic
-from accion.symbols.render import drawable
+from accion.symbols.render import tex
 
 CARD_STEPS = 1000  # at most
 
@@ -38,7 +38,7 @@ class Result:
     source: str = ""
     text: str = ""
     checks: list[Check] = field(default_factory=list)
-    # titles, and the files of their pictures
+    # titles, and the formulas as LaTeX
     equations: list[tuple[str, list[str]]] = field(default_factory=list)
     figure: str | None = None
     card: Card | None = None
@@ -103,39 +103,26 @@ def attempt(find: Callable[[str], Entry], name: str, folder: Path) -> Result:
 
 def run_entry(entry: Entry, folder: Path) -> dict[str, Any]:
     """What a `Result` says of an entry that was run to its end."""
+    if entry.figure is None or entry.h is None:
+        raise ValueError(
+            f"the report shows a figure and a step of {entry.name}, which has not both."
+        )
     (folder / entry.name).mkdir()
     checks = entry.checks()
     figure = f"{entry.name}/figure.png"
     save_figure(entry.figure(), folder / figure)
-    card = draw_card(entry, folder) if entry.card else None
-    pictures: list[tuple[str, list[str]]] = []
-    for title, equations in symbolic(equations_of(entry)).sheet.groups:
-        names = [f"{entry.name}/{len(pictures)}-{i}.svg" for i in range(len(equations))]
-        for name, equation in zip(names, equations, strict=True):
-            draw_formula(drawable(equation), folder / name)
-        pictures.append((title, names))
-    return {"checks": checks, "equations": pictures, "figure": figure, "card": card}
+    card = draw_card(entry, entry.h, folder) if entry.card else None
+    groups = symbolic(equations_of(entry)).sheet.groups
+    equations = [(title, [tex(each) for each in rows]) for title, rows in groups]
+    return {"checks": checks, "equations": equations, "figure": figure, "card": card}
 
 
-def draw_card(entry: Entry, folder: Path) -> Card:
+def draw_card(entry: Entry, h: float, folder: Path) -> Card:
     """What `audit` finds about an entry, its picture in `folder`."""
-    card = audit(
-        entry.system, entry.method, **entry.start, h=entry.h, steps=min(entry.steps, CARD_STEPS)
-    )
+    card = audit(entry.system, entry.method, **entry.start, h=h, steps=min(entry.steps, CARD_STEPS))
     name = f"{entry.name}/card.png"
     save_figure(card.figure(), folder / name)
     return Card(card.html(), int(card.trajectory.steps_completed), float(card.trajectory.h), name)
-
-
-def draw_formula(formula: str, path: Path) -> None:
-    """A picture of LaTeX, so that the page needs nothing from elsewhere."""
-    from matplotlib import mathtext, rc_context
-    from matplotlib.font_manager import FontProperties
-
-    with rc_context({"mathtext.fontset": "cm", "svg.fonttype": "path", "svg.hashsalt": "accion"}):
-        mathtext.math_to_image(
-            f"${formula}$", path, prop=FontProperties(size=14), format="svg", dpi=72
-        )
 
 
 def peak_memory() -> int:

@@ -203,8 +203,9 @@ def numeric(dataset: "xr.Dataset") -> Mapping[Any, np.ndarray]:
 
 def stored_labels(dataset: "xr.Dataset") -> tuple[tuple[str, Label], ...]:
     """What the channels of a stored trajectory are, for one that is loaded without its system."""
-    names = zip(dataset["coordinate"].values, dataset["unit"].values, strict=True)
-    components = {"q": tuple(f"{word} [{unit}]" if unit else str(word) for word, unit in names)}
+    words = zip(dataset["coordinate"].values, dataset["unit"].values, strict=True)
+    names = tuple(f"{word} [{unit}]" if unit else str(word) for word, unit in words)
+    components = {"q": names} | names_of_factors(dataset, names)
     if "S" in dataset:
         entropies = tuple(json.loads(dataset.attrs["entropies"]))
         components |= {"S": entropies, "T": Frame(None, entropies).temperatures}
@@ -222,6 +223,18 @@ def stored_labels(dataset: "xr.Dataset") -> tuple[tuple[str, Label], ...]:
         own = () if name == "q" and dims != ("coordinate",) else components.get(str(name), ())
         found.append((str(name), Label(dims, unit, words, own, per_run)))
     return tuple(sorted(found, key=lambda each: place(each[0])))
+
+
+def names_of_factors(dataset: "xr.Dataset", names: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """The coordinates q_0, q_1, ... of a product of flat spaces."""
+    parts = [name for name in map(str, dataset) if re.fullmatch(r"q_\d+", name)]
+    parts.sort(key=lambda name: int(name.removeprefix("q_")))
+    sizes = [dataset[part].shape[-1] for part in parts]
+    flat = all(f"{part}_axis1" not in dataset[part].dims for part in parts)
+    if not flat or sum(sizes) != len(names):
+        return {}
+    ends = np.cumsum(sizes).tolist()
+    return {part: names[b - n : b] for part, n, b in zip(parts, sizes, ends, strict=True)}
 
 
 def place(name: str) -> int:

@@ -29,6 +29,7 @@ from accion.numerics.batches import at_times
 from accion.results import between, continuation, nodes, readings, storage, thermal
 from accion.results.channels import Channel, Label, labelled, labels, value_of
 from accion.results.moments import Moments
+from accion.results.paged import Paged
 from accion.results.storage import Stored
 from accion.results.tables import Tabular
 from accion.stepping.laws import Laws
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Trajectory(Tabular):
+class Trajectory(Tabular, Paged):
     """A discrete trajectory. Arrays have one row for each saved time; those of an ensemble have its
     axis in front.
 
@@ -104,9 +105,6 @@ class Trajectory(Tabular):
             f"Trajectory({name}, {storage.method_text(self.method, self.stored)}, {runs}{times},"
             f" success={bool(np.all(self.success))})"
         )
-
-    def _repr_html_(self) -> str:
-        return plot.shown(self)
 
     def check_system(self) -> None:
         """Raise ValueError where the trajectory was loaded without its system."""

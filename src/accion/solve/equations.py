@@ -29,8 +29,8 @@ from accion.types import Array, Configuration
 
 
 class Path(NamedTuple):
-    """The unknowns: configurations at all nodes, and the multipliers of nodes (holonomic) or
-    windows (vakonomic).
+    """The unknowns: configurations at all nodes, and the multipliers of nodes (holonomic), or what
+    windows have of their own (vakonomic): their inner points, and then their multipliers.
 
     The increments between nodes are kept besides, as in a step: from the configurations they would
     lose the digits that q has in front of them.
@@ -38,7 +38,7 @@ class Path(NamedTuple):
 
     q: Configuration
     x: np.ndarray
-    lam: np.ndarray
+    own: np.ndarray
 
 
 class Ends(NamedTuple):
@@ -54,8 +54,8 @@ class Ends(NamedTuple):
 
 # ---------------------------------------------------------------- elements
 
-# Unknowns are the displacements e of nodes, which are zero and serve to differentiate, and
-# multipliers.
+# Unknowns are the displacements e of nodes, which are zero and serve to differentiate, and what
+# nodes or windows have of their own.
 
 
 def displaced(space: Any, x: Array, e: Array) -> Array:
@@ -65,7 +65,7 @@ def displaced(space: Any, x: Array, e: Array) -> Array:
 
 @dataclass(frozen=True)
 class Window:
-    """What a window adds to the balance at each of its nodes; and its constraint."""
+    """What a window adds to the balance at each of its nodes; and its own equations."""
 
     method: Method | None
 
@@ -73,9 +73,9 @@ class Window:
         (system, h), (t, q, x) = args, data
         space, nodes = system.space, len(x) + 1
         e = unknowns[: nodes * space.dim].reshape(nodes, space.dim)
-        lam = unknowns[nodes * space.dim :]
+        own = unknowns[nodes * space.dim :]
         form = discretise(system, self.method)
-        G, closed = form.window(t, h, space.displace(q, e[0]), displaced(space, x, e), lam)
+        G, closed = form.window(t, h, space.displace(q, e[0]), displaced(space, x, e), own)
         return jnp.zeros(()), jnp.concatenate([G.ravel(), closed])
 
 
@@ -115,10 +115,10 @@ class Numbers(NamedTuple):
     """Where everything is among the unknowns and the equations; -1 where one is not."""
 
     e: np.ndarray  # displacements of nodes, (steps + 1, dim)
-    lam: np.ndarray  # multipliers of windows or of nodes, (count, m)
+    own: np.ndarray  # what windows or nodes have besides, (count, width)
     fixed: np.ndarray  # which unknowns are
     balance: np.ndarray  # equations of nodes, (steps + 1, dim)
-    closed: np.ndarray  # constraints of windows or of nodes, (count, m)
+    closed: np.ndarray  # equations of that, (count, width)
 
 
 @dataclass(frozen=True)
@@ -142,26 +142,36 @@ class TwoPoint:
         return self.steps + 1 - self.system.order
 
     @property
-    def multiplied(self) -> int:
-        """How many windows or nodes may have multipliers."""
+    def owners(self) -> int:
+        """How many windows or nodes may have unknowns of their own."""
         return self.windows if self.system.enters_action else self.steps + 1
+
+    @property
+    def width(self) -> int:
+        """How many each of them has."""
+        if not self.system.enters_action:
+            return self.system.multipliers
+        return discretise(self.system, self.method).own
+
+    def multipliers(self, path: Path) -> Any:
+        """Of each window or node, shape (owners, m): the mean where a window has several."""
+        own, m = path.own, self.system.multipliers
+        if not (self.system.enters_action and m):
+            return own
+        inner = discretise(self.system, self.method).blocks.inner
+        return own[:, inner:].reshape(len(own), -1, m).mean(axis=1)
 
     @cached_property
     def numbers(self) -> Numbers:
         """The nodes at the ends are fixed: r of them, or one where derivatives are given."""
-        r, n, m, steps = (
-            self.system.order,
-            self.system.space.dim,
-            self.system.multipliers,
-            self.steps,
-        )
+        r, n, m, steps = self.system.order, self.system.space.dim, self.width, self.steps
         node = np.arange(steps + 1)
         inner = (node >= r) & (node <= steps - r)
         given = ~inner if self.ends.va is None else (node == 0) | (node == steps)
         e = np.arange((steps + 1) * n).reshape(steps + 1, n)
-        lam = e.size + np.arange(self.multiplied * m).reshape(self.multiplied, m)
-        multiplied = np.full(len(lam), True) if self.system.enters_action else inner
-        fixed = np.concatenate([np.repeat(given, n), np.repeat(~multiplied, m)])
+        own = e.size + np.arange(self.owners * m).reshape(self.owners, m)
+        owning = np.full(len(own), True) if self.system.enters_action else inner
+        fixed = np.concatenate([np.repeat(given, n), np.repeat(~owning, m)])
 
         def numbered(wanted: np.ndarray, width: int, first: int) -> np.ndarray:
             count = np.count_nonzero(wanted)
@@ -170,12 +180,12 @@ class TwoPoint:
             return found
 
         balance = numbered(~given, n, 0)
-        return Numbers(e, lam, fixed, balance, numbered(multiplied, m, np.max(balance) + 1))
+        return Numbers(e, own, fixed, balance, numbered(owning, m, np.max(balance) + 1))
 
     @cached_property
     def equations(self) -> Equations:
         """The equations without numbers of a path: with them, see `at`."""
-        (e, lam, fixed, balance, closed), r = self.numbers, self.system.order
+        (e, own, fixed, balance, closed), r = self.numbers, self.system.order
         n = self.system.space.dim
         args = (self.system, self.h if is_traced(self.h) else np.float64(self.h))
         at = np.arange(self.windows)[:, None] + np.arange(r + 1)
@@ -183,10 +193,10 @@ class TwoPoint:
         inner = np.where(((at >= r) & (at <= self.steps - r))[..., None], balance[at], -1)
         columns, rows = e[at].reshape(len(at), -1), inner.reshape(len(at), -1)
         if self.system.enters_action:
-            columns, rows = np.append(columns, lam, axis=1), np.append(rows, closed, axis=1)
+            columns, rows = np.append(columns, own, axis=1), np.append(rows, closed, axis=1)
         families = [Family(Window(self.method), args, None, columns, rows)]
         if self.system.holds_positions:
-            columns, rows = (np.concatenate(pair, axis=1) for pair in ((e, lam), (balance, closed)))
+            columns, rows = (np.concatenate(pair, axis=1) for pair in ((e, own), (balance, closed)))
             families.append(Family(Node(), args, None, columns, rows))
         if self.ends.va is not None:
             next_to = (
@@ -199,10 +209,10 @@ class TwoPoint:
                 )
                 for last, nodes, where in next_to
             ]
-        # A multiplier and its constraint come after the node that the window begins with.
+        # What a window has of its own comes after the node that it begins with.
         place = [
             np.repeat(np.arange(self.steps + 1.0), n),
-            np.repeat(np.arange(len(lam)) + 0.5, lam.shape[1]),
+            np.repeat(np.arange(len(own)) + 0.5, own.shape[1]),
         ]
         row_place = [np.nonzero(balance >= 0)[0], np.nonzero(closed >= 0)[0] + 0.5]
         return Equations(tuple(families), fixed, np.concatenate(place), np.concatenate(row_place))
@@ -227,7 +237,7 @@ class TwoPoint:
         if self.ends.va is not None:
             data += [(x[:1], self.ends.va[None]), (x[-1:], self.ends.vb[None])]
         still, own = np.zeros(self.numbers.e.size), self.module(path)
-        unknowns = own.concatenate([still, own.ravel(path.lam)])  # as they are numbered
+        unknowns = own.concatenate([still, own.ravel(path.own)])  # as they are numbered
         return self.equations.with_data(data), unknowns
 
     def residual(self, path: Path) -> np.ndarray:
@@ -248,12 +258,13 @@ class TwoPoint:
     @cached_property
     def kinds(self) -> tuple[np.ndarray, np.ndarray]:
         """(of unknowns, of equations): the numbers of their kinds. First come the coordinates and
-        their balances, then the multipliers and their constraints, then what is given at the ends.
+        their balances, then what windows or nodes have of their own, then what is given at the
+        ends.
         """
-        (e, lam, fixed, balance, closed), r = self.numbers, self.system.order
-        n, m = self.system.space.dim, self.system.multipliers
+        (e, own, fixed, balance, closed), r = self.numbers, self.system.order
+        n, m = self.system.space.dim, self.width
         unknowns = np.zeros(len(fixed), dtype=int)
-        unknowns[e], unknowns[lam] = np.arange(n), n + np.arange(m)
+        unknowns[e], unknowns[own] = np.arange(n), n + np.arange(m)
         rows = np.zeros(len(self.equations.row_place) + 1, dtype=int)
         rows[closed] = n + np.arange(m)
         for k, numbers in enumerate(balance):
@@ -281,7 +292,7 @@ class TwoPoint:
         rows = np.max(D[:, :n] * power_of_two(size), axis=1)
         forces = np.max(quotient(D[:n, n:], rows[:n, None]), axis=0, initial=0.0)
         sizes = power_of_two(np.append(size, quotient(1.0, forces)))
-        beside = np.append(far, np.max(np.abs(path.lam), axis=0, initial=0.0)) + sizes
+        beside = np.append(far, np.max(np.abs(path.own), axis=0, initial=0.0)) + sizes
         return Measure(sizes[kinds], power_of_two(rows)[row_kinds], beside[kinds])
 
     def displacements(self, path: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -305,7 +316,7 @@ class TwoPoint:
         e = change[self.numbers.e]
         q = retract_all(space, path.q, e)
         x = path.x + (e[1:] - e[:-1]) if space.flat else increments(space, q)
-        return Path(q, x, path.lam + change[self.numbers.lam])
+        return Path(q, x, path.own + change[self.numbers.own])
 
     def largest_displacement(self, dx: np.ndarray, measure: Measure) -> float:
         """That of a node over its size, in a change of the unknowns that are not fixed."""

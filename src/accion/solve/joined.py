@@ -184,9 +184,9 @@ def _(system: DiscreteSystem, problem: TwoPoint, path: Path) -> dict[str, Any]:
     """As a simulation has them: multipliers are those of the window that led to a row."""
     lam = None
     if system.multipliers:
-        m, after = system.multipliers, problem.steps - len(path.lam)
+        m, after = system.multipliers, problem.steps - len(path.own)
         none = (np.full((1, m), np.nan), np.full((after, m), np.nan))
-        lam = problem.module(path).concatenate([none[0], path.lam, none[1]])
+        lam = problem.module(path).concatenate([none[0], path.own, none[1]])
     own = nodes_of_rows(problem, path)
     lam, own = jax.tree.map(jnp.asarray, (lam, own))
     if system.order == 1:

@@ -1,5 +1,6 @@
 """Two-point problems: all windows at once, by Newton's method on a banded system."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,11 +19,14 @@ from accion.instant import constrained
 from accion.instant.sizes import held_off, sizes_of
 from accion.memory import check_room
 from accion.methods import Method
+from accion.numerics.batches import at_times
 from accion.results.trajectory import Trajectory
 from accion.solve.changes import displacements, path_change
 from accion.solve.equations import Ends, Path, TwoPoint, increments
 from accion.solve.joined import check_regular, regularity, trajectory_of
+from accion.stepping.levels import shown
 from accion.systems import AbstractSystem
+from accion.systems.first_order import Levels, as_first_order
 from accion.systems.rank import relative_rank
 from accion.systems.start import check_configurations, check_rows, is_traced, stack_of, stacked
 from accion.types import ArrayLike, Configuration, Params
@@ -62,7 +66,9 @@ def connect(
     For a system of order r it is sum_j D_j Ld = 0 at q_r, ..., q_{N-r} (Vakonomic thesis, sections
     8.3 and 8.4). Its ends are either r configurations each, or one configuration each and the
     derivatives q', ..., q^(r-1) there: then those of the polynomial through the first (last) r + 1
-    nodes are equal to them. All steps are solved at once, at a cost linear in their number.
+    nodes are equal to them. By `Galerkin`, whose steps are those of `first_order(system)`, the
+    derivatives are given, and hold exactly. All steps are solved at once, at a cost linear in their
+    number.
 
     Arguments:
         system: without nonholonomic constraints and heat.
@@ -96,9 +102,11 @@ def connect(
     if system.holds_velocities:
         why = "their velocities have fewer degrees of freedom than qb, so two ends are too many"
         checks.refuse("connect", "nonholonomic systems", why)
-    steps = checks.whole(steps, "steps", 2 * system.order)
-    per_step = 8 * 20 * (2 * system.order * (system.space.dim + system.multipliers)) ** 2
-    check_room(steps * per_step, f"steps = {steps}", "Take fewer steps.")
+    by_levels = system.order > 1 and method is not None and method.on_levels
+    steps = checks.whole(steps, "steps", 2 if by_levels else 2 * system.order)
+    points = 1 if method is None else 1 + method.inner_points
+    width = 2 * system.order * (system.space.dim + system.multipliers) * points
+    check_room(steps * 8 * 20 * width**2, f"steps = {steps}", "Take fewer steps.")
     t0, duration = number(t0, "t0"), positive(duration, "duration")
     start, length = checks.check_times(t0, duration, steps, 1)
     ends = check_ends(system, qa, qb, va, vb)
@@ -106,8 +114,46 @@ def connect(
     if nodes is not None and (isinstance(nodes, list) or not is_traced(nodes)):
         nodes = stack_of(system.space, nodes, "guess")
     given = Given(system, start, length, ends, nodes)
+    if by_levels:
+        given = on_levels(given, method, steps)
     path, iterations = solved(method, steps, given)
-    return trajectory_of(given.problem(method, steps), path, iterations)
+    found = trajectory_of(given.problem(method, steps), path, iterations)
+    return from_levels(system, found) if by_levels else found
+
+
+def on_levels(given: "Given", method: Any, steps: int) -> "Given":
+    """The problem of a system of order r on T^(r-1)Q, that of its system of first order."""
+    system, _, length, ends, nodes = given
+    if ends.va is None:
+        raise ValueError(
+            f"{type(method).__name__} steps {system.kind} from (q, ..., q^(r-1)) to the next: give"
+            " one configuration at each end and the derivatives va and vb there."
+        )
+    levels = Levels(system.space, system.order)
+    qa, qb = (levels.join(q, v[None]) for q, v in ((ends.qa, ends.va), (ends.qb, ends.vb)))
+    if nodes is not None:
+        x, rows = jnp.asarray(increments(system.space, nodes)) / (length / steps), []
+        x = jnp.concatenate([x[:1], (x[1:] + x[:-1]) / 2, x[-1:]])
+        for _ in range(system.order - 1):
+            rows.append(x)
+            x = jnp.gradient(x, length / steps, axis=0)
+        nodes = levels.join(nodes, jnp.stack(rows, axis=1))
+    return given._replace(system=as_first_order(system), ends=Ends(qa, qb, None, None), guess=nodes)
+
+
+def from_levels(system: Any, found: Trajectory) -> Trajectory:
+    """What was found on T^(r-1)Q, as a trajectory of the system of order r."""
+    z, p, levels = found.q, found.p, Levels(system.space, system.order)
+    jets, lam = at_times(shown, False, system, found.t, z, p, found.guess)
+    return replace(
+        found,
+        system=system,
+        q=levels.parts(z)[0],
+        p=p.reshape(len(p), system.order, system.space.dim),
+        guess=None,
+        jets=jets,
+        lam=lam if system.multipliers else None,
+    )
 
 
 class Given(NamedTuple):
@@ -156,7 +202,7 @@ def solved_jvp(method: Any, steps: int, primals: Any, tangents: Any) -> Any:
     head, tail = (displacements(space, q, dq) for q, dq in pairs)
     still = jnp.zeros((len(numbers.e) - len(head) - len(tail), space.dim))
     held = jnp.concatenate([head, still, tail]).ravel()
-    held = jnp.concatenate([held, jnp.zeros(numbers.lam.size)])
+    held = jnp.concatenate([held, jnp.zeros(numbers.own.size)])
 
     def left(given: Given, unknowns: jax.Array) -> jax.Array:
         return traced_residual(given.problem(method, steps).at(path)[0], unknowns)
@@ -164,9 +210,9 @@ def solved_jvp(method: Any, steps: int, primals: Any, tangents: Any) -> Any:
     _, push = jax.jvp(left, (given, unknowns), (change, held))
     moved = held + solution_change(equations, unknowns, push)
     dq, dx = path_change(space, path.q, path.x, moved[numbers.e])
-    lam: Any = moved[numbers.lam]
+    own: Any = moved[numbers.own]
     none = np.zeros((), jax.dtypes.float0)  # the tangent of what is no real number
-    return (path, iterations), (Path(dq, dx, lam), none)
+    return (path, iterations), (Path(dq, dx, own), none)
 
 
 def check_variational(method: Method | None) -> None:
@@ -269,7 +315,11 @@ def first_path(problem: TwoPoint, guess: Configuration | None) -> Path:
         return np.concatenate([head, a[len(head) : len(a) - len(tail)], tail])
 
     q = jax.tree.map(with_ends, q, ends.qa, ends.qb)
-    return Path(q, increments(space, q), np.zeros((problem.multiplied, system.multipliers)))
+    x, own = increments(space, q), np.zeros((problem.owners, problem.width))
+    if system.enters_action and problem.method is not None and problem.method.inner_points:
+        between = [c * x for c in problem.method.places[1:-1]]  # on the straight line
+        own[:, : sum(part.shape[1] for part in between)] = np.concatenate(between, axis=1)
+    return Path(q, x, own)
 
 
 # ---------------------------------------------------------------- Newton's method
@@ -369,7 +419,7 @@ def check_determined(problem: TwoPoint, path: Path) -> None:
     determine it.
     """
     system, windows = problem.system, problem.window_data(path)
-    lam = path.lam if system.enters_action else np.zeros((problem.windows, 0))
+    lam = problem.multipliers(path) if system.enters_action else np.zeros((problem.windows, 0))
     K = np.asarray(regularities((system, np.float64(problem.h)), (*windows, lam)))
     finite = K[np.all(np.isfinite(K), axis=(1, 2))]
     if len(finite) and all(relative_rank(each, system.space.dim)[0] < len(each) for each in finite):

@@ -7,6 +7,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from accion._config import check_process
 from accion.arguments import number, reals
+from accion.engines.auto import by_program_of
 from accion.spaces import check_vector
 from accion.systems.contact import check_action
 from accion.systems.entropic import check_entropy
@@ -16,7 +17,8 @@ T = TypeVar("T")
 
 
 def at_step(f: Callable[P, T]) -> Callable[P, T]:
-    """A decorator: the arguments of a function of a step are looked at, by their names.
+    """A decorator: the arguments of a function of a step are looked at, by their names, and it is a
+    native program, one for all calls with the same system and method, where there is one.
 
     Traced ones are, in shape.
     """
@@ -25,12 +27,13 @@ def at_step(f: Callable[P, T]) -> Callable[P, T]:
     @wraps(f)
     def through(*args: P.args, **kwargs: P.kwargs) -> T:
         check_process()
-        system: Any = getattr(args[0], "system")  # noqa: B009
+        own: Any = args[0]
+        system: Any = own.system
         given: Any = [
             checked(system, name, value) for name, value in zip(names[1:], args[1:], strict=False)
         ]
         named: Any = {name: checked(system, name, value) for name, value in kwargs.items()}
-        return f(args[0], *given, **named)  # pyright: ignore[reportCallIssue]
+        return by_program_of(f, own, *given, **named)
 
     return through
 
@@ -42,7 +45,7 @@ def checked(system: Any, name: str, value: Any) -> Any:
             return number(value, name)
         case "q" | "q0" | "q1" | "q2":
             return system.space.check(value, name)
-        case "S0" | "S1" | "S2":
+        case "S" | "S0" | "S1" | "S2":
             return check_entropy(system, value, name)
         case "z" | "z0" | "z1" | "z2":
             return check_action(value, name)

@@ -209,7 +209,7 @@ class SolvedScheme(Scheme):
         if n == 0:
             return state
         H = jax.hessian(self.system.L, 2)(t, state.q, state.x[:n] / h)
-        weights = jnp.abs(jnp.diagonal(H)) / h
+        weights = jnp.abs(jnp.diagonal(H) / h)
         still = STILL * jnp.abs(self.lagrangian(state.guess, state, t, h))
         # What the forces of the first step change: an impulse over the inertia.
         impulse = self.residual(state.guess, state, t, h)[:n]

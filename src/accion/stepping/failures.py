@@ -10,6 +10,7 @@ import numpy as np
 from accion.engines.auto import callable_of
 from accion.errors import StepFailed
 from accion.numerics import newton
+from accion.numerics.dependence import depends
 from accion.types import Scalar, Vector
 
 
@@ -53,7 +54,8 @@ def failure(
     solved = bool(converged)
     what = reason(scheme, x, solved, float(part), residual, state, t, h, engine)
     what += scheme.circumstances(first, state, t, h)
-    return StepFailed(f"{where} was not solved: {what}.", **known, smaller=float(whole) / 4)
+    shorter = float(whole) / 4 if depends(scheme.residual, x, state, t, jnp.asarray(h)) else None
+    return StepFailed(f"{where} was not solved: {what}.", **known, smaller=shorter)
 
 
 def reason(

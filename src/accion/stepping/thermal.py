@@ -21,7 +21,7 @@ from accion.stepping.base import End, Readout, State, StepEquations, longer, ste
 from accion.stepping.extended import ExtendedScheme, increment_to
 from accion.stepping.laws import opened, warn_of_second_law, written
 from accion.systems import DiscreteThermalSystem, Start, ThermalSystem
-from accion.types import Configuration, Scalar, Vector
+from accion.types import Configuration, Function, Scalar, Vector
 
 LARGE = 1e8  # times the energy that moves: a body with more than that is a bath
 
@@ -36,6 +36,12 @@ class ThermalScheme(ExtendedScheme):
     @abstractmethod
     def first_guess(self, t: Scalar, h: Scalar, z: Configuration, x: Vector, v: Vector) -> Any:
         """A guess of the unknowns of the first step."""
+
+    @abstractmethod
+    def moving(self, t: Scalar, h: Scalar, z: Configuration, v: Any, p: Any) -> Any:
+        """(x, p) of a start from a velocity or, where that is None, a momentum; x is the increment
+        to first order.
+        """
 
     def begin(self, t: Scalar, h: Scalar, start: Start) -> Any:
         system = self.system
@@ -55,11 +61,7 @@ class ThermalScheme(ExtendedScheme):
         if start.q1 is not None:
             x, p = increment_to(self, t, h, z, start.q1)
         else:
-            if v is None:
-                v, _ = constrained.first_velocity(system, t, z, p)
-            else:
-                p = system.legendre(t, z, v)
-            x = h * jnp.concatenate([v, system.entropy_rates(t, z, v)])
+            x, p = self.moving(t, h, z, v, p)
         v = x[:n] / h
         laws, guess = opened(self.form.energy(t, z, v)), self.first_guess(t, h, z, x, v)
         state = State(z, p, jnp.zeros_like(x), x, guess, jnp.array(0), laws)
@@ -124,7 +126,9 @@ class SampledThermal(ThermalScheme):
     def hypotheses(self, t: Scalar, h: Scalar, z: Configuration, x: Vector, v: Vector) -> Any:
         n = self.system.space.dim
         minus, plus = self.form.whole_variation(t, h, z, x)
-        return Hypotheses(self.form.temperature(t, z, v), minus[n:], plus[n:])
+        # Where the energy is kept, the entropy must be able to take it up.
+        T = self.form.temperature if self.keeps_energy else self.form.needed_temperature
+        return Hypotheses(T(t, z, v), minus[n:], plus[n:])
 
     def led_by_newton(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
         """The same of a step that is its increment."""
@@ -142,6 +146,14 @@ class SampledThermal(ThermalScheme):
 class ContinuousThermal(ThermalScheme):
     """What the schemes of a `ThermalSystem` share."""
 
+    def moving(self, t: Scalar, h: Scalar, z: Configuration, v: Any, p: Any) -> Any:
+        system = self.system
+        if v is None:
+            v, _ = constrained.first_velocity(system, t, z, p)
+        else:
+            p = system.legendre(t, z, v)
+        return h * jnp.concatenate([v, system.entropy_rates(t, z, v)]), p
+
     def known(self, t: Scalar, z: Configuration, v: Vector, p0: Any) -> Known:
         return known_where(self.system, t, z, v, p0)
 
@@ -156,8 +168,20 @@ class ContinuousThermal(ThermalScheme):
         warn_of_second_law(trajectory)
 
     def circumstances(self, first: Any, state: Any, t: float, h: Scalar) -> Any:
-        T = self.form.temperature(t, state.q, state.x[: self.system.space.dim] / h)
-        return f"; before it, T = {np.asarray(T).tolist()}"
+        v = state.x[: self.system.space.dim] / h
+        T = self.form.temperature(t, state.q, v)
+        words = f"; before it, T = {np.asarray(T).tolist()}"
+        if jumps(self.system.dissipation, t, state.q, v):
+            words += (
+                ". The friction jumps, by a sign(...), and where a body sticks a step has no"
+                " solution: accion.thermo.dry_friction is smooth and as near to it as one likes"
+            )
+        return words
+
+
+def jumps(f: Function, *args: Any) -> bool:
+    """Whether a function takes the sign of something on its way."""
+    return " = sign " in str(jax.make_jaxpr(f)(*args))
 
 
 @steps(ThermalSystem)
@@ -206,6 +230,10 @@ class GivenThermal(SampledThermal):
 
     def led(self, unknowns: Any, state: Any, t: Scalar, h: Scalar) -> Any:
         return self.led_by_newton(unknowns, state, t, h)
+
+    def moving(self, t: Scalar, h: Scalar, z: Configuration, v: Any, p: Any) -> Any:
+        # Nothing is known of the first increment: Newton's method begins where there is none.
+        return jnp.zeros(self.system.step_space.dim), p
 
     def known(self, t: Scalar, z: Configuration, v: Vector, p0: Any) -> Known:
         return Known()

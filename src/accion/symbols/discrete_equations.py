@@ -9,7 +9,7 @@ import sympy as sp
 
 from accion.symbols.derivatives import derivative
 from accion.symbols.render import Readable, Sheet, equation, sheet_of
-from accion.symbols.simplification import Simplifier
+from accion.symbols.simplification import Simplifier, tidied
 from accion.symbols.step_letters import StepLetters, letters_of
 
 
@@ -109,7 +109,8 @@ class DiscreteEquations(Readable):
 
     def simplify(self, expr: Any, variables: tuple[Any, ...] = ()) -> Any:
         """Simplification by quick rules alone: the expressions are long."""
-        return self.simplifier(expr, variables, search=False)
+        found = self.simplifier(expr, variables, search=False)
+        return self.simplifier.within(lambda e: tidied(e, self.step.letters.h), found)
 
     @cached_property
     def inner_Ld(self) -> Any:
@@ -238,35 +239,40 @@ class DiscreteEquations(Readable):
 
     @cached_property
     def explicit(self) -> dict[sp.Symbol, Any]:
-        """The last configuration, q_k+1, as functions of those before it.
+        """The last configuration, q_k+1, as functions of those before it; with entropies S_k+1
+        too, as functions of q_k+1 (Bonich, eq 3.21).
 
         Raises:
-            ValueError: where the equations are not linear in it, where there are constraints or
-                entropies, and on a group.
+            ValueError: where the equations are not linear in it, where there are constraints, and
+                on a group.
         """
-        letters = self.step.letters
+        letters, system = self.step.letters, self.system
         after = letters.q(letters.order)
-        if not self.step.system.space.flat:
+        if not system.space.flat:
             raise ValueError(
-                f"{self.step.subject} lives on {self.step.system.space}: its equations are not"
-                " solved for the entries of a matrix; `explicit` is for flat spaces."
+                f"{self.step.subject} lives on {system.space}: its equations are not solved for the"
+                " entries of a matrix; `explicit` is for flat spaces."
             )
-        if self.inner_closure:
+        if self.inner_closure and (letters.lam or not system.entropic):
             raise ValueError(
                 "a constrained step is not solved in closed form: its equations are `equations` and"
                 " `constraints`."
             )
-        n, rows = len(after), sp.Matrix(self.inner_equations)
-        K = sp.Matrix(n, n, lambda i, j: self.simplify(derivative(rows[i], after[j])))
-        if K.has(*after):
+        q, S = after[: self.step.dim], after[self.step.dim :]
+        return self.solved(self.inner_equations, q, after) | self.solved(self.inner_closure, S, S)
+
+    def solved(self, rows: Any, unknowns: Any, unknown: Any) -> dict[sp.Symbol, Any]:
+        """The unknowns from rows that are linear in them; nothing `unknown` may be a factor."""
+        n = len(rows)
+        K = sp.Matrix(n, n, lambda i, j: self.simplify(derivative(rows[i], unknowns[j])))
+        rest = sp.Matrix(rows).xreplace(dict.fromkeys(unknowns, sp.Integer(0)))
+        if K.has(*unknown) or rest.has(*unknown):
             raise ValueError(
                 f"{self.step.subject} is implicit: its equations are not linear in"
-                f" q_k+{letters.order}."
+                f" {', '.join(map(str, unknowns))}."
             )
-        rest = rows.xreplace(dict.fromkeys(after, sp.Integer(0)))
-        return dict(
-            zip(map(self.for_reader, after), self.simplified(tuple(K.LUsolve(-rest))), strict=True)
-        )
+        found = self.simplified(tuple(K.LUsolve(-rest)) if n else ())
+        return dict(zip(map(self.for_reader, unknowns), found, strict=True))
 
     @property
     def reconstruction(self) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 import math
 import re
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,37 +16,96 @@ from sympy.printing.latex import tex_greek_dictionary, translate
 from sympy.printing.pretty.pretty_symbology import greek_unicode
 
 from accion.checks import refuse
+from accion.symbols.exact_numbers import exact
 
-WIDTH = 150
+WIDTH, LEAST = 150, 40  # letters of a line where there is no terminal, and at least
+UNBROKEN, ROOM, INDENT = 10**6, 8, 4
 LINE = 90  # letters of a formula that a notebook has room for
+TIME = sp.Symbol("t")
+# Letters that are printed, in words.
+IN_FULL = {"E": "energy", "L": "Lagrangian", "H": "Hamiltonian", "L_d": "Lagrangian"}
+RATES = {"E": "power"}
 # What takes no room of its own in a formula, or the room of one letter.
 NO_ROOM = re.compile(r"\\(left|right|mathrm|text|frac|,|quad|dot|ddot)(?![a-z])|[{}\s]")
 ONE_LETTER = re.compile(r"\\[A-Za-z]+")
 PIECE = re.compile(r"\\left|\\right|[{}]| [+-] | = ")
 
 
-def pretty(expr: Any) -> str:
-    """Unicode text with dots for the derivatives by time."""
-    greek = {
+def legible(expr: Any) -> Any:
+    """The same with the numbers that rounding made 300.00000000000001 or so as they were meant:
+    the digits beyond the fifteenth are not known.
+    """
+    if isinstance(expr, sp.Eq):
+        return equation(legible(expr.lhs), legible(expr.rhs))
+    meant = {x: exact(float(f"{x:.15g}")) for x in expr.atoms(sp.Float)}
+    return expr.xreplace({x: y if y.is_Rational else sp.Float(x, 15) for x, y in meant.items()})
+
+
+def pretty(expr: Any, width: int = WIDTH) -> str:
+    """Unicode text with dots for the derivatives by time, in lines of at most `width` letters: the
+    terms of a long sum stand in rows, and a term that is still too long is broken at the edge.
+    """
+    expr = legible(expr)
+    whole = drawn(expr, UNBROKEN)
+    if wide(whole) <= width or not isinstance(expr, sp.Equality):
+        return whole if wide(whole) <= width else drawn(expr, width)
+    zero = expr.rhs == 0
+    total = sp.expand_mul(expr.lhs if zero else expr.rhs, deep=False)
+    rows: list[list[Any]] = []
+    for term in total.as_ordered_terms():
+        if rows and wide(drawn(sp.Add(*rows[-1], term), UNBROKEN)) <= width - ROOM:
+            rows[-1].append(term)
+        else:
+            rows.append([term])
+    texts = [] if zero else [f"{drawn(expr.lhs, width)} ="]
+    for i, row in enumerate(rows):
+        part, sign = sp.Add(*row), "+ " if i else "  "
+        if i and len(row) == 1 and part.could_extract_minus_sign():
+            part, sign = -part, "- "
+        lines = drawn(part, width - ROOM).splitlines()
+        # Signs stand in the line of the fraction bars.
+        level = min(printer(UNBROKEN)._print(lettered(part)).baseline, len(lines) - 1)
+        if zero and i == len(rows) - 1:
+            lines[level if wide(drawn(part, UNBROKEN)) <= width - ROOM else -1] += " = 0"
+        texts += [(sign if k == level else "  ") + line for k, line in enumerate(lines)]
+    return "\n".join(line.rstrip() for line in texts)
+
+
+def printer(width: int) -> Any:
+    """What draws formulas, in lines of so many letters."""
+    return VectorPrettyPrinter({"use_unicode": True, "wrap_line": True, "num_columns": width})
+
+
+def lettered(expr: Any) -> Any:
+    """An expression with Greek letters for what they are called in subscripts too."""
+    names = {
         s: sp.Symbol("_".join(str(greek_unicode.get(part, part)) for part in s.name.split("_")))
         for s in expr.atoms(sp.Symbol)
+        if any(part in greek_unicode for part in s.name.split("_")[1:])
     }
-    expr = expr.xreplace(
-        {
-            s: g
-            for s, g in greek.items()
-            if any(part in greek_unicode for part in s.name.split("_")[1:])
-        }
-    )
-    return VectorPrettyPrinter(
-        {"use_unicode": True, "wrap_line": True, "num_columns": WIDTH}
-    ).doprint(expr)
+    return expr.xreplace(names)
+
+
+def drawn(expr: Any, width: int) -> str:
+    """Unicode text, broken at the edge where it is wider."""
+    return printer(width).doprint(lettered(expr))
+
+
+def wide(text: str) -> int:
+    """How many letters its longest line has."""
+    return max(map(len, text.splitlines()), default=0)
+
+
+def terminal() -> int:
+    """How wide the terminal is; where there is none, wide."""
+    return max(LEAST, shutil.get_terminal_size((WIDTH, 24)).columns)
 
 
 def tex(expr: Any) -> str:
     """LaTeX with dots for the derivatives by time; names of several letters stand upright, so that
     ma is not m a.
     """
+    expr = legible(expr)
     names = {symbol: upright(symbol.name) for symbol in expr.atoms(sp.Symbol)}
     return vlatex(
         expr,
@@ -99,13 +159,14 @@ class Sheet:
         ]
         return r"\begin{aligned} " + r" \\ ".join(rows) + r" \end{aligned}"
 
-    def text(self) -> str:
-        """All groups as unicode text."""
+    def text(self, width: int | None = None) -> str:
+        """All groups as unicode text, in lines as wide as the terminal, or `width`."""
+        room = (terminal() if width is None else width) - INDENT
         lines = [self.title]
         for title, equations in self.groups:
             lines += ["", title]
             for equation in equations:
-                lines += ["    " + line for line in pretty(equation).splitlines()]
+                lines += ["    " + line for line in pretty(equation, room).splitlines()]
         if not self.complete:
             lines += [
                 "",
@@ -120,9 +181,42 @@ class Sheet:
 def sheet_of(
     title: str | None, groups: Iterable[tuple[str, Sequence[Any]]], complete: bool
 ) -> Sheet:
-    """The sheet of those groups that have equations."""
-    found = tuple((words, list(equations)) for words, equations in groups if equations)
-    return Sheet(title or "system", found, complete)
+    """The sheet of those groups that have equations. A letter that is printed, such as E, is
+    written in full where the system has a parameter or a coordinate of that name.
+    """
+    found = [(words, list(equations)) for words, equations in groups if equations]
+    used = set().union(*(names_in(each) for _, rows in found for each in rows))
+    new: dict[Any, Any] = {}
+    for letter, word in IN_FULL.items():
+        if letter in used:
+            new[sp.Symbol(letter)] = sp.Symbol(word)
+            new[sp.Function(letter)(TIME).diff(TIME)] = sp.Symbol(RATES.get(letter, word))
+    rows = ((words, [renamed(each, new) for each in equations]) for words, equations in found)
+    return Sheet(title or "system", tuple(rows), complete)
+
+
+def is_heading(each: Any) -> bool:
+    """Whether the left side is a letter of ours: a symbol, or its derivative by time."""
+    left = getattr(each, "lhs", None)
+    return isinstance(left, sp.Symbol) or (
+        isinstance(left, sp.Derivative) and str(left.expr.func) in IN_FULL
+    )
+
+
+def names_in(each: Any) -> set[str]:
+    """The names of symbols and functions of time in an equation, but for a letter of ours at its
+    left.
+    """
+    expr = each.rhs if is_heading(each) else each
+    functions = {str(f.func) for f in expr.atoms(sp.core.function.AppliedUndef)}
+    return functions | {s.name for s in expr.free_symbols}
+
+
+def renamed(each: Any, new: dict[Any, Any]) -> Any:
+    """An equation with another letter at its left."""
+    if is_heading(each) and each.lhs in new:
+        return equation(new[each.lhs], each.rhs)
+    return each
 
 
 class Readable(ABC):
@@ -165,16 +259,6 @@ def modified_equations(equations: Readable, method: Any, order: int) -> Any:
     """What `modified` returns; equations that have it register their own."""
     why = "the series is that of a System under a method"
     refuse("symbolic(system).modified", equations.system.kind, why)
-
-
-def drawable(equation: Any) -> str:
-    """LaTeX in the part of it that matplotlib can draw."""
-    return (
-        tex(equation)
-        .replace(r"\left(", "(")
-        .replace(r"\right)", ")")
-        .replace(r"\operatorname", r"\mathrm")
-    )
 
 
 def aligned(equation: Any, width: float = math.inf) -> list[str]:

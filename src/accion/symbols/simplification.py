@@ -98,6 +98,21 @@ def grouped(expr: sp.Expr, variables: Sequence[sp.Symbol], search: bool) -> sp.E
     return shorter(total, gathered(total, variables))
 
 
+def tidied(expr: sp.Expr, h: sp.Symbol) -> sp.Expr:
+    """Steps as a person writes them: h (a/h^2 + b) as a/h + h b, and (2 x - 2 y)/2 as x - y, inside
+    of functions too; never longer than `expr` was.
+    """
+    terms: list[sp.Expr] = []
+    for term in sp.Add.make_args(expr):
+        sums = [factor for factor in sp.Mul.make_args(term) if factor.is_Add]
+        others = sp.Mul(*(factor for factor in sp.Mul.make_args(term) if not factor.is_Add))
+        spread = len(sums) == 1 and others.free_symbols <= {h}
+        terms += [others * part for part in sums[0].args] if spread else [term]
+    if len(terms) < 2:
+        return expr
+    return shorter(expr, sp.Add(*(sp.factor_terms(term, clear=True) for term in terms)))
+
+
 def coefficient(c: sp.Expr, search: bool = True) -> sp.Expr:
     """A coefficient, simplified: trigonometric sums joined, common factors taken out."""
     if not c.has(sp.Add):

@@ -207,7 +207,7 @@ class DiscreteThermalSystem(Entropic):
     All functions are of (t, h, q0, q1, S0, S1, params), the step from (q0, S0) at time t to (q1,
     S1): `lagrangian` returns Ld, a scalar; `kinematic` returns rho_d, one number for each entropy;
     `friction` and `external` return the pair (Fd^-, Fd^+) of covectors. It is simulated without a
-    method: `simulate(system, q0=..., q1=..., S0=..., h=..., steps=...)`.
+    method: `simulate(system, q0=..., q1=..., S0=..., h=..., steps=...)`, or from p0 in place of q1.
     """
 
     lagrangian: Function
@@ -268,8 +268,8 @@ class DiscreteThermalSystem(Entropic):
 
     def check_given(self, start: Start) -> None:
         self.check_start_has_entropy(start)
-        if start.q1 is None:
+        if start.v0 is not None:
             raise ValueError(
-                f"{self.name} is given in discrete time: it starts from q0, S0 and q1, the second"
-                " configuration."
+                f"{self.name} is given in discrete time and has no velocities: it starts from q0,"
+                " S0 and q1, the second configuration, or p0, the momentum -D1 Ld - Fd^-."
             )

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.arguments import as_array, shown
+from accion.engines.auto import by_program
 from accion.memory import rows
 from accion.numerics import newton
 from accion.spaces import Space
@@ -208,6 +209,7 @@ class HigherOrderSystem(Mechanical):
 
         return along
 
+    @by_program
     def hessian(self, t: Scalar, q: Configuration, jets: Array, lam: Any = None) -> Array:
         """d2L/dq^(r)dq^(r), with `lam` of L + lam.Phi, shape (dim, dim)."""
         below = jets[: self.order - 1]
@@ -215,6 +217,7 @@ class HigherOrderSystem(Mechanical):
             jets[self.order - 1]
         )
 
+    @by_program
     def regularity(self, t: Scalar, q: Configuration, jets: Array, lam: Any = None) -> Array:
         """The matrix that must not be singular: d2L/dq^(r)dq^(r) or, with a constraint, the
         bordered
@@ -229,6 +232,7 @@ class HigherOrderSystem(Mechanical):
         C = jax.jacfwd(lambda jets: self.Phi(t, q, jets))(jets)[:, self.order - 1]
         return jnp.block([[H, C.T], [C, jnp.zeros((len(C), len(C)))]])
 
+    @by_program
     def momenta(self, t: Scalar, q: Configuration, jets: Array, lams: Any = None) -> Array:
         """The Jacobi-Ostrogradsky momenta p_0, ..., p_{r-1}, shape (r, dim), from `jets` = (q',
         ..., q^(2r-1)), shape (2r - 1, dim).
@@ -247,6 +251,7 @@ class HigherOrderSystem(Mechanical):
             f = self.rate(f)
         return p
 
+    @by_program
     def energy(self, t: Scalar, q: Configuration, jets: Array, lams: Any = None) -> Scalar:
         """E = sum_s p_s.q^(s+1) - L, conserved where L does not depend on time; `jets` and `lams`
         as for `momenta`.
@@ -292,6 +297,7 @@ class HigherOrderSystem(Mechanical):
             found.append(field(0.0, q, jets, jnp.zeros((1, 0))))
         return jnp.stack(found)
 
+    @by_program
     def momentum_rates(
         self, t: Scalar, q: Configuration, jets: Array, p: Covector, lam: Any
     ) -> Array:
@@ -303,6 +309,7 @@ class HigherOrderSystem(Mechanical):
             slopes = slopes.at[0].add(self.F(t, q, jets))
         return slopes + jnp.concatenate([self.space.coad(jets[0], p[0])[None], -p[:-1]])
 
+    @by_program
     def highest(
         self, t: Scalar, q: Configuration, jets: Array, lams: Any = None
     ) -> tuple[Array, Array]:

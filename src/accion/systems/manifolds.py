@@ -18,7 +18,8 @@ class OnSphere:
     radius: float
 
     def __call__(self, t: Scalar, q: Vector, params: Params) -> Array:
-        return ((q @ q - self.radius**2) / (2 * self.radius))[None]
+        # No power: of a float that is too large it raises, where a product is infinite.
+        return ((q @ q - self.radius * self.radius) / (2 * self.radius))[None]
 
 
 @door(radius=positive)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
+from accion.engines.auto import by_program
 from accion.spaces import Space, check_vector
 from accion.systems.base import Mechanical
 from accion.systems.functions import check_returns, returned
@@ -128,18 +129,22 @@ class System(Held, Mechanical):
         """The force, shape (dim,); zero where there is none."""
         return jnp.zeros(self.space.dim) if self.force is None else self.force(t, q, v, self.params)
 
+    @by_program
     def legendre(self, t: Scalar, q: Configuration, v: Vector, lam: Any = None) -> Covector:
         """The Legendre transform p = dL/dv."""
         return jax.grad(self.L, 2)(t, q, v, lam)
 
+    @by_program
     def energy(self, t: Scalar, q: Configuration, v: Vector, lam: Any = None) -> Scalar:
         """E = dL/dv . v - L."""
         return self.legendre(t, q, v, lam) @ v - self.L(t, q, v, lam)
 
+    @by_program
     def hessian(self, t: Scalar, q: Configuration, v: Vector) -> Any:
         """d2L/dv2; None for a `mechanical` system, which knows its mass."""
         return None if self.mechanical is not None else jax.hessian(self.L, 2)(t, q, v)
 
+    @by_program
     def velocity(
         self, t: Scalar, q: Configuration, p: Covector, guess: Vector, lam: Any = None
     ) -> Vector:

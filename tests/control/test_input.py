@@ -174,7 +174,7 @@ WRONG = {
     "path that is no function": ({"path": {"half": 0.5}}, "got 0.5 for 'half'"),
     "path with other arguments": (
         {"path": {"short": short_path}},
-        r"path\['short'\] .* Its arguments are \(t, q, v, u, params\)\.",
+        r"path\['short'\] takes 5 arguments, path\['short'\]\(t, q, v, u, params\)",
     ),
     "terminal that is no function": ({"terminal": 1.0}, "terminal must be a function"),
     "terminal with other arguments": (

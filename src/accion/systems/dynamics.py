@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.arguments import shown
+from accion.memory import check_room
 from accion.spaces import Euclidean, Space
 from accion.systems.base import Mechanical
 from accion.systems.functions import check_returns, returned
@@ -122,7 +123,9 @@ ALONE = (
 def names_of(given: Any, letter: str, where: str) -> tuple[str, ...]:
     """Names, or as many as a number says."""
     if isinstance(given, int | np.integer) and not isinstance(given, bool) and given >= 1:
-        return tuple(f"{letter}_{i}" for i in range(int(given)))
+        count = int(given)
+        check_room(8 * count**2, f"{where} = {count}", "Take fewer.")
+        return tuple(f"{letter}_{i}" for i in range(count))
     names: tuple[Any, ...] = tuple(given) if isinstance(given, tuple | list) else (given,)
     if not names or not all(isinstance(name, str) for name in names):
         raise ValueError(f"{where} must be names, or a whole number >= 1; got {shown(given)}.")

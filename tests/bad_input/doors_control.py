@@ -143,7 +143,14 @@ def doors() -> list[Door]:
         "path": {"limit": state_limit},
         "at_end": state_condition,
     }
-    given = {"f": rates, "states": 2, "controls": ("u",), "params": {"k": 1.0}, "name": "own"}
+    none = {"start": ("list with None",)}
+    given = {
+        "f": rates,
+        "states": ("a", "b"),
+        "controls": ("u",),
+        "params": {"k": 1.0},
+        "name": "own",
+    }
     words = {
         "system": ("first argument",),
         "actuated": ("actuation",),
@@ -201,7 +208,7 @@ def doors() -> list[Door]:
         Door("CanonicalSystem.read", face().read, {"motion": discrete_run()}, often=0.1),
         Door("ControlProblem", ac.ControlProblem, whole, words, often=2.0),
         Door("ControlProblem, force", ac.ControlProblem, forced, words, often=0.5),
-        Door("ControlProblem, states", ac.ControlProblem, stated, words, often=0.5),
+        Door("ControlProblem, states", ac.ControlProblem, stated, words, 0.5, none),
         Door("Dynamics", ac.Dynamics, given, sizes, often=0.5),
         Door("control.adapt", ac.control.adapt, adapted, often=0.3),
         Door("control.certify", ac.control.certify, {"solution": solution()}, often=0.3),

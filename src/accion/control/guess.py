@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.arguments import leaves, reals, shown, wrong
+from accion.arguments import leaves, number, reals, shown, wrong
 from accion.control.mesh import Steps, count_of, places_of
 from accion.control.problem import ControlProblem
 from accion.instant.constrained import project_at
@@ -161,11 +161,13 @@ def read(problem: ControlProblem, given: Any, steps: Steps, places: Sequence[flo
         motion = Sampled(t, given.q, t[[0, -1]], none, float(t[-1] - t[0]))
         return resampled(problem.system.space, motion, steps, float(t[0]), places)
     if isinstance(given, tuple | list):
-        if len(given) != 2:
+        if len(given) not in (2, 3):
             raise ValueError(
-                f"guess must be (q, u), a Solution or a Trajectory; got a sequence of {len(given)}."
+                "guess must be (q, u), (q, u, duration), a Solution or a Trajectory; got a sequence"
+                f" of {len(given)}."
             )
-        return Guess(given[0], given[1], sum(problem.durations) / 2)
+        duration = given[2] if len(given) == 3 else sum(problem.durations) / 2
+        return Guess(given[0], given[1], number(duration, "guess[2], the duration,"))
     if isinstance(given, Resampled):
         return given.resample(steps, places)
     raise ValueError(f"guess must be (q, u), a Solution or a Trajectory; got {shown(given)}.")

@@ -22,9 +22,15 @@ def count_of(steps: Any) -> int:
     return int(steps) if np.ndim(steps) == 0 else len(np.asarray(steps)) - 1
 
 
+def is_number(value: Any) -> bool:
+    """Whether steps are given by their number, if anything."""
+    array = isinstance(value, np.ndarray) and value.ndim > 0
+    return not (array or isinstance(value, list | tuple))
+
+
 def a_mesh(value: Any, name: str) -> Any:
     """A number of steps or places of nodes: the check of a `door`."""
-    if not isinstance(value, list | tuple | np.ndarray) or np.ndim(value) == 0:
+    if is_number(value):
         return rows(100)(value, name)
     places = np.asarray(reals(value, name, FORM), dtype=float)
     if (

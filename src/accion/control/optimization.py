@@ -20,7 +20,7 @@ from accion.control.faces import check_windows
 from accion.control.first_order_details import FirstOrderDetails
 from accion.control.guess import Guess, a_guess, guess_of, perturbed
 from accion.control.layout import Layout, displacements
-from accion.control.mesh import Steps, a_mesh, count_of
+from accion.control.mesh import Steps, a_mesh, count_of, is_number
 from accion.control.path_constraints import held_between_samples
 from accion.control.problem import ControlProblem
 from accion.control.problem_checks import TRACED
@@ -80,7 +80,7 @@ def optimize(
     problem: ControlProblem,
     method: Method,
     steps: Steps,
-    guess: Solution | Trajectory | Guess | tuple[Any, Any] | None = None,
+    guess: Solution | Trajectory | Guess | tuple[Any, ...] | None = None,
     *,
     formulation: str = "direct",
     solver: str | None = None,
@@ -100,8 +100,8 @@ def optimize(
         problem: what is to be controlled.
         method: a variational one.
         steps: 4 or more; or the places of the nodes, increasing from 0 to 1.
-        guess: where to start: (q, u) at nodes and steps, a `Solution` on any mesh, a `Trajectory`;
-            without it the line between the ends.
+        guess: where to start: (q, u) at nodes and steps, or (q, u, duration), a `Solution` on any
+            mesh, a `Trajectory`; without it the line between the ends.
         formulation: "direct": configurations and controls are unknown, the forced discrete
             Euler-Lagrange equations are constraints; or "vakonomic": the controls are eliminated,
             which leaves a second-order Lagrangian with second-order constraints (Vakonomic thesis,
@@ -147,7 +147,7 @@ def optimize(
 
 def mesh_steps(steps: Any) -> Steps:
     """A number of steps, or the places of the nodes, of 4 steps or more."""
-    if np.ndim(steps) == 0 or not isinstance(steps, list | tuple | np.ndarray):
+    if is_number(steps):
         return checks.whole(steps, "steps", 4)
     places = a_mesh(steps, "steps")
     checks.whole(count_of(places), "the number of steps", 4)

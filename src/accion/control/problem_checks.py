@@ -109,6 +109,12 @@ def check_more(problem: "ControlProblem") -> None:
         check_returns("rate_cost", out, (), "a scalar, such as 0.5 * w @ w")
 
 
+def acts_by(problem: "ControlProblem") -> str:
+    """What the user calls that by which the controls act."""
+    given = ("control_force", "actuation", "actuated")
+    return next((name for name in given if getattr(problem, name) is not None), "f")
+
+
 def check_controls_act(problem: "ControlProblem") -> None:
     """Raise ValueError where a control changes neither forces nor path constraints, at the ends and
     at some points besides.
@@ -127,15 +133,22 @@ def check_controls_act(problem: "ControlProblem") -> None:
 
     rng, found = np.random.default_rng(0), np.zeros(count)
     slope = jax.jit(changed)
-    for end, t in zip(problem.ends, (problem.t0, problem.t0 + problem.longest), strict=True):
+    times = (problem.t0, problem.t0 + problem.longest)
+    for name, end, t in zip(("start", "end"), problem.ends, times, strict=True):
         for size in (0.0, 0.1, 1.0):
             q = system.space.retract(end.q, jnp.asarray(size * rng.normal(size=n)))
-            found = np.fmax(found, slope(t, q, rng.normal(size=n), rng.normal(size=count)))
+            here = np.asarray(slope(t, q, rng.normal(size=n), rng.normal(size=count)))
+            found = np.fmax(found, here)
+            if size == 0.0 and not np.all(np.isfinite(here)):
+                raise ValueError(
+                    f"{acts_by(problem)} is not finite at the {name}, or a path constraint is not,"
+                    " or their derivatives by the controls."
+                )
     for name, size in zip(problem.controls, found, strict=True):
         if not size > 0:
             raise ValueError(
-                f"the control {name} does nothing: neither a force nor a path constraint changes"
-                " with it, at the start, at the end and elsewhere. Leave it out."
+                f"the control {name} does nothing: neither {acts_by(problem)} nor a path constraint"
+                " changes with it, at the start, at the end and elsewhere. Leave it out."
             )
 
 

@@ -135,7 +135,8 @@ def adapt(
         if np.max(errors) <= tolerance:
             return solution
         # how many steps of the right length each is to become
-        parts = np.maximum((errors / (SAFE * tolerance)) ** power, 1e-3)
+        with np.errstate(over="ignore"):
+            parts = np.clip((errors / (SAFE * tolerance)) ** power, 1e-3, 1e6)
         wanted = int(np.ceil(min(np.sum(parts), MOST * solution.steps)))
         wanted = max(wanted + wanted % 2, 4)  # even, for `Solution.richardson`
         if wanted > max_steps:

@@ -93,7 +93,7 @@ def states_alone(
 ) -> Array:
     """The states after each of some steps, from that before it."""
 
-    def one(x: Vector, t: Scalar, h: Scalar, u: Array) -> Array:
+    def one(x: Vector, t: Array, h: Array, u: Array) -> Array:
         return moved(places, system, x, t[None], h[None], u[None])[0]
 
     return jax.vmap(one)(x, t, h, u)

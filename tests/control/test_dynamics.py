@@ -111,10 +111,10 @@ def test_the_brachistochrone_is_a_cycloid():
         time,
         start=[0, 0, 0],
         end=[10, 5, None],
-        duration=(1, 3),
+        duration=(0.1, 10),
         control_bounds=(0, np.pi),
     )
-    guess = np.linspace([0, 0, 0], [10, 5, 10], 11), np.linspace([0.1], [2.0], 10)
+    guess = np.linspace([0, 0, 0], [10, 5, 10], 11), np.linspace([0.1], [2.0], 10), 2.0
     s = ac.optimize(problem, ac.Galerkin(3), 10, guess=guess)
     assert_allclose(s.duration, T, rtol=1e-5)
     f = np.asarray(s.v)[1:-1]
@@ -194,3 +194,23 @@ def test_what_has_no_lagrangian_says_so(swung):
     with pytest.raises(ValueError, match=r"try Galerkin\(2\)"):
         ac.optimize(swing(), ac.Galerkin(3, "lobatto"), 4)
     swung.plot()
+
+
+def area(t, x, u, p):
+    return jnp.array([u[0], u[1], x[0] * u[1] - x[1] * u[0]])
+
+
+@pytest.mark.parametrize(("height", "corank"), [(0.0, 1), (1.0, 0)])
+def test_abnormal_motions_of_the_nonholonomic_integrator(height, corank):
+    """At rest it reaches no other height to first order; along a circle it does."""
+    system = ac.Dynamics(area, ["x", "y", "z"], ["u", "w"], name="Brockett")
+    problem = ac.ControlProblem(
+        system, half_square, start=[0, 0, 0], end=[0, 0, height], duration=1.0
+    )
+    x = np.linspace([0, 0, 0], [0, 0, height], 9)
+    guess = x, height * np.linspace([3.0, 1.0], [-3.0, 1.0], 8)
+    found = ac.analysis.abnormal(problem, ac.optimize(problem, ac.Galerkin(2), 8, guess=guess))
+    assert found.corank == corank
+    assert not found.strictly
+    if corank:
+        assert_allclose(np.abs(found.costates[0]), [[0, 0, 1]] * len(found.t), atol=1e-9)

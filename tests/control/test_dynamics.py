@@ -194,6 +194,15 @@ def test_what_has_no_lagrangian_says_so(swung):
     with pytest.raises(ValueError, match=r"try Galerkin\(2\)"):
         ac.optimize(swing(), ac.Galerkin(3, "lobatto"), 4)
     swung.plot()
+    with pytest.raises(ValueError, match=r"to_xarray\(\)\.to_zarr"):
+        swung.save("nowhere.zarr")
+
+
+def test_as_a_dataset(swung):
+    data = swung.to_xarray()
+    assert_allclose(data["x"].sel(coordinate="omega"), swung.x[:, 1])
+    assert data["costates"].dims == ("time", "coordinate")
+    assert data.attrs["control_cost"] == swung.cost
 
 
 def area(t, x, u, p):

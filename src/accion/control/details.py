@@ -8,6 +8,8 @@ from accion.results.trajectory import Trajectory
 from accion.types import Configuration, Params
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from accion.control.solution import Solution
 
 
@@ -22,6 +24,8 @@ class Details(Protocol):
     """What follows from where a solver ended, computed when it is asked for; or from a file."""
 
     def trajectory(self, solution: "Solution") -> Trajectory: ...
+
+    def dataset(self, solution: "Solution") -> "xr.Dataset": ...
 
     def rates(self, solution: "Solution") -> Any: ...
 

@@ -1,7 +1,7 @@
 """What follows from where a solver ended, in problems about a `Dynamics`: rates and costates."""
 
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from accion.methods import Method
 from accion.numerics.batches import at_times
 from accion.systems import Dynamics
 from accion.types import Array, Configuration, Params, Scalar, Vector
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def rates_at(system: Dynamics, t: Scalar, x: Vector, u: Vector) -> Array:
@@ -41,6 +44,22 @@ class FirstOrderDetails:
     def inner(self) -> np.ndarray:
         """Increments of the inner points of the steps, shape (steps, inner points, states)."""
         return self.found.x[self.layout.inner]
+
+    def dataset(self, solution: Solution) -> "xr.Dataset":
+        import xarray as xr  # takes long to import
+
+        s, system = solution, solution.problem.system
+        rows = ("time", "coordinate")
+        variables = {
+            "x": (rows, np.asarray(s.q), {"long_name": "states"}),
+            "rates": (rows, np.asarray(s.v), {"long_name": "rates of the states"}),
+        }
+        coords = {
+            "time": ("time", s.t, {"long_name": "time", "units": "s"}),
+            "coordinate": ("coordinate", np.array(system.names)),
+            "unit": ("coordinate", np.array(system.units)),
+        }
+        return xr.Dataset(variables, coords, {"title": system.name, "method": repr(s.method)})
 
     def rates(self, solution: Solution) -> np.ndarray:
         s = solution

@@ -4,7 +4,7 @@ What follows from a solution is computed when it is asked for; each formulation 
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -42,6 +42,9 @@ from accion.types import (
     Scalar,
     Vector,
 )
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,9 @@ class DirectDetails:
 
     def cost_gradient(self, solution: Solution) -> Params:
         return params_gradient(self.found)
+
+    def dataset(self, solution: Solution) -> "xr.Dataset":
+        return solution.trajectory.to_xarray()
 
     def rates(self, solution: Solution) -> Array:
         return solution.trajectory.v
@@ -141,6 +147,9 @@ class VakonomicDetails:
         pushed = h / 2 * np.asarray(pushed)
         p = node_momenta(s, self, before - pushed[:-1], after + pushed[1:])
         return trajectory_of(s, self, p)
+
+    def dataset(self, solution: Solution) -> "xr.Dataset":
+        return solution.trajectory.to_xarray()
 
     def rates(self, solution: Solution) -> Array:
         return solution.trajectory.v

@@ -9,10 +9,11 @@ import numpy as np
 
 from accion.arguments import door, instance, path as path_of
 from accion.checks import a_method
+from accion.control.datasets import NUMBERS
 from accion.control.details import Rows
 from accion.control.optimization import optimize
 from accion.control.problem import ControlProblem
-from accion.control.solution import NUMBERS, Solution
+from accion.control.solution import Solution
 from accion.methods import Method
 from accion.results import storage
 from accion.results.trajectory import Trajectory
@@ -32,6 +33,9 @@ class SavedDetails:
 
     def trajectory(self, solution: Solution) -> Trajectory:
         return self.motion
+
+    def dataset(self, solution: Solution) -> "xr.Dataset":
+        return self.motion.to_xarray()
 
     def rates(self, solution: Solution) -> Array:
         return self.motion.v

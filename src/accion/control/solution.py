@@ -14,6 +14,7 @@ import numpy as np
 from accion import checks
 from accion.arguments import door, path as path_of, reals, switch
 from accion.control import pontryagin
+from accion.control.datasets import dataset_of
 from accion.control.details import Details, Rows
 from accion.control.guess import Guess, Sampled, resampled
 from accion.control.mesh import Steps, a_mesh, equal
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 
 MUCH = 0.5  # of the size of the motion, by which a replay may miss the end
 RESOLVED = 1e-6  # of its size: a motion this small is one of the solver's tolerance
-# what a file has of a solution, besides its arrays
-NUMBERS = ("cost", "duration", "iterations", "message", "violation", "stationarity", "solver")
 
 
 @dataclass(frozen=True)
@@ -355,42 +354,21 @@ class Solution:
         return self.trajectory.animate(positions, path, fps=fps, seconds=seconds)
 
     def to_xarray(self) -> "xr.Dataset":
-        """An xarray.Dataset: the trajectory with controls, costates and multipliers."""
-        words = {"long_name": "time of a control", "units": "s"}
-        data = self.trajectory.to_xarray().assign_coords(
-            control_time=("control_time", self.t_u, words)
-        )
-        data = data.assign(
-            u=(
-                ("control_time", "control"),
-                self.u,
-                {"long_name": f"control, {', '.join(self.problem.controls)}"},
-            ),
-            costates=(
-                ("time", "level", "coordinate"),
-                np.asarray(self.costates),
-                {"long_name": "costates (p0, p1) of (q, v)"},
-            ),
-            balance_multipliers=(
-                ("time", "coordinate"),
-                self.multipliers,
-                {"long_name": "multipliers of the momentum balances"},
-            ),
-        )
-        if self.inner.size:
-            own = np.pad(self.inner, ((1, 0), (0, 0), (0, 0)), constant_values=np.nan)
-            words = {"long_name": "increments of inner points of the step before"}
-            data = data.assign(inner=(("time", "inner_point", "coordinate"), own, words))
-        return data.assign_attrs(
-            {f"control_{name}": getattr(self, name) for name in (*NUMBERS, "formulation")}
-            | {"control_success": int(self.success)}
-        )
+        """An xarray.Dataset: the trajectory, of a `Dynamics` states and rates, with controls,
+        costates and multipliers.
+        """
+        return dataset_of(self, self.details.dataset(self))
 
     @door(path=path_of, overwrite=switch)
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write a Zarr store, whole or not at all; `accion.control.load(path, problem)` reads it,
         `accion.load` its trajectory.
         """
+        if self.problem.system.inputs:
+            raise ValueError(
+                "a solution about a Dynamics is no trajectory, which this writes; its data are"
+                " written by solution.to_xarray().to_zarr(path)."
+            )
         storage.write(self.to_xarray(), path, overwrite)
 
 

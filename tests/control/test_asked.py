@@ -144,6 +144,11 @@ def test_what_is_wrong_is_named(name):
         book.block(**changes)
 
 
+def test_rates_need_controls_at_different_times():
+    with pytest.raises(ValueError, match="two at one time"):
+        ac.optimize(book.block(rate_bounds=(-50, 50)), ac.Galerkin(3, "lobatto"), 4)
+
+
 def test_it_has_no_other_faces():
     problem = book.block(via={0.5: [0.5]})
     with pytest.raises(ValueError, match=r"vakonomic\(\) does not support via"):

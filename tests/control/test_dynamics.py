@@ -223,3 +223,42 @@ def test_abnormal_motions_of_the_nonholonomic_integrator(height, corank):
     assert not found.strictly
     if corank:
         assert_allclose(np.abs(found.costates[0]), [[0, 0, 1]] * len(found.t), atol=1e-9)
+
+
+def post(t, x, u, p):
+    """A disc of radius 0.05 around (0.5, 0.01)."""
+    return 0.05**2 - (x[0] - 0.5) ** 2 - (x[1] - 0.01) ** 2
+
+
+def test_a_taut_string_goes_round_what_ten_steps_do_not_see():
+    """From (0, 0) to (1, 0) with x' = u: half the square of the length of the string, on one side
+    of the disc or on the other.
+    """
+    d, below = np.hypot(0.5, 0.01), 2 * np.arctan(0.02)
+    turn = np.pi - 2 * np.arccos(0.05 / d)
+    strings = [2 * np.sqrt(d**2 - 0.05**2) + 0.05 * (turn + side) for side in (-below, below)]
+    point = ac.Dynamics(lambda t, x, u, p: u, ["x", "y"], 2, name="point")
+    problem = ac.ControlProblem(
+        point, half_square, start=[0, 0], end=[1, 0], duration=1.0, path={"post": post}
+    )
+    for method in (MIDPOINT, ac.Galerkin(2)):
+        s = ac.optimize(problem, method, 10)
+        x = s.at(np.linspace(0, 1, 2001)).q
+        assert np.min(np.hypot(x[:, 0] - 0.5, x[:, 1] - 0.01)) > 0.05 - 1e-5
+        assert min(abs(s.cost - length**2 / 2) for length in strings) < 1e-4
+
+
+def pulled(t, x, u, p):
+    return jnp.array([u[0] / x[1], u[1]])
+
+
+def test_an_end_that_is_free_is_not_looked_at():
+    """f is infinite at x_1 = 0, where a free component would be put."""
+    system = ac.Dynamics(pulled, 2, 2, name="pulled")
+    problem = ac.ControlProblem(
+        system, half_square, start=[0, 1], end=[1, None], duration=1.0, state_bounds={1: (0.5, 2)}
+    )
+    found = ac.optimize(problem, MIDPOINT, 8, starts=3, spread=0.1)
+    assert found.success
+    with pytest.raises(ValueError, match="f is not finite at the end"):
+        ac.ControlProblem(system, half_square, start=[0, 1], end=[1, 0], duration=1.0)

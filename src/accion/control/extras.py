@@ -91,6 +91,11 @@ def rate_gaps(
     if problem.rate_cost is None and not bounded:
         return []
     places = control_times(layout.mesh, method.control_places)
+    if not np.all(np.diff(places) > 0):
+        raise ValueError(
+            f"rates of controls do not support {method!r}: it has controls at both ends of each"
+            " step, two at one time; try Galerkin(2), or Midpoint()."
+        )
     u = np.concatenate(layout.u)
     T = np.broadcast_to(layout.T, (len(u) - 1, layout.T.size))
     columns = np.concatenate([u[:-1], u[1:], T], axis=1)

@@ -139,7 +139,8 @@ def check_controls_act(problem: "ControlProblem") -> None:
             q = system.space.retract(end.q, jnp.asarray(size * rng.normal(size=n)))
             here = np.asarray(slope(t, q, rng.normal(size=n), rng.normal(size=count)))
             found = np.fmax(found, here)
-            if size == 0.0 and not np.all(np.isfinite(here)):
+            given = np.all(end.q_fixed) and np.all(end.v_fixed)
+            if given and size == 0.0 and not np.all(np.isfinite(here)):
                 raise ValueError(
                     f"{acts_by(problem)} is not finite at the {name}, or a path constraint is not,"
                     " or their derivatives by the controls."

@@ -87,7 +87,7 @@ def draw(name: str) -> tuple[str, float]:
 
     warnings.simplefilter("ignore")
     began = time.perf_counter()
-    entry = find(name)
+    entry: Any = find(name)
     figure = entry.figure()
     figure.set_dpi(80)
     save_figure(figure, FOLDER / f"{name}.png")
@@ -96,7 +96,7 @@ def draw(name: str) -> tuple[str, float]:
     moving = FOLDER / MOVING / f"{name}.html"
     moving.parent.mkdir(exist_ok=True)
     moving.unlink(missing_ok=True)
-    if entry.problem is None:
+    if entry.problem is None or is_cheap(entry):
         moving.write_text(page_of(entry))
     if is_cheap(entry):
         run(entry).animate(entry.positions, FOLDER / f"{name}.gif", fps=FPS, seconds=FRAMES / FPS)

@@ -72,7 +72,7 @@ def door(**kinds: Check) -> Callable[[Callable[P, T]], Callable[P, T]]:
 # What other programs call an argument, and what it is called here.
 SAID = {
     "duration": ("h", "a run is as long as steps * h; pass both"),
-    "step": ("h", "the length of a step is h"),
+    "step": ("h", "the length of a step is h, their number steps"),
     "dt": ("h", "the length of a step is h"),
     "timestep": ("h", "the length of a step is h"),
     "n": ("steps", "the number of steps is steps"),

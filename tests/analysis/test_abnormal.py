@@ -92,7 +92,7 @@ def test_heisenberg_has_none_but_points():
     assert found.corank == 0
     assert found.normal < 1e-3  # to the error of the run
     assert A.abnormal(heisenberg.shortest, point, 0.0, 1.0).corank == 1
-    with pytest.raises(ValueError, match="off the constraint"):
+    with pytest.raises(ValueError, match="off the vakonomic constraint"):
         A.abnormal(heisenberg.shortest, lambda t: jnp.stack([t, t, t]), 0.0, 1.0)
 
 

@@ -117,3 +117,41 @@ def test_bad_input():
     spun = ac.simulate(top, ac.Midpoint(), q0=jnp.eye(3), v0=[1.0, 0, 0], S0=0.0, h=0.1, steps=2)
     with pytest.raises(ValueError, match="thermal_forms does not support systems on"):
         ac.analysis.thermal_forms(spun)
+
+
+def test_the_exact_step_of_a_free_slide():
+    """x'' = -mu x'/m: Ld, momenta and heat in closed form, and the first law."""
+    slide = ac.ThermalSystem(
+        lambda t, q, v, S, p: 0.5 * M * v @ v - jnp.exp(S),
+        ac.Euclidean(1),
+        friction=lambda t, q, v, S, p: -MU * v,
+    )
+    h, v0, S0 = 0.7, 1.3, 0.2
+    exact = ac.analysis.exact_thermal_step(slide, q0=[0.1], v0=[v0], S0=S0, h=h)
+    left = np.exp(-MU * h / M)
+    heat = 0.5 * M * v0**2 * (1 - left**2)
+    assert_allclose(exact.q1, [0.1 + M * v0 / MU * (1 - left)], rtol=1e-11)
+    assert_allclose((exact.p0[0], exact.p1[0]), (M * v0, M * v0 * left), rtol=1e-11)
+    assert_allclose(exact.heat, heat, rtol=1e-11)
+    assert_allclose(np.exp(exact.S1), np.exp(S0) + heat, rtol=1e-11)
+    # U(t) = U_0 + heat so far.
+    kinetic = M * v0**2 / 2 * M / (2 * MU) * (1 - left**2)
+    inner = (np.exp(S0) + 0.5 * M * v0**2) * h - kinetic
+    assert_allclose(exact.Ld, kinetic - inner, rtol=1e-11)
+    assert "heat" in str(exact)
+
+
+@pytest.mark.parametrize(
+    ("method", "order"), [(ac.LeftRectangle(), 1), (ac.Midpoint(), 2), (ac.Trapezoid(), 2)], ids=str
+)
+def test_variational_order_with_entropies(method, order):
+    found = ac.analysis.thermal_variational_order(SYSTEM, method, **START, h=[0.1, 0.05, 0.025])
+    assert float(found) == pytest.approx(order, abs=0.15)
+    assert np.polyfit(np.log(found.h), np.log(found.action), 1)[0] > order + 0.8
+    assert "variational order" in str(found)
+
+
+def test_what_has_no_exact_thermal_step():
+    bare = ac.System(lambda t, q, v, p: 0.5 * v @ v, ac.Euclidean(1))
+    with pytest.raises(ValueError, match="exact_thermal_step does not support"):
+        ac.analysis.exact_thermal_step(bare, q0=[0.0], v0=[1.0], S0=0.0, h=0.1)

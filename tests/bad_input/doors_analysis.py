@@ -10,6 +10,8 @@ from tests.bad_input import systems as own
 from tests.bad_input.doors import Door
 from tests.bad_input.doors_runs import WORDS
 
+START = {"q0": own.Q, "v0": own.V, "S0": 0.1}  # of a thermal system
+
 A = ac.analysis
 OFTEN = 0.3  # their good calls take long
 
@@ -189,6 +191,24 @@ def doors() -> list[Door]:
             "exact_discrete_lagrangian",
             exact,
             {**alone, "t": 0.0, "h": own.H, "q0": own.Q, "q1": own.Q + 0.01},
+        ),
+        door(
+            "exact_thermal_step",
+            A.exact_thermal_step,
+            {"system": own.system("thermal"), **START, "h": 0.1, "t0": 0.0},
+            0.3,
+        ),
+        door(
+            "thermal_variational_order",
+            A.thermal_variational_order,
+            {
+                "system": own.system("thermal"),
+                "method": own.MIDPOINT,
+                **START,
+                "h": np.array([0.1, 0.05]),
+                "t0": 0.0,
+            },
+            0.2,
         ),
         door("thermal_forms", A.thermal_forms, {"trajectory": own.trajectory("thermal")}),
         door(

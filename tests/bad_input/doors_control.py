@@ -29,7 +29,7 @@ def g(t, q, v, u, params):
     return u[0] - 100.0
 
 
-def push(t, q, v, u, params):
+def thrust(t, q, v, u, params):
     return u[0] * jnp.stack([jnp.cos(u[1]), jnp.sin(u[1])])
 
 
@@ -82,6 +82,16 @@ def dynamics() -> Any:
 
 
 @cache
+def followed() -> Any:
+    return ac.control.track(followed_solution(), 1.0, 1.0, 1.0)
+
+
+@cache
+def held() -> Any:
+    return ac.control.lqr(whole_problem(), 1.0, 1.0, at=(own.Q, None), h=0.1)
+
+
+@cache
 def face() -> Any:
     return problem().hamiltonian()
 
@@ -95,13 +105,43 @@ def discrete_run() -> Any:
 COSTATES = np.array([[0.1, 0.2], [0.3, -0.1]])
 
 
-def plotted(axes: Any) -> Any:
+def push(t, q, v, params):
+    return 0.1 * v
+
+
+@cache
+def followed_solution() -> Any:
+    return ac.optimize(whole_problem(), own.MIDPOINT, 4)
+
+
+@cache
+def planned() -> Any:
+    return ac.control.receding_horizon(whole_problem(), own.MIDPOINT, 4, 2)
+
+
+def drawn(result: Any, axes: Any) -> Any:
     import matplotlib.pyplot as plt
 
     try:
-        return solution().plot(axes)
+        return result.plot(axes)
     finally:
         plt.close("all")
+
+
+def plotted(axes: Any) -> Any:
+    return drawn(solution(), axes)
+
+
+def feedback_plotted(axes: Any) -> Any:
+    return drawn(followed(), axes)
+
+
+def run_plotted(axes: Any) -> Any:
+    return drawn(planned().run, axes)
+
+
+def receding_plotted(axes: Any) -> Any:
+    return drawn(planned(), axes)
 
 
 def doors() -> list[Door]:
@@ -129,7 +169,7 @@ def doors() -> list[Door]:
     forced = {
         "system": own.system("free"),
         "cost": cost,
-        "control_force": push,
+        "control_force": thrust,
         "controls": ("size", "angle"),
         **ENDS,
     }
@@ -187,6 +227,20 @@ def doors() -> list[Door]:
         "t0": 0.0,
         "u0": np.zeros(2),
     }
+    state = {"q0": own.Q, "v0": own.V, "disturbance": push, "system": own.system("free")}
+    rest = {"at": (own.Q, None), "u": None, "t": 0.0, "h": 0.1}
+    horizon = {
+        "problem": whole_problem(),
+        "method": own.MIDPOINT,
+        "steps": 4,
+        "moves": 2,
+        "every": 1,
+        **state,
+        "guess": None,
+        "solver": None,
+        "tolerance": 1e-6,
+        "options": None,
+    }
     nodes = [own.Q, own.Q + 0.01, own.Q + 0.02, own.Q + 0.03]
     four = {"method": own.MIDPOINT, "h": 0.1, "q": np.array(nodes), "lam": None, "t0": 0.0}
     jets = {"t": 0.0, "q": own.Q, "jets": np.ones((3, 2)), "lams": None}
@@ -220,5 +274,33 @@ def doors() -> list[Door]:
         Door("Solution.save", solution().save, {"path": path, "overwrite": True}, often=0.3),
         Door("Solution.plot", plotted, {"axes": None}, often=0.1),
         Door("Solution.extremal", solution().extremal, {"intervals": 4}, often=0.1),
+        Door("control.linearise", ac.control.linearise, {"about": whole_problem(), **rest}),
+        Door(
+            "control.lqr", ac.control.lqr, {"problem": whole_problem(), "Q": 1.0, "R": 1.0, **rest}
+        ),
+        Door(
+            "control.track",
+            ac.control.track,
+            {"solution": followed_solution(), "Q": np.ones(4), "R": np.eye(2), "Qf": 1.0},
+            often=0.3,
+        ),
+        Door("Feedback", followed(), {"t": 0.1, "q": own.Q, "v": own.V}),
+        Door("Feedback.replay", held().replay, {"duration": 0.2, "h": 0.1, **state}),
+        Door(
+            "Feedback.closed_loop",
+            held().closed_loop,
+            {"system": own.system("free")},
+            often=0.3,
+        ),
+        Door("Feedback.plot", feedback_plotted, {"axes": None}, often=0.1),
+        Door(
+            "control.reach",
+            ac.control.reach,
+            {"problem": whole_problem(), "at": (own.Q, own.V), "t": 0.0, "depth": 2},
+            often=0.3,
+        ),
+        Door("control.receding_horizon", ac.control.receding_horizon, horizon, often=0.5),
+        Door("Run.plot", run_plotted, {"axes": None}, often=0.1),
+        Door("Receding.plot", receding_plotted, {"axes": None}, often=0.1),
         Door("control.load", ac.control.load, {"path": path, "problem": problem()}, often=0.3),
     ]

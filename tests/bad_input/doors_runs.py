@@ -127,6 +127,8 @@ def instants() -> list[Door]:
         "qb": own.Q + 0.1,
         "va": None,
         "vb": None,
+        "S0": None,
+        "Sb": None,
         "duration": 0.2,
         "steps": 4,
         "t0": 0.0,
@@ -147,6 +149,13 @@ def instants() -> list[Door]:
             ac.connect,
             {"system": free, "method": own.MIDPOINT, **ends},
             WORDS | {"qa": ("guess", "qb"), "qb": ("guess",), "va": ("vb",), "vb": ("va",)},
+        ),
+        Door(
+            "connect, thermal",
+            ac.connect,
+            {"system": own.system("thermal"), "method": own.MIDPOINT, **ends, "S0": 0.1},
+            WORDS | {"qa": ("guess", "qb"), "qb": ("guess",), "S0": ("entropy",)},
+            often=0.3,
         ),
     ]
 

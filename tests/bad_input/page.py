@@ -55,6 +55,8 @@ def room_of(name: str) -> str:
             return "campaigns and formations"
         case "ControlProblem" | "CanonicalSystem" | "optimize" | "Solution" | "control":
             return "control"
+        case "Feedback" | "Run" | "Receding":
+            return "control"
     return "spaces, systems, methods"
 
 

@@ -49,7 +49,7 @@ def test_a_system_is_exported(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("cart_pole",), "is to be controlled"),
+        (("cart_pole", "--copies", "2"), "is to be controlled"),
         (("kepler", "--out", "kepler.pdf"), "a page is written as .html"),
         (("kepler", "--copies", "0"), "copies must be a number from 1 to 5000"),
         (("kepler", "--method", "Nothing"), "there is no method 'Nothing'"),

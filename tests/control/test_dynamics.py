@@ -184,7 +184,7 @@ def test_wrong_dynamics_are_named(changes, words):
 
 
 def test_what_has_no_lagrangian_says_so(swung):
-    with pytest.raises(ValueError, match="moves under controls only: give it to ControlProblem"):
+    with pytest.raises(ValueError, match="moves under controls only: ControlProblem and optimize"):
         ac.simulate(SWING, MIDPOINT, q0=[0, 0], v0=[0, 0], h=0.1, steps=3)
     for make in (swing().vakonomic, swing().hamiltonian, lambda: swing().discrete(MIDPOINT)):
         with pytest.raises(ValueError, match="has no Lagrangian"):

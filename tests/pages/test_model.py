@@ -1,8 +1,11 @@
 """Systems as JavaScript against Python: a hundred steps in node."""
 
+import base64
 import json
+import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,8 +13,10 @@ import pytest
 
 import accion as ac
 from accion.gallery import find
-from accion.pages.compact import compact
+from accion.gallery.base import run as run_entry
+from accion.pages.compact import compact, short_names
 from accion.pages.model import model_of, script_json
+from accion.pages.record import recorded
 
 STEPS = 100
 RUN = """
@@ -75,7 +80,13 @@ def models(systems):
 
 
 @pytest.fixture(scope="module")
-def computed(models, tmp_path_factory):
+def found():
+    """What is to be controlled, as Python found it."""
+    return run_entry(find("block_move"))
+
+
+@pytest.fixture(scope="module")
+def computed(models, found, tmp_path_factory):
     """What node makes of them."""
     node = shutil.which("node")
     if node is None:
@@ -83,6 +94,7 @@ def computed(models, tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     (folder / "run.cjs").write_text(RUN)
     texts = {name: model.text for name, model in models.items()}
+    texts["block_move"] = recorded(found, find("block_move").positions).text
     (folder / "models.json").write_text(json.dumps(texts))
     done = subprocess.run([node, "run.cjs"], cwd=folder, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
@@ -110,6 +122,13 @@ def test_points_of_the_picture_agree(computed, systems):
     assert entry.positions is not None
     points = np.ravel(entry.positions(jnp.asarray(last)))
     assert np.allclose(computed["double_pendulum"]["points"], points, rtol=0, atol=1e-12)
+
+
+def test_a_controlled_motion_is_repeated(computed, found):
+    rows = np.array(computed["block_move"]["rows"], dtype=float)[: len(found.t)]
+    wanted = [found.trajectory.energy(), *(found.trajectory.value(name)[:, 0] for name in "pqv")]
+    u = np.interp(found.t, found.t_u, found.u[:, 0])
+    assert np.allclose(rows, np.stack([*wanted, u], axis=1), rtol=1e-8, atol=1e-12)
 
 
 def test_what_a_page_knows_of_a_system(models):
@@ -157,6 +176,70 @@ export function f(inputs, outputs = new Float64Array(2)) {
         "function f(I,O=new Float64Array(2)){const c=I[0];let a=c,b=((c*2)+1);for(;;){if(!(a<9))"
         "break;const d=a+b,e=b-a;a=d;b=e;}O[0]=a;O[1]=b;return O;}\n"
     )
+
+
+def test_no_short_name_is_a_word_of_the_language():
+    names = short_names()
+    assert not {"do", "if", "in", "for", "let", "new", "try", "var", "NaN", "this"} & set(names)
+    assert len(names) == len(set(names)) > 100_000
+
+
+def test_a_run_that_was_stored_makes_the_same_page(tmp_path):
+    entry = find("kepler")
+    run = ac.simulate(entry.system, entry.method, **entry.start, h=0.01, steps=10)
+    run.save(tmp_path / "run.zarr")
+    text = run.to_html()
+    assert ac.load(tmp_path / "run.zarr", entry.system).to_html() == text
+    runs = ac.ensemble(
+        entry.system,
+        entry.method,
+        q0=[entry.start["q0"]] * 2,
+        v0=entry.start["v0"],
+        h=0.01,
+        steps=9,
+    )
+    with pytest.raises(ValueError, match="take a member"):
+        runs.to_html()
+    assert "laboratory(" in runs[0].to_html()
+
+
+def places(thing, name="places"):
+    """The numbers of a thing in a scene."""
+    raw = np.frombuffer(base64.b64decode(thing[name]), "<f4")
+    return raw.reshape(-1, thing["count"], 3) if name == "places" else raw.reshape(-1, 3, 3)
+
+
+def scene_of(page):
+    """What the page of a scene was given."""
+    data = re.search(r"getElementById\('scene'\),(\{.*\})\);\}</script>", page.text)
+    assert data is not None
+    return json.loads(data[1])
+
+
+def test_a_scene_has_the_places_and_the_attitudes_of_the_run():
+    box = ac.System(
+        lambda t, q, v, params: v @ v / 2 - q[0][2],
+        ac.Product(ac.Euclidean(3), ac.SO3(), ac.Euclidean(3), ac.Euclidean(1)),
+        name="a box, a ball and a number",
+    )
+    start = {"q0": (np.ones(3), np.eye(3), np.zeros(3), np.zeros(1)), "v0": np.arange(10.0) / 10}
+    run = ac.simulate(box, ac.Midpoint(), **start, h=0.1, steps=20)
+    body, ball = scene_of(run.show3d())["things"]
+    assert np.allclose(places(body)[:, 0], run.q[0], atol=1e-6)
+    assert np.allclose(places(body, "turns"), run.q[1], atol=1e-6)
+    assert np.allclose(places(ball)[:, 0], run.q[2], atol=1e-6)
+    plane = ac.System(lambda t, g, xi, params: xi @ xi / 2, ac.SE2())
+    car = ac.ensemble(
+        plane, ac.Midpoint(), q0=[np.eye(3)] * 2, v0=[[1.0, 1.0, 0], [0, 1.0, 0]], h=0.1, steps=9
+    )
+    first, second = scene_of(car.show3d())["things"]
+    assert (first["run"], second["run"]) == (0, 1)
+    assert np.allclose(places(first)[:, 0, :2], car.q[0, :, :2, 2], atol=1e-6)
+    assert np.allclose(places(first, "turns")[:, :2, :2], car.q[0, :, :2, :2], atol=1e-6)
+    assert np.allclose(places(second, "turns"), np.eye(3))
+    # What comes after a failure is left out, and long runs are thinned.
+    lost = replace(car[0], q=np.where(np.arange(10)[:, None, None] < 4, car.q[0], np.nan))
+    assert len(places(scene_of(lost.show3d())["things"][0])) == 4
 
 
 def test_what_cannot_be_a_page_is_refused():

@@ -49,10 +49,9 @@ def connect(own: Case) -> Any:
         ends = [jax.tree.map(lambda a: a[0], end) for end in ends]
     else:
         ends = [[jax.tree.map(lambda a, i=i: a[i], end) for i in range(r)] for end in ends]
-    found = ac.connect(
-        own.system, own.method, qa=ends[0], qb=ends[1], duration=own.h * STEPS, steps=STEPS, guess=q
-    )
-    return found.q
+    beside = {"S0": own.start["S0"]} if own.system.entropic else {}
+    times = {"duration": own.h * STEPS, "steps": STEPS}
+    return ac.connect(own.system, own.method, qa=ends[0], qb=ends[1], **times, **beside, guess=q).q
 
 
 def optimize(own: Case) -> Any:

@@ -87,6 +87,10 @@ def test_paths_of_points_and_poses():
     )
     (axis,) = plane.plot(kind="path").axes
     np.testing.assert_array_equal(axis.lines[0].get_xdata(), plane.q[:, 0, 2])
+    skate = ac.System(free, ac.Euclidean(3), coordinates=("x [m]", "y [m]", "angle [rad]"))
+    way = ac.simulate(skate, ac.Midpoint(), q0=[0, 1, 2], v0=[1, 1, 1], h=0.1, steps=4)
+    (axis,) = way.plot(kind="path").axes
+    np.testing.assert_array_equal(axis.lines[0].get_xydata(), way.q[:, :2])
     turning = ac.simulate(
         ac.System(free, ac.SO3()), ac.Midpoint(), q0=jnp.eye(3), v0=jnp.ones(3), h=0.1, steps=4
     )

@@ -44,6 +44,32 @@ def test_an_ensemble_loads_with_its_own_system(varied, tmp_path):
         np.testing.assert_array_equal(ac.load(tmp_path / "again", there.system).q, found.q)
 
 
+def stiffer(t, q, v, params):
+    return lagrangian(t, q, v, params) - 0.1 * q[0] ** 4
+
+
+@pytest.mark.parametrize(
+    "change", [{"lagrangian": stiffer}, {"force": lambda t, q, v, p: -0.2 * v}]
+)
+def test_another_function_is_noticed(change, tmp_path):
+    """Of the same space, coordinates and params; written anew, it is the same."""
+    kept = {"lagrangian": lagrangian, "force": lambda t, q, v, params: -0.1 * v}
+
+    def made(**functions):
+        space, params = ac.Euclidean(1), {"m": 1.0, "k": 2.0}
+        return ac.System(**(kept | functions), space=space, params=params)
+
+    run = ac.simulate(made(), ac.Midpoint(), **START, **RUN)
+    run.save(tmp_path / "run")
+    again = {"lagrangian": lambda s, x, w, p: lagrangian(s, x, w, p)}
+    longer = ac.load(tmp_path / "run", made(**again)).extend(4)
+    np.testing.assert_array_equal(longer.q, run.extend(4).q)
+    (name,) = change
+    with pytest.raises(ValueError, match=f"its {name} did other operations than that of the given"):
+        ac.load(tmp_path / "run", made(**change))
+    np.testing.assert_array_equal(ac.load(tmp_path / "run").q, run.q)
+
+
 @pytest.mark.parametrize(
     ("other", "words"),
     [

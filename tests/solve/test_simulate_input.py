@@ -156,6 +156,20 @@ def test_a_step_far_too_large_for_a_pendulum_is_warned_of(save_every):
     ac.simulate(SWING, ac.Midpoint(), q0=[1.0], v0=[0.0], h=0.5, steps=200, save_every=save_every)
 
 
+def test_a_pendulum_that_is_driven_through_whole_turns_is_warned_of():
+    """Each step of two seconds turns further by the same angle: the increments are smooth, and the
+    energy grows to a hundred times what the motion has.
+    """
+    free = ac.System(lambda t, q, v, p: 0.5 * v @ v + 9.81 * jnp.cos(q[0]), ac.Torus(1))
+    start = {"q0": [1.0], "v0": [0.0], "steps": 40}
+    with pytest.warns(ac.StepTooLarge, match=r"h = 2 is too large"):
+        ac.simulate(free, ac.Midpoint(), **start, h=2.0)
+    rotor = ac.System(
+        lambda t, q, v, p: 0.5 * v @ v, ac.Torus(1)
+    )  # turns far, and keeps its energy
+    ac.simulate(rotor, ac.Midpoint(), q0=[0.0], v0=[7.0], h=2.0, steps=10)
+
+
 def test_a_long_run_is_looked_at_at_some_of_its_times():
     start = {"q0": [1.0], "v0": [0.0], "steps": 4000}
     with pytest.warns(ac.StepTooLarge):

@@ -192,7 +192,6 @@ def test_where_nothing_heats_the_temperature_may_be_zero():
     cold = ac.ThermalSystem(
         lambda t, q, v, S, p: 0.5 * v @ v - 0.5 * q @ q,
         ac.Euclidean(1),
-        heat=lambda t, q, v, S, p: 0.0 * t,
     )
     bare = ac.System(lambda t, q, v, p: 0.5 * v @ v - 0.5 * q @ q, ac.Euclidean(1))
     start = {"q0": [0.3], "v0": [1.0], "h": 0.1, "steps": 4}

@@ -109,7 +109,7 @@ FREE = ac.System(lambda t, q, v, p: v @ v, ac.Euclidean(1))
         (lambda: ac.EnergyConsistent(3), "needs a method"),
         (
             lambda: ac.connect(plain(), ac.Midpoint(), qa=[0.0], qb=[1.0], duration=1.0, steps=10),
-            "connect does not support thermal systems",
+            "needs its entropy at one end",
         ),
         (
             lambda: ac.analysis.symplecticity(plain(), ac.Midpoint(), q0=[0.0], v0=[1.0], h=0.1),

@@ -61,7 +61,8 @@ def test_a_step_is_written_as_a_person_writes_it(double):
     h, a, b, x, y = sp.symbols("h a b x y")
     long = h * (a * (2 * x - 2 * y) / (2 * h**2) + b * sp.sin(x))
     assert tidied(long, h) == a * (x - y) / h + h * b * sp.sin(x)
-    assert tidied(x * (a + b), h) == x * (a + b)
+    # What has other factors than h before it stays a product.
+    assert tidied(long + x * (a + b), h) == a * (x - y) / h + h * b * sp.sin(x) + x * (a + b)
     discrete = double.discrete(ac.Midpoint())
     # No h outside of a bracket, nor twice a half.
     for each in discrete.equations:

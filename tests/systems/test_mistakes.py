@@ -135,7 +135,7 @@ def test_each_function_names_its_own_arguments():
     ("given", "words"),
     [
         ({"duration": 1.0}, "no argument 'duration'. A run is as long as steps \\* h"),
-        ({"step": 0.1}, "no argument 'step'. The length of a step is h."),
+        ({"step": 0.1}, "no argument 'step'. The length of a step is h, their number steps."),
         ({"q": [1.0]}, "no argument 'q'. The configuration at the start is q0."),
         ({"save_evry": 2}, "no argument 'save_evry'. Did you mean save_every?"),
         ({"zzz": 2}, "no argument 'zzz'. It has system, method, "),

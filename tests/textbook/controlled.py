@@ -83,6 +83,7 @@ def acrobot():
 CONTROLLED_PAGES = {
     "block_move": block_move,
     "cart_pole": cart_pole,
+    "cart_pole_held": cart_pole,
     "kelly_cart_pole": cart_pole,
     "skate_parking": skate_parking,
     "satellite_attitude": satellite_attitude,

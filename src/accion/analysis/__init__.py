@@ -61,6 +61,12 @@ from accion.analysis.symplectic import (
     symplecticity_along as symplecticity_along,
 )
 from accion.analysis.thermal import thermal_regularity as thermal_regularity
+from accion.analysis.thermal_exact import (
+    ExactThermalStep as ExactThermalStep,
+    ThermalVariationalOrder as ThermalVariationalOrder,
+    exact_thermal_step as exact_thermal_step,
+    thermal_variational_order as thermal_variational_order,
+)
 from accion.analysis.thermal_forms import (
     NoetherBalance as NoetherBalance,
     ThermalForms as ThermalForms,

@@ -271,7 +271,8 @@ def audit(
 
 def kept_second_law(trajectory: Trajectory) -> tuple[float, float]:
     """The least change of the entropy in a step, and the largest energy that friction gave."""
-    return float(trajectory.laws.least), float(trajectory.laws.push)
+    laws: Any = trajectory.laws
+    return float(laws.least), float(laws.push)
 
 
 def refined_regularity(system: Any, method: Any, start: Any, h: float) -> tuple[float, ...]:

@@ -77,7 +77,7 @@ class Presymplectic:
         s, r = (jnp.asarray(i, int) for i in (self.split.dependent, self.split.independent))
         X, own = self.allowed(t, q, v), self.system.legendre(t, q, v)
         held = jnp.asarray(p_s) - own[s]
-        return own.at[s].set(p_s).at[r].add(-held @ X[s])
+        return self.split.joined(p_s, own[r] - held @ X[s])
 
     @at_point
     def regularity(self, t: Scalar, q: Configuration, v: Vector, p: Covector) -> Array:
@@ -116,10 +116,10 @@ class Presymplectic:
         v = jnp.asarray(v)
 
         def theta(nodes: Any, y: Array) -> Array:
-            own = v.at[r].set(y[:k])
+            s = v[jnp.asarray(self.split.dependent, int)]
             if self.system.constraint is not None:
-                s = v[jnp.asarray(self.split.dependent, int)]
-                own = self.split.joined(self.split.Psi(self.system, t, nodes[0], y[:k], s), y[:k])
+                s = self.split.Psi(self.system, t, nodes[0], y[:k], s)
+            own = self.split.joined(s, y[:k])
             return self.momenta(t, nodes[0], own, y[k:])[None]
 
         y = jnp.concatenate([v[r], jnp.asarray(p_s)])

@@ -43,6 +43,12 @@ def module_beside(folder: Path, name: str) -> ModuleType:
     return module
 
 
+def forget_own() -> None:
+    """What came from beside such a file is run again when it is next asked for."""
+    for name in LOADED & set(sys.modules):
+        del sys.modules[name]
+
+
 def file_of(folder: Path, name: str) -> Path:
     """The file of the module `name` in `folder`."""
     place = folder.joinpath(*name.split("."))

@@ -229,9 +229,11 @@ def by_program(f: Callable[P, T]) -> Callable[P, T]:
     share a native program.
     """
 
+    whole: Callable[..., Any] = f
+
     @wraps(f)
     def call(*args: P.args, **named: P.kwargs) -> T:
-        return called(f, lambda args, named: f(*args, **named), args, named)
+        return called(f, lambda args, named: whole(*args, **named), args, named)
 
     return call
 

@@ -55,6 +55,7 @@ NAMES = (
     "elastica",
     "block_move",
     "cart_pole",
+    "cart_pole_held",
     "kelly_cart_pole",
     "skate_parking",
     "satellite_attitude",

@@ -2,25 +2,26 @@
 
 from typing import Any
 
-from accion.gallery.base import Entry, equations_of
+from accion.gallery.base import Entry, equations_of, run
 from accion.methods import Method
 from accion.pages.model import Model, model_of
 from accion.pages.page import motion_page
+from accion.pages.record import recorded
 
 MOST_COPIES = 5000
 
 
 def model(entry: Entry, method: Method | None = None, h: float | None = None) -> Model:
-    """The entry under a method, its own where none is given, as JavaScript.
+    """The entry under a method, its own where none is given, as JavaScript; of one that is to be
+    controlled what Python found.
 
     Raises:
-        ValueError: where its motion is not simulated, has no step, or cannot be written.
+        ValueError: where it has no step, or cannot be written.
     """
+    here = f"from accion.gallery import find_or_read\nentry = find_or_read({entry.called!r})\n"
     if entry.problem is not None:
-        raise ValueError(
-            f"{entry.name} is to be controlled: its motion is the best of many, which no page"
-            f" computes. accion run {entry.name} --out FOLDER --animate 4 makes a moving picture."
-        )
+        lines = f"{here}from accion.gallery.base import run\nsolution = run(entry)"
+        return recorded(run(entry, method, h=h), entry.positions, lines)
     h = entry.h if h is None else h
     if h is None:
         raise ValueError(f"{entry.name} has no step: write h = 0.01 in its file, or pass --h.")
@@ -31,8 +32,7 @@ def model(entry: Entry, method: Method | None = None, h: float | None = None) ->
         h,
         steps=entry.steps,
         positions=entry.positions,
-        python="from accion.gallery import find_or_read\n"
-        f"system = find_or_read({entry.called!r}).system",
+        python=f"{here}system = entry.system",
     )
 
 
@@ -56,6 +56,11 @@ def page_of(
     """
     if not 1 <= copies <= MOST_COPIES:
         raise ValueError(f"copies must be a number from 1 to {MOST_COPIES}; got {copies}.")
+    if entry.problem is not None and (compare or copies > 1):
+        raise ValueError(
+            f"{entry.name} is to be controlled: its page repeats what Python found, without copies"
+            " and without another method beside."
+        )
     extra: dict[str, Any] = {"copies": copies, "spread": spread}
     models = [model(entry, method, h), *([model(entry, compare, h)] if compare else [])]
     return motion_page(models, entry.title, entry.text, equations_of(entry), extra)

@@ -120,7 +120,8 @@ class Split:
     def fields(self, system: Any, t: Scalar, q: Configuration, guess: Vector) -> Array:
         """X_0, X_1, ... as columns, their component by time first: shape (1 + dim, 1 + dim - m)."""
         found, k = self.still(system, t, q, guess), len(self.independent)
-        columns = jax.vmap(self.joined, 1, 1)(found, np.eye(k, 1 + k, 1))
+        free: Any = np.eye(k, 1 + k, 1)
+        columns = jax.vmap(self.joined, 1, 1)(found, free)
         return jnp.concatenate([np.eye(1, 1 + k), columns])
 
     def curvature(self, system: Any, t: Scalar, q: Configuration, guess: Vector) -> Curvature:

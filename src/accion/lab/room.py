@@ -7,6 +7,7 @@ from threading import Lock
 from typing import Any
 
 from accion import checks
+from accion.campaign.modules import forget_own
 from accion.gallery import ENTRIES, NAMES, find_or_read
 from accion.gallery.base import Entry, equations_of
 from accion.gallery.exported import model, page_of
@@ -26,6 +27,7 @@ class Room:
         self.files = {Path(file).name: file for file in files}
         for file in files:
             find_or_read(file)  # so that what is wrong with it is said now
+        self.seen = self.stamps()
         self.lock = Lock()  # one thing is computed at a time
         self.models: dict[Any, Any] = {}
 
@@ -33,24 +35,29 @@ class Room:
     def systems(self) -> list[dict[str, str]]:
         """The names and titles that there are, files first."""
         own = [{"name": name, "title": f"{name} (your file)"} for name in self.files]
-        return own + [
-            {"name": name, "title": ENTRIES[name].title}
-            for name in NAMES
-            if ENTRIES[name].problem is None
-        ]
+        return own + [{"name": name, "title": ENTRIES[name].title} for name in NAMES]
 
     def entry(self, name: str) -> Entry:
-        """The system called so. A file is read each time, as it may have been changed."""
+        """The system called so. A file that was changed is run again."""
         known = {each["name"] for each in self.systems}
         if name not in known:
             raise ValueError(f"there is no system {name!r} here.")
+        if self.stamps() != self.seen:
+            self.seen = self.stamps()
+            forget_own()
         return find_or_read(self.files.get(name, name))
+
+    def stamps(self) -> list[int]:
+        """When each of the files was last changed."""
+        return [Path(file).stat().st_mtime_ns for file in self.files.values()]
 
     def methods(self, entry: Entry) -> list[str]:
         """Those that the system can be stepped by, its own first."""
         if entry.method is None:
             return [""]
         found = [registry.written(entry.method)]
+        if entry.problem is not None:
+            return found
         for each in registry.METHODS.values():
             if each.example is not None and serves(entry.system, each.example):
                 found.append(registry.written(each.example))
@@ -75,6 +82,7 @@ class Room:
                 "title": entry.title,
                 "text": entry.text,
                 "methods": self.methods(entry),
+                "compared": entry.problem is None,
                 "equations": equations,
             }
 

@@ -16,7 +16,8 @@ CONST = re.compile(r"const (v\d+) = (.*);")
 HANDED_OVER = re.compile(r"c\d+ = ")
 BARE = re.compile(r"[\w.]+(\([^()]*\))?")  # what needs no brackets
 LONGEST = 1500  # letters of one expression: browsers read nested ones by recursion
-TAKEN = {"do", "if", "in", "A", "I", "M", "O"}  # words of the language, and names that stay
+# Words of the language, and names that stay.
+TAKEN = {"do", "if", "in", "for", "let", "new", "try", "var", "NaN", "A", "I", "M", "O"}
 
 
 def compact(module: str) -> str:

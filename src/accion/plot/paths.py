@@ -84,8 +84,8 @@ def empty(dim: int) -> Any:
 def places(traj: Motion) -> tuple[list[tuple[str, np.ndarray]], list[str]]:
     """(name, positions of shape (runs, times, 2 or 3)) of each point, and the labels of the axes.
 
-    Two or three coordinates of one unit are a point, and so are those of each factor of a product;
-    of a pose it is where the body is.
+    Two or three coordinates of one unit are a point, beside angles too, and so are those of each
+    factor of a product; of a pose it is where the body is.
     """
     if traj.system is None:
         raise ValueError("kind='path' needs the system: accion.load(path, system=...).")
@@ -99,23 +99,34 @@ def places(traj: Motion) -> tuple[list[tuple[str, np.ndarray]], list[str]]:
         array = np.asarray(part).reshape(runs, times, *np.shape(part)[-1 if factor.flat else -2 :])
         if isinstance(factor, SE2 | SE3):
             found.append((array[..., :-1, -1], ("x", "y", "z")[: factor.size - 1]))
-        elif factor.flat and factor.dim in (2, 3) and is_place(names):
-            found.append((array, tuple(names)))
+        elif factor.flat and (which := place_of(names)):
+            found.append((array[..., which], tuple(names[i] for i in which)))
     dims = {way.shape[-1] for way, _ in found}
     if len(dims) != 1:
         raise ValueError(
             "kind='path' draws points of the plane or of space: two or three coordinates of one"
-            " unit, not angles, or poses. This run has none; kind='time' draws any run."
+            " unit, not angles, or poses. This run has none: name the units of its coordinates,"
+            ' coordinates=("x [m]", "y [m]", ...); kind=\'time\' draws any run.'
         )
     labels = list(found[0][1]) if len(found) == 1 else shared([names for _, names in found])
     named = [", ".join(map(word_of, names)) for _, names in found]
     return list(zip(named, (way for way, _ in found), strict=True)), labels
 
 
-def is_place(names: Any) -> bool:
-    """Whether coordinates of these names are a point: of one unit, which is no angle."""
-    units = {unit_of(name) for name in names}
-    return len(units) == 1 and not any("rad" in unit for unit in units)
+def place_of(names: Any) -> list[int]:
+    """Which of the coordinates of these names are a point: two or three of one unit, which is no
+    angle; beside others they need one. None where there is no such point, or several.
+    """
+    units = [unit_of(name) for name in names]
+    groups = [[i for i, each in enumerate(units) if each == unit] for unit in dict.fromkeys(units)]
+    points = [
+        which
+        for which in groups
+        if len(which) in (2, 3)
+        and "rad" not in units[which[0]]
+        and (units[which[0]] or len(groups) == 1)
+    ]
+    return points[0] if len(points) == 1 else []
 
 
 def shared(names: list[tuple[str, ...]]) -> list[str]:

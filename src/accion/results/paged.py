@@ -1,6 +1,5 @@
 """Pages of a trajectory. `pages` registers how they are made, because results are below it."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,19 +39,15 @@ def places(value: Any, name: str) -> Any:
     return value
 
 
-class Paged(ABC):
-    """What makes pages of itself."""
-
-    @abstractmethod
-    def check_system(self) -> None:
-        """Raise ValueError where its system is not known."""
+class Paged:
+    """What a trajectory makes pages of itself with; abstract."""
 
     def _repr_html_(self: Any) -> str:
         return plot.shown(self)
 
     @door(path=new_page, positions=places, compare=a_method)
     def to_html(
-        self,
+        self: Any,
         path: str | Path | None = None,
         *,
         positions: Callable[..., Any] | None = None,
@@ -79,7 +74,7 @@ class Paged(ABC):
 
     @door(path=new_page, positions=a_function("q"), trail=positive)
     def show3d(
-        self,
+        self: Any,
         path: str | Path | None = None,
         *,
         positions: Callable[..., Any] | None = None,

@@ -1,6 +1,7 @@
 """Whether a system is the one that a stored trajectory was made with, and how it becomes that."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,11 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from accion.results import store
+from accion.systems.traced import TracedFunction
 from accion.systems.tree import is_number
 
 if TYPE_CHECKING:
     import xarray as xr
 
+WRITERS = ("accion", "jax")  # whose versions decide how operations are written
 NUMBER = "system_"  # variables that hold the numbers of an ensemble's system, counted
 
 
@@ -86,6 +90,7 @@ def check_same(dataset: "xr.Dataset", system: Any, path: str | Path) -> None:
                 f"{path} was made with another system: the {words} are {there}, those of the given"
                 f" one are {list(now)}. Give it the same: System(..., coordinates=...)."
             )
+    check_functions(dataset, system, path)
     if "reduced_p" in dataset and system.conformal is None:
         raise ValueError(
             f"{path} was made with another system: one with a weight. Give it the same:"
@@ -105,6 +110,38 @@ def check_same(dataset: "xr.Dataset", system: Any, path: str | Path) -> None:
             f"{path} was made with other entropies: {dataset.attrs['entropies']}, those of the"
             f" given system are {list(system.entropies)}."
         )
+
+
+def check_functions(dataset: "xr.Dataset", system: Any, path: str | Path) -> None:
+    """Raise ValueError where a function of the system does other operations than the one that was
+    run; other versions of accion and JAX may write the same ones in another way.
+    """
+    stored, here = json.loads(dataset.attrs.get("functions", "{}")), functions_of(system)
+    there = json.loads(dataset.attrs.get("versions", "{}"))
+    now = json.loads(store.versions(WRITERS))
+    if not stored or any(there.get(name) != now[name] for name in WRITERS):
+        return
+    other = [name for name in {**stored, **here} if stored.get(name) != here.get(name)]
+    if other:
+        raise ValueError(
+            f"{path} was made with another system: its {' and its '.join(other)} did other"
+            " operations than that of the given one. Give it the system as it was, or load it"
+            " without: what was saved can be read all the same."
+        )
+
+
+def functions_of(system: Any) -> dict[str, str]:
+    """The functions of a system by their names: digests of what they do, without their numbers."""
+    found = {}
+    for part in fields(system):
+        functions = jax.tree.leaves(getattr(system, part.name), is_leaf=is_function)
+        traces = [f.trace for f in functions if is_function(f)]
+        found |= {part.name: "".join(trace.content.digest for trace in traces)} if traces else {}
+    return found
+
+
+def is_function(value: Any) -> bool:
+    return isinstance(value, TracedFunction)
 
 
 def params_text(system: Any) -> str:

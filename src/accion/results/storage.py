@@ -14,7 +14,7 @@ import numpy as np
 from accion.methods import Method, registry
 from accion.results import continuation, store
 from accion.results.channels import LAWS, LONG_NAMES, Label
-from accion.results.same_system import NUMBER, own_system, params_text
+from accion.results.same_system import NUMBER, functions_of, own_system, params_text
 from accion.stepping.laws import Laws
 from accion.stepping.nodal import Nodal
 from accion.stepping.weighted import Reduced
@@ -107,6 +107,7 @@ def attributes(trajectory: "Trajectory") -> dict[str, Any]:
         "h": float(np.max(trajectory.h)),
         "engine": trajectory.engine or "",
         "params": params_text(system),
+        "functions": json.dumps(functions_of(system)),
         "created": store.now(),
         "versions": store.versions(PACKAGES),
         TRAJECTORY.key: TRAJECTORY.number,

@@ -13,6 +13,9 @@ computed only where the increments x_k of the steps are not smooth in time:
 
     max |p.(x_k - 2 x_{k-1} + x_{k-2})|  >=  3/10 max |p.(x_k - x_{k-1})|
 
+or an angle turns by a radian in one of them: the increments of a pendulum that is driven through
+whole turns in each step, always faster, are smooth.
+
 For an oscillation of frequency w the quotient is about 2 h w where h w is small, and not below 0.4
 where h w > 0.3; for a motion of constant acceleration it is 0. Where every step is saved it is
 computed after the run; else it is carried along, two products in a step; explicit steps are so
@@ -36,6 +39,7 @@ from accion.numerics.dependence import depends
 # of the first differences of the increments: where the second ones are larger, steps are not small
 # for the motion
 COARSE = 0.3
+TURN = 1.0  # rad in one step, of which the same is said
 LEAST = 4  # rows that have a second difference of the increments of steps
 PART = 0.75  # of the largest kinetic energy
 LOOKED_AT = 1000  # times of a long run
@@ -123,7 +127,19 @@ def coarse(trajectory: Any, changes: Any, save_every: Any, explicit: Any) -> Any
         first, second = changes
     # Runs that failed are NaN, and compare as False.
     first, second = np.atleast_1d(first), np.atleast_1d(second)
-    return (second >= COARSE * first) & (second > 0)
+    uneven = (second >= COARSE * first) & (second > 0)
+    return uneven | far_turned(trajectory, save_every)
+
+
+def far_turned(trajectory: Any, save_every: Any) -> Any:
+    """Whether an angle of each run turns by a radian or more in one step, where every one is saved:
+    such steps meet a force that repeats with the angle always at the same place, and look smooth.
+    """
+    angles = [i for i, unit in enumerate(trajectory.system.units) if unit == "rad"]
+    if save_every > 1 or not angles:
+        return False
+    x = np.asarray(trajectory.guess)[..., 1:, angles]
+    return np.max(np.abs(x), axis=(-2, -1), initial=0.0) >= TURN
 
 
 def largest_changes(x: np.ndarray, p: np.ndarray) -> tuple[Any, Any]:

@@ -50,7 +50,7 @@ def pretty(expr: Any, width: int = WIDTH) -> str:
     if wide(whole) <= width or not isinstance(expr, sp.Equality):
         return whole if wide(whole) <= width else drawn(expr, width)
     zero = expr.rhs == 0
-    total = sp.expand_mul(expr.lhs if zero else expr.rhs, deep=False)
+    total: Any = sp.expand_mul(expr.lhs if zero else expr.rhs, deep=False)
     rows: list[list[Any]] = []
     for term in total.as_ordered_terms():
         if rows and wide(drawn(sp.Add(*rows[-1], term), UNBROKEN)) <= width - ROOM:

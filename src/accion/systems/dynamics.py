@@ -115,8 +115,8 @@ def check_alone(system: Any) -> Any:
 
 
 ALONE = (
-    "{} is a Dynamics, x' = f(t, x, u), which moves under controls only: give it to"
-    " ControlProblem. A Lagrangian makes a System of it, for all that is done to systems."
+    "{} is a Dynamics, x' = f(t, x, u), which moves under controls only: ControlProblem and"
+    " optimize take it, and what is about a System does not. A Lagrangian makes a System of it."
 )
 
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
+from accion.numerics.dependence import depends
 from accion.spaces import Space
 from accion.systems.entropic import Entropic, TotalForce
 from accion.systems.functions import check_returns, returned
@@ -211,41 +212,36 @@ class ThermalSystem(Held, InTime, Entropic):
             else jnp.reshape(self.evaluate(self.heat, t, z, v), (self.frame.m,))
         )
 
-    def gains(self, t: Scalar, z: Configuration, v: Vector) -> Array:
-        """P_H - F_fr.v, shape (m,)."""
-        return self.dissipation(t, z, v) + self.heating(t, z, v)
-
-    def heated(self, t: Scalar, z: Configuration, v: Vector) -> tuple[Array, Array]:
-        """(P_H - F_fr.v, T), each of shape (m,), with 1 in place of T where both are zero.
-
-        Where nothing heats, T may be zero (Bonich, Lemma 3.8): S' is then free, and taken as 0.
+    @property
+    def idle(self) -> bool:
+        """Whether nothing heats and L does not depend on S: then T = 0 is no mistake (Bonich, Lemma
+        3.8), and S, which nothing determines, stays as it is.
         """
-        gains, T = self.gains(t, z, v), self.temperature(t, z, v)
-        return gains, jnp.where((T == 0) & (gains == 0), 1.0, T)
+        if self.friction is not None or self.heat is not None:
+            return False
+        t, q, v, S, params = self.examples("t, q, v, S, params")
+        return not depends(lambda params, S: self.lagrangian(t, q, v, S, params), params, S)
 
     def needed_temperature(self, t: Scalar, z: Configuration, v: Vector) -> Array:
-        """T, 1 where it is zero and nothing heats, whether the system is at rest or moves; shape
-        (m,).
-        """
-        T, gains = self.temperature(t, z, v), self.gains(t, z, jnp.where(v == 0, 1.0, v))
-        return jnp.where((T == 0) & (gains == 0), 1.0, T)
+        """T, or 1 where it may be zero, shape (m,)."""
+        return jnp.ones(self.frame.m) if self.idle else self.temperature(t, z, v)
 
     def entropy_rates(self, t: Scalar, z: Configuration, v: Vector) -> Array:
         """S' = (P_H - F_fr.v) / T, shape (m,)."""
-        gains, T = self.heated(t, z, v)
-        return gains / T
+        gains = self.dissipation(t, z, v) + self.heating(t, z, v)
+        return gains / self.needed_temperature(t, z, v)
 
     def rho(self, t: Scalar, z: Configuration, w: Vector) -> Any:
         """dL/dS S' - F_fr.v + P_H at w = (v, S'), shape (m,): zero on a motion (Bonich, eq 3.2 and
         3.19).
         """
         v, dS = w[: self.frame.n], w[self.frame.n :]
-        gains, T = self.heated(t, z, v)
-        return gains - T * dS
+        T = self.needed_temperature(t, z, v)
+        return -T * dS + self.dissipation(t, z, v) + self.heating(t, z, v)
 
     def cold(self, t: Scalar, z: Configuration, v: Vector) -> Array:
-        """Which temperatures are not positive, shape (m,); zero is none where nothing heats."""
-        return ~(self.heated(t, z, v)[1] > 0)
+        """Which temperatures are not positive, shape (m,)."""
+        return ~(self.needed_temperature(t, z, v) > 0)
 
     def supply(self, t: Scalar, z: Configuration, v: Vector) -> Scalar:
         """The power that comes from outside, F_ext.v + sum P_H - dL/dt: the rate of the energy

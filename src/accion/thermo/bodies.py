@@ -68,6 +68,21 @@ def check_constants(made: Any) -> None:
         )
 
 
+def numbers_of(given: dict[str, Any]) -> list[Any]:
+    """Constants of a body that are computed with: numbers, or arrays that fit together."""
+    values = [reals(value, name) for name, value in given.items()]
+    try:
+        jnp.broadcast_shapes(*(jnp.shape(value) for value in values))
+    except ValueError as error:
+        shapes = ", ".join(
+            f"{name} {jnp.shape(value)}" for name, value in zip(given, values, strict=True)
+        )
+        raise ValueError(
+            f"the constants must be numbers, or of one shape; got {shapes}."
+        ) from error
+    return values
+
+
 @final
 @body
 @dataclass(frozen=True)
@@ -95,7 +110,7 @@ class IdealGas:
     ) -> "IdealGas":
         """N moles whose temperature is T_ref where its volume is V_ref and its entropy S_ref."""
         given = {"N": N, "T_ref": T_ref, "V_ref": V_ref, "S_ref": S_ref, "c": c}
-        N, T_ref, V_ref, S_ref, c = (reals(value, name) for name, value in given.items())
+        N, T_ref, V_ref, S_ref, c = numbers_of(given)
         return cls(N * R, c * N * R * T_ref, V_ref, S_ref, c)
 
     @classmethod
@@ -104,7 +119,7 @@ class IdealGas:
     ) -> "IdealGas":
         """A gas with P V^gamma constant at constant entropy, c = 1/(gamma - 1): `NR` = P V / T."""
         given = {"gamma": gamma, "NR": NR, "T_ref": T_ref, "V_ref": V_ref, "S_ref": S_ref}
-        gamma, NR, T_ref, V_ref, S_ref = (reals(value, name) for name, value in given.items())
+        gamma, NR, T_ref, V_ref, S_ref = numbers_of(given)
         c = 1 / (gamma - 1)
         return cls(NR, c * NR * T_ref, V_ref, S_ref, c)
 
@@ -254,7 +269,7 @@ class Radiation:
 
     def S_of_T(self, T: Scalar, V: Scalar) -> Array:
         """The entropy at the temperature T."""
-        return 4 / 3 * self.a * V * T**3
+        return 4 / 3 * self.a * V * jnp.asarray(T) ** 3
 
 
 @fills_volume.register(IdealGas)

@@ -166,7 +166,7 @@ function laboratory(root, models, extra = {}) {
   let runs = [], copies = [], histories = [], bounds = null, trail = [], angle = [0.6, 0.35], due = 0;
 
   const motion = canvasOf("the motion", true), energy = canvasOf("energy over time");
-  const momenta = canvasOf("momenta over time"), phase = canvasOf("phase portrait");
+  const momenta = canvasOf("momenta over time"), control = canvasOf("controls over time"), phase = canvasOf("phase portrait");
   const clock = el("output", { className: "clock" }), note = el("p", { className: "note", role: "status" });
   const python = el("pre", { className: "python", tabIndex: 0 });
 
@@ -335,6 +335,7 @@ function laboratory(root, models, extra = {}) {
     };
     over(energy, "energy", 1);
     over(momenta, "p", 4);
+    over(control, "u", 4);
     const label = (at) => model.entries.find((entry) => entry.at === at).label;
     chart(phase, histories.map((own, i) => ({ x: own.rows.map((r) => r[axes[0]]), y: own.rows.map((r) => r[axes[1]]), color: colors[i], dash: i === 1 })), label(axes[0]), label(axes[1]), false);
   }
@@ -351,7 +352,8 @@ function laboratory(root, models, extra = {}) {
     due += seconds * state.speed / Math.abs(state.h);
     const began = performance.now();
     let made = 0;
-    while (due >= 1 && runs.length && !runs[0].failed) {
+    const ended = () => facts.recorded && runs[0].k >= facts.steps;
+    while (due >= 1 && runs.length && !runs[0].failed && !ended()) {
       due -= 1; made += 1;
       for (const run of runs) if (!run.failed) run.step();
       for (const run of copies) run.step();
@@ -361,6 +363,8 @@ function laboratory(root, models, extra = {}) {
       if (due < 64 || made % 4 === 0) runs.forEach((r, i) => { r.show(); if (!r.failed) histories[i].add(r.t, r.row); });
     }
     if (made) runs.forEach((r, i) => { r.show(); if (!r.failed) histories[i].add(r.t, r.row); });
+    // A motion that was computed before begins again after a second.
+    if (runs.length && ended() && due > Math.abs(state.speed / state.h)) begin();
   }
   let before = 0, frames = 0;
   function frame(now) {
@@ -407,17 +411,18 @@ function laboratory(root, models, extra = {}) {
   const controls = el("div", { className: "controls" },
     group("Start", sliders(facts.start, start, (part, entry) => entry.label)),
     group("Parameters", sliders(facts.numbers, numbers, (part, entry) => part.shape.length ? `${part.name}${entry.label.slice(part.name.length)}` : part.name)),
-    group("Step and pace", [
-      slider("step h [s]", facts.h, (x) => { if (x) { state.h = x; changed(); } }, facts.h / 30, facts.h * 30, true),
+    group(facts.recorded ? "Pace" : "Step and pace", [
+      facts.recorded ? "" : slider("step h [s]", facts.h, (x) => { if (x) { state.h = x; changed(); } }, facts.h / 30, facts.h * 30, true),
       slider("pace", state.speed, (x) => { state.speed = x; }, state.speed / 50, state.speed * 50, true),
     ]),
-    group("Many copies", [
+    group("Many copies", facts.recorded ? [] : [
       slider("copies", state.copies, (x) => { state.copies = Math.max(1, Math.min(5000, Math.round(x))); changed(); }, 1, 5000, true),
       slider("spread", state.spread, (x) => { state.spread = x; changed(); }, 1e-6, 10, true),
     ], state.copies > 1));
 
   // ---------------------------------------------------------------- the Python that does the same
   function write() {
+    if (facts.recorded) { python.textContent = facts.python; return; }
     const number = (x) => Number.isInteger(x) && Math.abs(x) < 1e15 ? x.toFixed(1) : String(x);
     const nested = (flat, shape) => shape.length === 0 ? number(flat[0])
       : `[${Array.from({ length: shape[0] }, (_, i) => nested(flat.slice(i * flat.length / shape[0], (i + 1) * flat.length / shape[0]), shape.slice(1))).join(", ")}]`;
@@ -456,9 +461,9 @@ function laboratory(root, models, extra = {}) {
   root.replaceChildren(
     el("div", { className: "stage" }, motion,
       el("div", { className: "bar" }, play, one, again, clock), note,
-      el("p", { className: "hint", textContent: `${methods}, h = ${short(facts.h)} s.${turns ? " Drag to turn." : ""}` })),
+      el("p", { className: "hint", textContent: `${facts.recorded ? "Computed before, as the best of many: " : ""}${methods}, h = ${short(facts.h)} s.${turns ? " Drag to turn." : ""}` })),
     controls,
-    el("div", { className: "charts" }, ...(model.channel.energy ? [energy] : []), momenta,
+    el("div", { className: "charts" }, ...(model.channel.energy ? [energy] : []), momenta, ...(model.channel.u ? [control] : []),
       el("figure", {}, phase, el("figcaption", {}, choose(0), " and ", choose(1)))),
     el("details", { className: "same" }, el("summary", { textContent: "The Python that does the same" }), copy, python));
   begin(); write();

@@ -30,7 +30,7 @@
     at("equations").innerHTML = about.equations;
     copyFormulas(at("equations"));
     options(method, about.methods.map((name) => [name, name || "in discrete time"]));
-    options(compare, [["", "nothing"], ...about.methods.filter((name) => name).map((name) => [name, name])]);
+    options(compare, [["", "nothing"], ...about.methods.filter((name) => name && about.compared).map((name) => [name, name])]);
     await draw(current);
   });
   const show = guarded((current) => draw(current));

@@ -1,0 +1,233 @@
+"""Control by planning again and again: of each plan only the first steps are carried out."""
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from accion.arguments import count, door, positive, shown
+from accion.assembly.interrupts import INTERRUPTED
+from accion.assembly.program import Program
+from accion.assembly.sqp import Found
+from accion.checks import check_mechanical
+from accion.control.layout import Layout, displacements
+from accion.control.optimization import SOLVERS, failure, optimize
+from accion.control.polynomial import between
+from accion.control.problem import ControlProblem
+from accion.control.recovery import DirectDetails
+from accion.control.run import Plant, Run, plant_of, start_of
+from accion.control.solution import Solution
+from accion.control.states import apart
+from accion.errors import OptimizeFailed
+from accion.memory import rows
+from accion.methods import Method
+from accion.systems import System
+from accion.told import Drawn
+from accion.types import Configuration, Function
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# of IPOPT's own, for a start near the optimum: its barrier begins where it would end
+NEAR = {
+    "warm_start_init_point": "yes",
+    "mu_init": 1e-5,
+    "warm_start_bound_push": 1e-7,
+    "warm_start_mult_bound_push": 1e-7,
+}
+
+
+@dataclass(frozen=True, repr=False)
+class Receding(Drawn):
+    """What `receding_horizon` did.
+
+    run:          the motion, a `Run`; off the end of the problem
+    first:        the first plan, a `Solution`
+    costs:        of the plans, (moves,)
+    iterations:   of the solver for each
+    seconds:      that each took, the first with what it takes to set the problem up
+    """
+
+    run: Run
+    first: Solution
+    costs: np.ndarray
+    iterations: np.ndarray
+    seconds: np.ndarray
+
+    def __str__(self) -> str:
+        words = ""
+        if len(self.costs) > 1:
+            words = (
+                f", {np.mean(self.iterations[1:]):.1f} iterations and"
+                f" {1e3 * np.median(self.seconds[1:]):.1f} ms each after the first"
+            )
+        return f"{self.run}; {len(self.costs)} plans of {self.first.steps} steps{words}"
+
+    def plot(self, axes: Any = None) -> "Figure":
+        """That of the run."""
+        return self.run.plot(axes)
+
+
+@door(moves=rows(1000), every=count, tolerance=positive)
+def receding_horizon(
+    problem: ControlProblem,
+    method: Method,
+    steps: int,
+    moves: int,
+    *,
+    every: int = 1,
+    q0: Any = None,
+    v0: Any = None,
+    guess: Any = None,
+    disturbance: Function | None = None,
+    system: System | None = None,
+    solver: str | None = None,
+    tolerance: float = 1e-6,
+    options: dict[str, Any] | None = None,
+) -> Receding:
+    """Plan from where the system is, on a horizon of the problem's duration; carry out the first
+    steps of the plan on the continuous equations; and again.
+
+    Each plan starts from the last one, moved on by the steps that were carried out. What the
+    problem is made of is set up once.
+
+    Arguments:
+        problem: what is to be controlled: its duration is the horizon, its end that of each plan,
+            its start is not used where q0 and v0 are given.
+        method: a variational one, of the plans.
+        steps: of a plan, 4 or more.
+        moves: how many plans.
+        every: steps that are carried out of each.
+        q0, v0: the start.
+        guess: of the first plan, as for `optimize`.
+        disturbance: disturbance(t, q, v, params), a force (dim,) that the plans do not know of.
+        system: another one that the controls act on, such as one with other params.
+        solver, tolerance, options: as for `optimize`.
+
+    Raises:
+        OptimizeFailed: where a plan is not found; its `solution` is the first plan.
+        ValueError: where an argument is wrong.
+    """
+    if not isinstance(problem, ControlProblem):
+        raise ValueError(f"problem must be a ControlProblem; got {shown(problem)}.")
+    check_mechanical(problem.system, "receding_horizon")
+    if problem.free_time or problem.boundary != "velocities":
+        raise ValueError(
+            "a receding horizon has one length: give the problem a duration that is a number, and"
+            " ends (q, v)."
+        )
+    if problem.points or np.ndim(steps):
+        raise ValueError(
+            "a receding horizon has equal steps and no points at given times: give the number of"
+            " steps, and leave out via."
+        )
+    plant = Plant(problem, plant_of(problem, system, disturbance), ())
+    start = problem.ends[0]
+    for name, given, fixed in (("q0", q0, start.q_fixed), ("v0", v0, start.v_fixed)):
+        if given is None and not np.all(fixed):
+            raise ValueError(f"{name}: the start of the problem is not given whole; say where.")
+    state = start_of(problem, (start.q, start.v), q0, v0)
+    problem = replace(problem, start=state)
+    begun = time.perf_counter()
+    first = optimize(
+        problem, method, steps, guess, solver=solver, tolerance=tolerance, options=options
+    )
+    if every > first.steps:
+        raise ValueError(f"every must be at most the steps of a plan, {first.steps}; got {every}.")
+    plans = Plans(first, every, tolerance, options)
+    plant = plant._replace(places=tuple(method.control_places))
+    h, t = first.duration / first.steps, problem.t0
+    states, controls, told = [state], [], []
+    for move in range(moves):
+        if move:
+            begun = time.perf_counter()
+            plans.go_on(t, state)
+        told.append((plans.found.cost, plans.found.iterations, time.perf_counter() - begun))
+        for u in plans.found.x[plans.layout.u[:every]]:
+            controls.append(np.clip(between(plant.places, u, 0.5), *problem.u_bounds))
+            state = plant.after(t, h, state, u)
+            states.append(state)
+            t += h
+    q, v = jax.tree.map(lambda *a: np.stack(a), *states)
+    times = problem.t0 + h * np.arange(len(states))
+    off = np.stack([off_end(problem, each) for each in states])
+    run = Run(problem, times, q, v, np.stack(controls), off)
+    costs, iterations, seconds = (np.array(column) for column in zip(*told, strict=True))
+    return Receding(run, first, costs, iterations, seconds)
+
+
+def off_end(problem: ControlProblem, state: Any) -> np.ndarray:
+    """By how much a state is off the end, NaN where that is free."""
+    end = problem.ends[1]
+    z = np.asarray(apart(problem.system.space, (end.q, end.v), state))
+    return np.where(np.concatenate([end.q_fixed, end.v_fixed]), z, np.nan)
+
+
+class Plans:
+    """One plan after the other, each from the last one; `found` is the last."""
+
+    def __init__(
+        self, first: Solution, every: int, tolerance: float, options: dict[str, Any] | None
+    ) -> None:
+        assert isinstance(first.details, DirectDetails)
+        self.found: Found = first.details.found
+        self.layout: Layout = first.details.layout
+        self.problem, self.every = first.problem, every
+        own = NEAR | (options or {}) if first.solver == "ipopt" else None
+        self.settings = {"tolerance": tolerance} | ({} if own is None else {"options": own})
+        self.solver = SOLVERS[first.solver]
+
+    def go_on(self, t: float, state: Any) -> None:
+        """The plan from a state at the time t."""
+        program, x = self.from_state(t, state)
+        found = self.solver(program, x, self.multipliers(), **self.settings)
+        if found.message == INTERRUPTED:  # IPOPT does not raise it
+            raise KeyboardInterrupt
+        if not found.success:
+            raise OptimizeFailed(f"at t = {t:.4g}: {failure(self.problem, found)}", found=found)
+        self.found = found
+
+    def from_state(self, t: float, state: Any) -> tuple[Program, np.ndarray]:
+        """(program, x): the problem from a state, and the last plan, moved on."""
+        layout, problem, (q, v) = self.layout, self.problem, state
+        space, last = problem.system.space, self.found.program
+        x = self.found.x.copy()
+        for block in (layout.lam, layout.u, layout.inner, layout.inner_lam):
+            x[block] = moved_on(x[block], self.every)
+        nodes = jax.tree.map(np.array, last.configurations(self.found.x))
+        nodes = jax.tree.map(lambda a: moved_on(a, self.every), nodes)
+        nodes = with_first(nodes, q)
+        x[layout.e], x[layout.v[0]] = displacements(space, nodes), v
+        lower, upper = last.lower.copy(), last.upper.copy()
+        for side in (lower, upper):
+            side[layout.e[0]], side[layout.v[0]] = x[layout.e[0]], v
+        families = tuple(
+            replace(F, args=(F.args[0], np.float64(t), *F.args[2:])) for F in last.families
+        )
+        moved = replace(last, lower=lower, upper=upper)
+        moved.__dict__.update(sparsity=last.sparsity, fixed=last.fixed)
+        moved = moved.with_families(families)
+        if not space.flat:
+            moved = moved.with_base(nodes)
+        return moved, np.where(moved.fixed, moved.lower, x)
+
+    def multipliers(self) -> np.ndarray:
+        """Those of the last plan, moved on."""
+        lam = self.found.lam.copy()
+        numbers = self.found.program.families[0].rows
+        before, after = numbers[: len(numbers) - self.every], numbers[self.every :]
+        both = (before >= 0) & (after >= 0)
+        lam[before[both]] = self.found.lam[after[both]]
+        return lam
+
+
+def moved_on(a: np.ndarray, count: int) -> np.ndarray:
+    """Rows without the first ones; the last is repeated."""
+    return np.concatenate([a[count:], np.repeat(a[-1:], count, axis=0)])
+
+
+def with_first(nodes: Configuration, q: Configuration) -> Configuration:
+    """The nodes of a path with another first one."""
+    return jax.tree.map(lambda a, b: np.concatenate([np.asarray(b)[None], a[1:]]), nodes, q)

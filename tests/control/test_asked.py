@@ -108,7 +108,7 @@ def test_points_on_the_way_are_those_of_a_spline():
     assert_allclose(s.cost, (bend[0](0.4) + bend[1](0.6)) / 2, rtol=1e-9)
     assert_allclose(s.q[2], 0.9, atol=1e-12)
     p0 = s.costates[:, 0, 0]
-    assert_allclose(p0[:2], p0[0], rtol=1e-8)
+    assert_allclose(p0[:3], p0[0], rtol=1e-8)
     assert_allclose(p0[3:], p0[-1], rtol=1e-8)
     assert abs(p0[0] - p0[-1]) > 1
 

@@ -11,7 +11,6 @@ from accion.lab import serve
 from accion.lab.room import Room
 from accion.lab.server import doorway
 
-
 CHANGING = """'first'
 import accion as ac
 

@@ -94,7 +94,7 @@ REAL = ac.thermo.VanDerWaals(1.0, 1.0, a=0.3, b=0.1)
 PROBLEMS = (
     Problem("oscillator", oscillator(), {"q0": [0.4, -0.2], "v0": [0.3, 0.8], "S0": 0.2}),
     Problem("ideal gas", piston(GAS), {"q0": [1.6], "v0": [0.1], "S0": 0.1}),
-    Problem("van der Waals", piston(REAL), {"q0": [1.6], "v0": [0.1], "S0": 0.1}),
+    Problem("real gas", piston(REAL), {"q0": [1.6], "v0": [0.1], "S0": 0.1}),
     Problem("two bodies", bodies(), {"q0": [1.0], "v0": [0.2], "S0": [0.0, 0.1]}),
 )
 CASES = [(problem, method) for problem in PROBLEMS for method in METHODS]
@@ -131,7 +131,7 @@ def measure(problem, method, steps=1_000_000):
     law = None if errors[0] < 1e-12 else float(np.log2(errors[0] / errors[1]))
     return Row(
         problem.name,
-        str(method),
+        str(method).replace("method=Midpoint()", "").replace("points=8", "").removesuffix("()"),
         method.order,
         found.slope,
         float(np.max(error)),

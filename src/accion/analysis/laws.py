@@ -157,7 +157,11 @@ def law(trajectory: Trajectory, of: Any) -> Law:
     if isinstance(of, str):
         of = MOTIONS[one_of(*MOTIONS)(of, "of")](trajectory.system.space)
     if not isinstance(of, Symmetry | AffineSymmetry | FieldSymmetry):
-        of = Symmetry(of)
+        if not callable(of):
+            words = 'a Symmetry, "space", "body" or a field, where X must be a function X(q)'
+            wrong("of", words, of)
+        field: Any = of
+        of = Symmetry(field)
     values = np.asarray(of.along(trajectory))
     p = trajectory.reduced_p
     X = check_field(of.X, *first_of(trajectory), p.shape[-1])

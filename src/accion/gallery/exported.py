@@ -21,7 +21,8 @@ def model(entry: Entry, method: Method | None = None, h: float | None = None) ->
     here = f"from accion.gallery import find_or_read\nentry = find_or_read({entry.called!r})\n"
     if entry.problem is not None:
         lines = f"{here}from accion.gallery.base import run\nsolution = run(entry)"
-        return recorded(run(entry, method, h=h), entry.positions, lines)
+        solution: Any = run(entry, method, h=h)
+        return recorded(solution, entry.positions, lines)
     h = entry.h if h is None else h
     if h is None:
         raise ValueError(f"{entry.name} has no step: write h = 0.01 in its file, or pass --h.")

@@ -18,6 +18,7 @@ from accion.symbols import symbolic
 from accion.symbols.render import tex
 
 CARD_STEPS = 1000  # at most
+SMALL = 0.7e9  # bytes of a process that keeps what JAX compiled
 
 
 class Card(NamedTuple):
@@ -94,9 +95,11 @@ def attempt(find: Callable[[str], Entry], name: str, folder: Path) -> Result:
             error=f"{type(error).__name__}: {first}",
             details="".join(traceback.format_exception(error)),
         )
-    # What was compiled for one entry serves no other: kept for all of them it fills gigabytes.
-    jax.clear_caches()
+    # The programs of one entry serve no other, XLA's of single operations do: they are kept while
+    # the process is small, and would fill gigabytes.
     programs.clear()
+    if not 0 < peak_memory() < SMALL:
+        jax.clear_caches()
     taken = {"seconds": time.perf_counter() - started, "processor": time.process_time() - used}
     return replace(result, **taken, memory=peak_memory())
 

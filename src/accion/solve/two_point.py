@@ -135,7 +135,8 @@ def on_levels(given: "Given", method: Any, steps: int) -> "Given":
     levels = Levels(system.space, system.order)
     qa, qb = (levels.join(q, v[None]) for q, v in ((ends.qa, ends.va), (ends.qb, ends.vb)))
     if nodes is not None:
-        x, rows = jnp.asarray(increments(system.space, nodes)) / (length / steps), []
+        x: Any = jnp.asarray(increments(system.space, nodes)) / (length / steps)
+        rows: list[Any] = []
         x = jnp.concatenate([x[:1], (x[1:] + x[:-1]) / 2, x[-1:]])
         for _ in range(system.order - 1):
             rows.append(x)

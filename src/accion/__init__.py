@@ -65,6 +65,7 @@ from accion.systems import (
     ContactSystem as ContactSystem,
     DiscreteSystem as DiscreteSystem,
     DiscreteThermalSystem as DiscreteThermalSystem,
+    Dynamics as Dynamics,
     HamiltonianSystem as HamiltonianSystem,
     HigherOrderSystem as HigherOrderSystem,
     System as System,

@@ -16,7 +16,7 @@ from accion.methods import Method
 from accion.numerics.arrays import for_good
 from accion.once import OncePerObject
 from accion.spaces import Product, Space
-from accion.systems import AbstractSystem, Start, System
+from accion.systems import AbstractSystem, Start, System, check_alone
 from accion.systems.arity import check_function, chosen
 from accion.systems.frozen import frozen_params
 from accion.systems.functions import evaluate
@@ -26,9 +26,9 @@ from accion.types import Configuration, Function, Params, Scalar
 
 
 def check_kind(system: Any) -> Any:
-    """Raise ValueError unless `system` is a system of any kind."""
+    """Raise ValueError unless `system` is a system of any kind that moves by itself."""
     if isinstance(system, AbstractSystem):
-        return
+        return check_alone(system)
     if isinstance(getattr(system, "system", None), AbstractSystem):
         kind = type(system).__name__
         raise ValueError(
@@ -42,7 +42,7 @@ def a_system(value: Any, name: str) -> Any:
     """A system of any kind: the check of a `door`."""
     if not isinstance(value, AbstractSystem):
         wrong(name, "a System", value)
-    return value
+    return check_alone(value)
 
 
 def a_function(arguments: str) -> Check:

@@ -29,6 +29,34 @@ def g(t, q, v, u, params):
     return u[0] - 100.0
 
 
+def thrust(t, q, v, u, params):
+    return u[0] * jnp.stack([jnp.cos(u[1]), jnp.sin(u[1])])
+
+
+def rates(t, x, u, params):
+    return jnp.stack([x[1], u[0] - x[0]])
+
+
+def state_cost(t, x, u, params):
+    return 0.5 * u @ u
+
+
+def state_condition(t, x, params):
+    return x[1]
+
+
+def state_limit(t, x, u, params):
+    return u[0] - 100.0
+
+
+def condition(t, q, v, params):
+    return v[0]
+
+
+def rate_cost(t, w, params):
+    return 0.1 * w @ w
+
+
 ENDS = {"start": (own.Q, own.V), "end": (own.Q + 0.1, None), "duration": 0.4}
 
 
@@ -46,6 +74,11 @@ def whole_problem() -> Any:
 @cache
 def solution() -> Any:
     return ac.optimize(problem(), own.MIDPOINT, 4)
+
+
+@cache
+def dynamics() -> Any:
+    return ac.Dynamics(rates, 2, 1, name="own")
 
 
 @cache
@@ -123,9 +156,39 @@ def doors() -> list[Door]:
         "state_bounds": {"q1": (-5.0, 5.0)},
         "velocity_bounds": None,
         "path": {"limit": g},
+        "rate_bounds": (-900.0, 900.0),
+        "rate_cost": rate_cost,
+        "integrals": {"used": (g, (None, 1.0))},
+        "at_end": condition,
+        "via": {0.2: own.Q + 0.05},
         "t0": 0.0,
         "boundary": "velocities",
         "controls": ("a", "b"),
+        "name": "own",
+    }
+    forced = {
+        "system": own.system("free"),
+        "cost": cost,
+        "control_force": thrust,
+        "controls": ("size", "angle"),
+        **ENDS,
+    }
+    stated = {
+        "system": dynamics(),
+        "cost": state_cost,
+        "start": np.array([0.0, 0.1]),
+        "end": (0.1, None),
+        "duration": 0.4,
+        "control_bounds": (-50.0, 50.0),
+        "path": {"limit": state_limit},
+        "at_end": state_condition,
+    }
+    none = {"start": ("list with None",)}
+    given = {
+        "f": rates,
+        "states": ("a", "b"),
+        "controls": ("u",),
+        "params": {"k": 1.0},
         "name": "own",
     }
     words = {
@@ -133,8 +196,9 @@ def doors() -> list[Door]:
         "actuated": ("actuation",),
         "actuation": ("actuated",),
         "state_bounds": ("bounds",),
-        "controls": ("actuation",),
+        "controls": ("actuation", "control_force"),
     }
+    sizes = {"f": ("rate",), "states": ("f has", "one rate"), "controls": ("f has", "one rate")}
     settings = {
         "problem": problem(),
         "method": own.MIDPOINT,
@@ -152,6 +216,7 @@ def doors() -> list[Door]:
         "options": None,
     }
     path = Path(folder().name) / "control.zarr"
+    adapted = {"solution": solution(), "tolerance": 0.1, "max_steps": 40, "progress": False}
     point = {"t": 0.0, "q": own.Q, "v": own.V, "costates": COSTATES, "u": np.zeros(2)}
     march = {
         "costates": COSTATES,
@@ -196,6 +261,13 @@ def doors() -> list[Door]:
         Door("CanonicalSystem.from_discrete", face().from_discrete, four, often=0.3),
         Door("CanonicalSystem.read", face().read, {"motion": discrete_run()}, often=0.1),
         Door("ControlProblem", ac.ControlProblem, whole, words, often=2.0),
+        Door("ControlProblem, force", ac.ControlProblem, forced, words, often=0.5),
+        Door("ControlProblem, states", ac.ControlProblem, stated, words, 0.5, none),
+        Door("Dynamics", ac.Dynamics, given, sizes, often=0.5),
+        Door("control.adapt", ac.control.adapt, adapted, often=0.3),
+        Door("control.certify", ac.control.certify, {"solution": solution()}, often=0.3),
+        Door("control.step_errors", ac.control.step_errors, {"solution": solution()}, often=0.3),
+        Door("Solution.at", solution().at, {"t": np.array([0.1, 0.2])}),
         Door("optimize", ac.optimize, settings, {"method": ("method",)}, often=0.7),
         Door("Solution.control", solution().control, {"t": np.array([0.1, 0.2])}),
         Door("Solution.resample", solution().resample, {"steps": 4}),

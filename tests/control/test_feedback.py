@@ -12,8 +12,9 @@ import sympy as sp
 import accion as ac
 from accion.control import linearise, lqr, reach, track
 from accion.control.actuation import Selected
+from accion.control.law import Affine
 from accion.control.run import Plant
-from accion.control.states import Affine, Slopes, StepSlopes, apart, moved
+from accion.control.states import Slopes, StepSlopes, apart, moved
 from accion.numerics.batches import at_times
 from tests.textbook import control as book
 

@@ -59,7 +59,7 @@ def test_canonical_equations_are_derivatives_of_the_hamiltonian():
     that makes H stationary.
     """
     problem = book.swing_up(cost=coupled)
-    ham, system = Hamiltonian(problem.cost, problem.B), problem.system
+    ham, system = Hamiltonian(problem.cost, problem.law), problem.system
     y, guess = np.random.default_rng(7).normal(size=8), np.array([0.3])
 
     def cut(y):
@@ -102,7 +102,7 @@ def test_costates_of_rotations():
     )
     v, p0, p1 = np.random.default_rng(8).normal(size=(3, 3))
     I, u = book.INERTIA, p1 / book.INERTIA
-    ham = Hamiltonian(problem.cost, problem.B)
+    ham = Hamiltonian(problem.cost, problem.law)
     _, dv, dp0, dp1, _ = jax.jit(ham.rates)(
         problem.system, np.zeros(3), 0.0, (jnp.eye(3), *map(jnp.asarray, (v, p0, p1)), 0.0)
     )

@@ -29,6 +29,10 @@ def nowhere(t, q, p):
     return jnp.sin(q[:, None]) * jnp.ones((2, 1)) * 0.0
 
 
+def jet(t, q, v, u, p):
+    return u[0] * jnp.stack([jnp.cos(u[1]), jnp.sin(u[1])])
+
+
 def heat_lagrangian(t, q, v, S, p):
     return 0.5 * v @ v - jnp.exp(S)
 
@@ -68,7 +72,7 @@ vakonomic = ac.System(book.block_lagrangian, ac.Euclidean(2), {"m": 1.0}, vakono
 WRONG = {
     "no control": ({"actuated": None}, "actuated="),
     "empty control": ({"actuated": []}, "there is no control"),
-    "both": ({"actuation": doubled}, "one of the two"),
+    "both": ({"actuation": doubled}, "one of them"),
     "unknown coordinate": (
         {"actuated": ["y"]},
         "'y' is no coordinate of cart-pole. Try one of: x, theta",
@@ -93,15 +97,27 @@ WRONG = {
     ),
     "actuation as actuated": ({"actuated": doubled}, "given as actuation=B"),
     "a number that is no coordinate": ({"actuated": 1.5}, "1.5 is no coordinate"),
-    "singular actuation": (
-        {"actuated": None, "actuation": doubled},
-        "the actuation is singular at the start",
-    ),
     "actuation that vanishes": (
         {"actuated": None, "actuation": nowhere},
-        "the actuation is singular",
+        "the control u_0 does nothing",
     ),
-    "the same coordinate twice": ({"actuated": ["x", "x"]}, "the actuation is singular"),
+    "the same coordinate twice": ({"actuated": ["x", 0]}, "names x twice"),
+    "a force of controls without names": (
+        {"actuated": None, "control_force": jet},
+        r"needs the names of its controls, controls=\[...\]",
+    ),
+    "a force of controls that is a number": (
+        {"actuated": None, "control_force": not_scalar, "controls": ["a"]},
+        r"control_force must return a covector of shape \(2,\)",
+    ),
+    "a force of controls with other arguments": (
+        {"actuated": None, "control_force": short_path, "controls": ["a"]},
+        r"control_force takes 5 arguments, control_force\(t, q, v, u, params\)",
+    ),
+    "a force that a control does not change": (
+        {"actuated": None, "control_force": jet, "controls": ["thrust", "angle", "spare"]},
+        "the control spare does nothing",
+    ),
     "start out of bounds": (
         {"state_bounds": {"x": (1, 2)}},
         "the start is out of bounds: x = 0 is not within 1 .. 2",
@@ -158,7 +174,7 @@ WRONG = {
     "path that is no function": ({"path": {"half": 0.5}}, "got 0.5 for 'half'"),
     "path with other arguments": (
         {"path": {"short": short_path}},
-        r"path\['short'\] .* Its arguments are \(t, q, v, u, params\)\.",
+        r"path\['short'\] takes 5 arguments, path\['short'\]\(t, q, v, u, params\)",
     ),
     "terminal that is no function": ({"terminal": 1.0}, "terminal must be a function"),
     "terminal with other arguments": (
@@ -320,6 +336,24 @@ def test_problems_with_inequalities_have_no_other_faces(changes, words):
 def test_conditions_of_a_two_point_problem_are_whole(changes, words):
     with pytest.raises(ValueError, match=words):
         book.block(**changes).conditions()
+
+
+def test_controls_that_cannot_be_eliminated_have_no_other_faces():
+    """Two that do the same, and those that are no forces."""
+    given = {
+        "start": ([0, np.pi], [0, 0]),
+        "end": REST,
+        "duration": 2.0,
+    }
+    same = ac.ControlProblem(book.cart_pole, book.half_square, actuation=doubled, **given)
+    names = ["thrust", "angle"]
+    turned = ac.ControlProblem(
+        book.cart_pole, book.half_square, control_force=jet, controls=names, **given
+    )
+    for problem, words in ((same, "singular at the start"), (turned, "a form of their own")):
+        for make in (problem.vakonomic, lambda p=problem: p.discrete(MIDPOINT)):
+            with pytest.raises(ValueError, match=words):
+                make()
 
 
 def test_what_the_other_faces_are_not_given():

@@ -2,6 +2,7 @@
 whatever the cost is (Vakonomic thesis, section 6.1, p0 = 0 in the maximum principle).
 """
 
+from functools import singledispatch
 from typing import Any
 
 import jax
@@ -14,7 +15,7 @@ from accion.checks import refuse
 from accion.control.hamiltonian import Hamiltonian
 from accion.control.problem import ControlProblem
 from accion.control.solution import Solution
-from accion.systems import System
+from accion.systems import Dynamics, System
 from accion.types import Array, Configuration, Scalar, Vector
 
 
@@ -33,19 +34,26 @@ def _(
         np.any(np.isfinite(b)) for b in (*problem.u_bounds, *problem.q_bounds, *problem.v_bounds)
     ):
         refuse("abnormal", "control problems with bounds", "on them costates have a sign only")
+    if problem.besides:
+        refuse(
+            "abnormal", f"control problems with {', '.join(problem.besides)}", "they ask for more"
+        )
     if problem.path:
         refuse("abnormal", "control problems with path constraints", "their multipliers are more")
     t = np.asarray(motion.t)
     ts = points_of(t)
-    found = motion.trajectory.at(ts)
-    own = linear_along(problem, ts, found.q, found.v, motion.control(ts))
+    found = motion.at(ts)
+    own = linear_along(problem.system, problem, ts, found.q, found.v, motion.control(ts))
     return judged(t, own, free_ends(problem, motion), tolerance)
 
 
-def linear_along(problem: ControlProblem, t: Any, q: Configuration, v: Any, u: Any) -> Linear:
+@singledispatch
+def linear_along(
+    system: Any, problem: ControlProblem, t: Any, q: Configuration, v: Any, u: Any
+) -> Linear:
     """The linear equation of the changes (of q, of v) that changes of the controls make."""
-    system, space = problem.system, problem.system.space
-    H, n = Hamiltonian(problem.cost, problem.B), space.dim
+    space = system.space
+    H, n = Hamiltonian(problem.cost, problem.law), space.dim
 
     def one(t: Scalar, q: Configuration, v: Vector, u: Vector) -> Any:
         zero = jnp.zeros(n)
@@ -64,20 +72,42 @@ def linear_along(problem: ControlProblem, t: Any, q: Configuration, v: Any, u: A
     return Linear(*found, lift=np.zeros((len(t), 0, 2 * n)))
 
 
+@linear_along.register
+def _(system: Dynamics, problem: ControlProblem, t: Any, q: Any, v: Any, u: Any) -> Linear:
+    """Of states."""
+
+    def one(t: Scalar, x: Vector, u: Vector) -> Any:
+        A, B = jax.jacfwd(system.rates, (1, 2))(t, x, u)
+        C = jax.grad(lambda x, u: problem.cost(t, x, x, u, system.params), (0, 1))(x, u)
+        return A, B, *C
+
+    found = (np.asarray(a) for a in jax.jit(jax.vmap(one))(t, q, u))
+    return Linear(*found, lift=np.zeros((len(t), 0, q.shape[-1])))
+
+
 def free_ends(problem: ControlProblem, motion: Solution) -> Ends:
     """What is free at the ends: components that are not given and, with a free duration, the rates
     of the state at the end.
     """
-    one = np.eye(2 * problem.system.space.dim)
-    start, end = (one[:, ~np.concatenate([e.q_fixed, e.v_fixed])] for e in problem.ends)
+    # the velocities at the ends of states are none of theirs
+    parts = 1 if problem.system.inputs else 2
+    one = np.eye(parts * problem.system.space.dim)
+    fixed = [np.concatenate([e.q_fixed, e.v_fixed][:parts]) for e in problem.ends]
+    start, end = (one[:, ~each] for each in fixed)
     if problem.free_time:
         end = np.hstack([end, last_rates(problem.system, problem, motion)[:, None]])
     return Ends(start, end)
 
 
+@singledispatch
 def last_rates(system: System, problem: ControlProblem, motion: Solution) -> np.ndarray:
-    """(v, a) at the end."""
+    """(v, a) at the end; the rates of states."""
     t, v = motion.t[-1], np.asarray(motion.v)[-1]
     q, u = jax.tree.map(lambda a: a[-1], motion.q), motion.control(motion.t[-1:])[0]
-    H = Hamiltonian(problem.cost, problem.B)
+    H = Hamiltonian(problem.cost, problem.law)
     return np.concatenate([v, np.asarray(H.acceleration(system, t, q, v, u))])
+
+
+@last_rates.register
+def _(system: Dynamics, problem: ControlProblem, motion: Solution) -> np.ndarray:
+    return np.asarray(motion.v)[-1]

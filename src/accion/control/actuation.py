@@ -1,10 +1,9 @@
-"""What controls do to a system: forces F(t, q, v) + B(t, q) u."""
+"""What controls act on: coordinates, the columns of B(t, q), or a function of their own."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -12,7 +11,7 @@ from accion.arguments import shown
 from accion.systems import System
 from accion.systems.arity import check_function
 from accion.systems.functions import check_returns, describe, evaluate
-from accion.types import Array, Configuration, Covector, Params, Scalar, Vector
+from accion.types import Array, Configuration, Params, Scalar
 
 # B(t, q, params), shape (dim, controls)
 Actuation = Callable[..., Any]
@@ -29,32 +28,8 @@ class Selected:
         return jnp.asarray(np.eye(self.n)[:, list(self.chosen)])
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Push:
-    """The force of a system with the controls' added to it: F(t, q, v) + B(t, q) u."""
-
-    force: Any
-    B: Actuation
-    u: Array
-
-    def __call__(self, t: Scalar, q: Configuration, v: Vector, params: Params) -> Covector:
-        pushed = self.B(t, q, params) @ self.u
-        return pushed if self.force is None else pushed + self.force(t, q, v, params)
-
-
-def driven(system: System, B: Actuation, u: Array) -> System:
-    """The system with the forces of the controls `u` added to its own."""
-    return system.altered(force=Push(system.force, B, u))
-
-
 def actuation_of(system: System, actuated: Any, actuation: Any) -> Actuation:
     """B from what the user gave: coordinates, or a function."""
-    if (actuated is None) == (actuation is None):
-        raise ValueError(
-            "say what the controls act on: actuated=[...], coordinates by name or number, or"
-            " actuation=B(t, q, params), one of the two."
-        )
     if actuation is not None:
         check_function("actuation", actuation, "t, q, params")
         return actuation
@@ -70,6 +45,9 @@ def actuation_of(system: System, actuated: Any, actuation: Any) -> Actuation:
             "actuated is empty: there is no control. Name the coordinates that the controls act on."
         )
     chosen = tuple(coordinate_number(system, item, "actuated") for item in given)
+    for i in chosen:
+        if chosen.count(i) > 1:
+            raise ValueError(f"actuated names {system.names[i]} twice; name each coordinate once.")
     return Selected(chosen, system.space.dim)
 
 
@@ -117,7 +95,13 @@ def control_names(system: System, B: Actuation, given: Any) -> tuple[str, ...]:
         if isinstance(B, Selected):
             return tuple(f"u_{system.names[i]}" for i in B.chosen)
         return tuple(f"u_{i}" for i in range(count))
-    names = tuple(given) if isinstance(given, tuple | list) else (given,)
-    if len(names) != count or not all(isinstance(name, str) for name in names):
+    names = names_of(given)
+    if names is None or len(names) != count:
         raise ValueError(f"controls must be {count} names, one for each control; got {given!r}.")
     return names
+
+
+def names_of(given: Any) -> tuple[str, ...] | None:
+    """Names as a tuple; None where they are something else."""
+    names = tuple(given) if isinstance(given, tuple | list) else (given,)
+    return names if names and all(isinstance(name, str) for name in names) else None

@@ -93,7 +93,7 @@ class CanonicalSystem(Written):
     @property
     def hamiltonian(self) -> Hamiltonian:
         """H as a function of the control too."""
-        return Hamiltonian(self.problem.cost, self.problem.B)
+        return Hamiltonian(self.problem.cost, self.problem.law)
 
     def letters(self, seconds: float) -> Any:
         """What `ac.symbolic` returns."""

@@ -27,7 +27,7 @@ class ExtremalChain(Chain):
     """
 
     def __init__(self, problem: ControlProblem, rng: np.random.Generator, samples: int) -> None:
-        self.system, self.own = problem.system, Hamiltonian(problem.cost, problem.B)
+        self.system, self.own = problem.system, Hamiltonian(problem.cost, problem.law)
         self.dim, self.controls = problem.system.space.dim, problem.control_count
         d, r = self.dim, self.controls
         self.n, self.m, self.beside = 2 * d, 0, 0

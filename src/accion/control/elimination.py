@@ -24,6 +24,7 @@ from accion.systems import System
 from accion.systems.rank import evened
 from accion.types import Array, Configuration, Covector, Params, Scalar, Vector
 
+OTHER = 'try optimize(problem, method, steps, formulation="direct")'
 WRITTEN_OUT = 4  # rows of B, up to which its minors are
 
 
@@ -97,9 +98,11 @@ def elimination_of(problem: Any) -> Elimination:
     coordinates it is the vector of minors; else it is the complement at the start.
 
     Raises:
-        ValueError: where the complement of the start does not serve at the end.
+        ValueError: where controls are not forces B(t, q) u, where some combination of them does
+            nothing at an end, or where the complement of the start does not serve at the end.
     """
     system, B = problem.system, problem.B
+    check_eliminable(problem)
     n, t0 = system.space.dim, problem.t0
     count = n - problem.control_count
     if isinstance(B, Selected):
@@ -120,6 +123,26 @@ def elimination_of(problem: Any) -> Elimination:
             ' formulation, optimize(problem, method, steps, formulation="direct").'
         )
     return found
+
+
+def check_eliminable(problem: Any) -> None:
+    """Raise ValueError unless forces are B(t, q) u, and B has the rank of its columns at the
+    ends.
+    """
+    if problem.B is None:
+        raise ValueError(
+            "the controls cannot be eliminated: by control_force=f they enter in a form of their"
+            f" own. Give forces B(t, q) u as actuation=B, or {OTHER}."
+        )
+    times, count = (problem.t0, problem.t0 + problem.longest), problem.control_count
+    for name, end, t in zip(("start", "end"), problem.ends, times, strict=True):
+        B = np.asarray(problem.B(t, end.q, problem.system.params), dtype=float)
+        if not np.all(np.isfinite(B)) or np.linalg.matrix_rank(evened(B), tol=1e-10) < count:
+            raise ValueError(
+                f"the actuation is singular at the {name}: B(t, q) has rank below its {count}"
+                " columns, so that some combination of the controls does nothing there and they"
+                f" cannot be eliminated. Leave out a control, move the end, or {OTHER}."
+            )
 
 
 def varies(system: System, B: Actuation) -> bool:

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.arguments import wrong
-from accion.control.elimination import Elimination, elimination_of, force_balance
+from accion.control.elimination import OTHER, Elimination, elimination_of, force_balance
 from accion.discretise.step import variation
 from accion.methods import Method
 from accion.systems import DiscreteSystem, HigherOrderSystem, System
@@ -26,8 +26,6 @@ from accion.types import Array, Configuration, Function, Params, Scalar, Vector
 
 if TYPE_CHECKING:
     from accion.control.problem import ControlProblem
-
-OTHER = 'try optimize(problem, method, steps, formulation="direct")'
 
 
 @runtime_checkable
@@ -42,7 +40,11 @@ class Moved(Protocol):
 
 
 def check_unconstrained(problem: "ControlProblem", what: str) -> None:
-    """Raise ValueError where the system has constraints: their forces would be controls more."""
+    """Raise ValueError where the system has no Lagrangian, or constraints: their forces would be
+    controls more.
+    """
+    if problem.system.inputs:
+        raise ValueError(f"{what} does not support a Dynamics, which has no Lagrangian; {OTHER}.")
     if problem.system.constraint is not None:
         raise ValueError(f"{what} does not support constrained systems; {OTHER}.")
 
@@ -50,6 +52,10 @@ def check_unconstrained(problem: "ControlProblem", what: str) -> None:
 def check_smooth(problem: "ControlProblem", what: str) -> None:
     """Raise ValueError unless the optima of a problem are motions of one smooth system."""
     check_unconstrained(problem, what)
+    if problem.besides:
+        raise ValueError(
+            f"{what} does not support {', '.join(problem.besides)}; leave them out, or {OTHER}."
+        )
     bounds = (problem.u_bounds, problem.q_bounds, problem.v_bounds)
     if problem.path or any(np.any(np.isfinite(side)) for pair in bounds for side in pair):
         raise ValueError(

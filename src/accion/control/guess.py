@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.arguments import leaves, reals, shown, wrong
+from accion.arguments import leaves, number, reals, shown, wrong
+from accion.control.mesh import Steps, count_of, places_of
 from accion.control.problem import ControlProblem
 from accion.instant.constrained import project_at
 from accion.results.trajectory import Trajectory
@@ -35,10 +36,10 @@ class Guess(NamedTuple):
 class Resampled(Protocol):
     """What knows itself on another mesh: a `Solution`."""
 
-    def resample(self, steps: int, places: Sequence[float]) -> Guess: ...
+    def resample(self, steps: Steps, places: Sequence[float]) -> Guess: ...
 
 
-def straight_line(problem: ControlProblem, steps: int, places: Sequence[float]) -> Guess:
+def straight_line(problem: ControlProblem, steps: Steps, places: Sequence[float]) -> Guess:
     """The straight (on a group: retracted) line between the ends, without controls; free components
     stay as they are at the other end.
     """
@@ -51,13 +52,14 @@ def straight_line(problem: ControlProblem, steps: int, places: Sequence[float]) 
             start.q, jnp.asarray(np.where(start.q_fixed, 0.0, whole * end.q_fixed))
         )
         x = np.where(end.q_fixed & start.q_fixed, whole, 0.0)
-    q = jax.vmap(lambda s: space.retract(first, s * jnp.asarray(x)))(jnp.linspace(0, 1, steps + 1))
+    nodes = places_of(steps)
+    q = jax.vmap(lambda s: space.retract(first, s * jnp.asarray(x)))(jnp.asarray(nodes))
     if problem.boundary == "configurations":
         q = jax.tree.map(lambda a, b, c: a.at[1].set(b).at[-2].set(c), q, start.v, end.q)
     duration = sum(problem.durations) / 2
-    times = problem.t0 + duration * np.linspace(0, 1, steps + 1)
+    times = problem.t0 + duration * nodes
     q = moved_to_constraint(problem.system, times, q)
-    none = np.zeros((steps * len(places), problem.control_count))
+    none = np.zeros((count_of(steps) * len(places), problem.control_count))
     return Guess(jax.tree.map(np.asarray, q), none, duration)
 
 
@@ -94,12 +96,12 @@ class Sampled(NamedTuple):
 
 
 def resampled(
-    space: Space, motion: Sampled, steps: int, t0: float, places: Sequence[float]
+    space: Space, motion: Sampled, steps: Steps, t0: float, places: Sequence[float]
 ) -> Guess:
-    """A motion on a mesh of `steps` steps: configurations along the retraction between their nodes,
+    """A motion on another mesh: configurations along the retraction between their nodes,
     controls, at `places` of the steps, piecewise linear.
     """
-    times = t0 + motion.duration * np.linspace(0, 1, steps + 1)
+    times = t0 + motion.duration * places_of(steps)
     t = np.asarray(motion.t)
     k = np.clip(np.searchsorted(t, times, side="right") - 1, 0, len(t) - 2)
     part = (times - t[k]) / (t[k + 1] - t[k])
@@ -123,7 +125,7 @@ def a_guess(value: Any, name: str) -> Any:
 
 
 def guess_of(
-    problem: ControlProblem, given: Any, steps: int, places: Sequence[float] = (0.5,)
+    problem: ControlProblem, given: Any, steps: Steps, places: Sequence[float] = (0.5,)
 ) -> Guess:
     """What the user passed as a guess, checked; controls at `places` of the steps, where they are
     given once for each step the same.
@@ -133,6 +135,7 @@ def guess_of(
     space, count = problem.system.space, problem.control_count
     found = read(problem, given, steps, places)
     q, u = arrays_of(space, found)
+    steps = count_of(steps)
     if u.shape == (steps, count):
         u = np.repeat(u, len(places), axis=0)
     lengths = {len(leaf) if leaf.ndim else 0 for leaf in jax.tree.leaves(q)}
@@ -148,7 +151,7 @@ def guess_of(
     return Guess(q, u, float(np.clip(found.duration, *problem.durations)))
 
 
-def read(problem: ControlProblem, given: Any, steps: int, places: Sequence[float]) -> Guess:
+def read(problem: ControlProblem, given: Any, steps: Steps, places: Sequence[float]) -> Guess:
     """A guess from one of the things that the user may pass."""
     if isinstance(given, Guess):
         return given
@@ -158,11 +161,13 @@ def read(problem: ControlProblem, given: Any, steps: int, places: Sequence[float
         motion = Sampled(t, given.q, t[[0, -1]], none, float(t[-1] - t[0]))
         return resampled(problem.system.space, motion, steps, float(t[0]), places)
     if isinstance(given, tuple | list):
-        if len(given) != 2:
+        if len(given) not in (2, 3):
             raise ValueError(
-                f"guess must be (q, u), a Solution or a Trajectory; got a sequence of {len(given)}."
+                "guess must be (q, u), (q, u, duration), a Solution or a Trajectory; got a sequence"
+                f" of {len(given)}."
             )
-        return Guess(given[0], given[1], sum(problem.durations) / 2)
+        duration = given[2] if len(given) == 3 else sum(problem.durations) / 2
+        return Guess(given[0], given[1], number(duration, "guess[2], the duration,"))
     if isinstance(given, Resampled):
         return given.resample(steps, places)
     raise ValueError(f"guess must be (q, u), a Solution or a Trajectory; got {shown(given)}.")

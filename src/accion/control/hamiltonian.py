@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from accion.control.actuation import Actuation, driven
+from accion.control.law import Law, driven
 from accion.engines.xla import kept_jit
 from accion.instant.constrained import index_one
 from accion.numerics import newton
@@ -32,17 +32,17 @@ class Hamiltonian:
 
     Arguments:
         cost: cost(t, q, v, u, params) -> scalar.
-        B: B(t, q, params) -> (dim, controls).
+        law: law(t, q, v, u, params) -> (dim,), the force of the controls.
     """
 
     cost: Function
-    B: Actuation
+    law: Law
 
     def acceleration(
         self, system: System, t: Scalar, q: Configuration, v: Vector, u: Array
     ) -> Vector:
         """a(t, q, v, u), shape (dim,)."""
-        return index_one(driven(system, self.B, u), t, q, v, None)[0]
+        return index_one(driven(system, self.law, u), t, q, v, None)[0]
 
     def H(
         self,
@@ -69,27 +69,34 @@ class Hamiltonian:
     def control(
         self, system: System, t: Scalar, q: Configuration, v: Vector, p1: Covector, guess: Array
     ) -> Array:
-        """The control on W1, where dH/du = (M^-1 B)^T p1 - dC/du = 0: a is affine in u.
+        """The control on W1, where dH/du = d(f.M^-1 p1 - C)/du = 0.
 
         NaN where none is found from `guess`.
         """
-        M, B = jax.hessian(system.L, 2)(t, q, v), self.B(t, q, system.params)
-        pull = B.T @ newton.solve(M, p1)
+        push = newton.solve(jax.hessian(system.L, 2)(t, q, v), p1)
+
+        def gain(u: Array) -> Array:
+            return jnp.asarray(self.law(t, q, v, u, system.params)) @ push
+
         slope = jax.grad(lambda u: self.cost(t, q, v, u, system.params))
+        pull = jax.grad(gain)
+
+        def left(u: Array) -> Array:
+            return slope(u) - pull(u)
 
         def correction(u: Array) -> Array:
-            return newton.solve(jax.jacfwd(slope)(u), slope(u) - pull)
+            return newton.solve(jax.jacfwd(left)(u), left(u))
 
         def better(state: Any) -> Any:
             u, _, i = state
-            bend, here = jax.jacfwd(slope)(u), slope(u)
-            dx = newton.solve(bend, here - pull)
+            bend, here, own = jax.jacfwd(left)(u), slope(u), pull(u)
+            dx = newton.solve(bend, here - own)
             # of the size of what cancels, where the control itself passes through zero
-            terms = jnp.abs(here) + jnp.abs(pull)
+            terms = jnp.abs(here) + jnp.abs(own)
             size = jnp.abs(u) + newton.own_size(terms, jnp.diagonal(bend))
             return u - dx, jnp.max(jnp.abs(dx) / jnp.where(size > 0, size, 1.0)), i + 1
 
-        u, left, _ = jax.lax.while_loop(
+        u, off, _ = jax.lax.while_loop(
             lambda s: (s[1] > newton.QUADRATIC) & (s[2] < newton.ITERATIONS),
             better,
             (guess, jnp.inf, 0),
@@ -97,7 +104,7 @@ class Hamiltonian:
         # One more gives the value to rounding, and derivatives that do not depend on how the others
         # went.
         u = jax.lax.stop_gradient(u)
-        return jnp.where(left <= newton.QUADRATIC, u - correction(u), jnp.nan)
+        return jnp.where(off <= newton.QUADRATIC, u - correction(u), jnp.nan)
 
     def regularity(
         self,
@@ -165,9 +172,11 @@ def at_nodes(
 
 
 @partial(kept_jit, static_argnums=(0,))
-def control_hessians(cost: Function, system: System, t: Any, q: Any, v: Any, u: Any) -> Array:
-    """d2H/du2 at each time, which is -d2C/du2: accelerations are affine in u."""
-    return -jax.vmap(lambda t, q, v, u: jax.hessian(cost, 3)(t, q, v, u, system.params))(t, q, v, u)
+def control_hessians(
+    hamiltonian: Hamiltonian, system: System, t: Any, q: Any, v: Any, u: Any, p0: Any, p1: Any
+) -> Array:
+    """d2H/du2 at each time."""
+    return jax.vmap(partial(hamiltonian.regularity, system))(t, q, v, u, p0, p1)
 
 
 def is_regular(hessians: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from accion.assembly.charts import is_vector, local_all
 from accion.control.bounds import Bounds
+from accion.control.mesh import Steps, places_of
 from accion.control.problem import ControlProblem
 from accion.methods import Method
 from accion.spaces import Space
@@ -18,14 +19,15 @@ from accion.types import Array, Configuration
 
 @dataclass(frozen=True)
 class Layout:
-    """Numbers of the unknowns in x: displacements e (N + 1, dim) of the nodes, multipliers lam (N +
-    1, m) there, controls u (N, places, controls) of the steps (or none, where they are eliminated),
-    increments (N, inner points, dim) of their inner points and multipliers inner_lam (N, inner
-    points, m) there, velocities v (2, dim) at the ends, and the duration T (one, where it is free).
+    """Places `mesh` of the nodes, from 0 to 1, and numbers of the unknowns in x: displacements e (N
+    + 1, dim) of the nodes, multipliers lam (N + 1, m) there, controls u (N, places, controls) of
+    the steps (or none, where they are eliminated), increments (N, inner points, dim) of their inner
+    points and multipliers inner_lam (N, inner points, m) there, velocities v (2, dim) at the ends,
+    and the duration T (one, where it is free).
     """
 
     problem: ControlProblem
-    steps: int
+    mesh: np.ndarray
     e: np.ndarray
     lam: np.ndarray
     u: np.ndarray
@@ -34,6 +36,15 @@ class Layout:
     v: np.ndarray
     T: np.ndarray
     size: int
+
+    @property
+    def steps(self) -> int:
+        return len(self.mesh) - 1
+
+    @property
+    def spans(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the steps start and end, as parts of the duration."""
+        return self.mesh[:-1], self.mesh[1:]
 
     def of_steps(self, k: np.ndarray) -> np.ndarray:
         """The numbers of what is unknown in the steps k, one row for each: u, inner points, and
@@ -94,29 +105,30 @@ class Layout:
         return place
 
 
-def layout_of(problem: ControlProblem, steps: int, method: Method | None = None) -> Layout:
+def layout_of(problem: ControlProblem, steps: Steps, method: Method | None = None) -> Layout:
     """The layout for `steps` steps by `method`; without it controls and multipliers are not among
     the unknowns.
     """
-    n = problem.system.space.dim
+    mesh = places_of(steps)
+    count, n = len(mesh) - 1, problem.system.space.dim
     m = 0 if method is None else problem.system.multipliers
     controls = 0 if method is None else problem.control_count
     places, inner = (1, 0) if method is None else (len(method.control_places), method.inner_points)
     sizes = {
-        "e": (steps + 1, n),
-        "lam": (steps + 1, m),
-        "u": (steps, places, controls),
-        "inner": (steps, inner, n),
-        "inner_lam": (steps, inner, m),
+        "e": (count + 1, n),
+        "lam": (count + 1, m),
+        "u": (count, places, controls),
+        "inner": (count, inner, n),
+        "inner_lam": (count, inner, m),
         "v": (2 if problem.boundary == "velocities" else 0, n),
         "T": (1 if problem.free_time else 0,),
     }
     first, blocks = 0, {}
     for name, shape in sizes.items():
-        count = int(np.prod(shape))
-        blocks[name] = first + np.arange(count).reshape(shape)
-        first += count
-    return Layout(problem, steps, **blocks, size=first)
+        size = int(np.prod(shape))
+        blocks[name] = first + np.arange(size).reshape(shape)
+        first += size
+    return Layout(problem, mesh, **blocks, size=first)
 
 
 def split(x: Array, *sizes: int) -> list[Array]:

@@ -25,7 +25,7 @@ class Letters:
     def __init__(self, problem: "ControlProblem", simplify: Simplifier) -> None:
         system, self.simplify = problem.system, simplify
         x = Variables(system.names, 0, system.params, system.space)
-        self.x, own = x, Hamiltonian(problem.cost, problem.B)
+        self.x, own = x, Hamiltonian(problem.cost, problem.law)
         self.p0, self.p1 = (symbols_like(f"p_{s}_{name}" for name in x.words) for s in (0, 1))
         taken = {"t", *x.words, *(s.name for s in (*x.q, *self.p0, *self.p1, *x.numbers))}
         self.u = symbols_like(

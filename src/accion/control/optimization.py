@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial
+from functools import partial, singledispatch
 from typing import Any, NamedTuple
 
 import jax
@@ -17,20 +17,25 @@ from accion.assembly.program import Program
 from accion.assembly.sqp import Found
 from accion.control import direct, vakonomic
 from accion.control.faces import check_windows
+from accion.control.first_order_details import FirstOrderDetails
 from accion.control.guess import Guess, a_guess, guess_of, perturbed
 from accion.control.layout import Layout, displacements
+from accion.control.mesh import Steps, a_mesh, count_of, is_number
 from accion.control.path_constraints import held_between_samples
-from accion.control.problem import TRACED, ControlProblem
+from accion.control.problem import ControlProblem
+from accion.control.problem_checks import TRACED
 from accion.control.recovery import DirectDetails, VakonomicDetails
+from accion.control.reports import Last, failure, interrupted, printer
 from accion.control.scaling import scaled_program, sizes_of_guess
 from accion.control.solution import Solution
 from accion.control.transcription import Transcription
 from accion.engines.auto import by_chosen_engine
-from accion.errors import Interrupted, OptimizeFailed
+from accion.errors import OptimizeFailed
 from accion.memory import check_room
 from accion.methods import Method
 from accion.progress import progress_bar
 from accion.results.trajectory import Trajectory
+from accion.systems import Dynamics
 from accion.systems.start import is_traced
 
 
@@ -38,12 +43,23 @@ class Formulation(NamedTuple):
     """How a problem becomes a program, and what follows from its solution."""
 
     transcribe: Callable[..., Transcription]
-    details: type[DirectDetails] | type[VakonomicDetails]
+    details: Callable[[Any], Any]  # of the kind of system
+
+
+@singledispatch
+def direct_details(system: Any) -> Any:
+    """What follows from a solution of the direct formulation."""
+    return DirectDetails
+
+
+@direct_details.register
+def _(system: Dynamics) -> Any:
+    return FirstOrderDetails
 
 
 FORMULATIONS = {
-    "direct": Formulation(direct.transcribe, DirectDetails),
-    "vakonomic": Formulation(vakonomic.transcribe, VakonomicDetails),
+    "direct": Formulation(direct.transcribe, direct_details),
+    "vakonomic": Formulation(vakonomic.transcribe, lambda system: VakonomicDetails),
 }
 SOLVERS: dict[str, Callable[..., Found]] = {"sqp": sqp.solve, "ipopt": ipopt.solve}
 CHARTS = 5  # changes of chart on a curved space
@@ -63,8 +79,8 @@ TURN = 1.0  # rad or so, by which a node may leave the centre of its chart
 def optimize(
     problem: ControlProblem,
     method: Method,
-    steps: int,
-    guess: Solution | Trajectory | Guess | tuple[Any, Any] | None = None,
+    steps: Steps,
+    guess: Solution | Trajectory | Guess | tuple[Any, ...] | None = None,
     *,
     formulation: str = "direct",
     solver: str | None = None,
@@ -78,15 +94,14 @@ def optimize(
     options: dict[str, Any] | None = None,
     engine: str = "auto",
 ) -> Solution:
-    """The controls that make the cost of `problem` least among their neighbours, on `steps` equal
-    steps.
+    """The controls that make the cost of `problem` least among their neighbours, on a mesh.
 
     Arguments:
         problem: what is to be controlled.
         method: a variational one.
-        steps: 4 or more.
-        guess: where to start: (q, u) at nodes and steps, a `Solution` on any mesh, a `Trajectory`;
-            without it the line between the ends.
+        steps: 4 or more; or the places of the nodes, increasing from 0 to 1.
+        guess: where to start: (q, u) at nodes and steps, or (q, u, duration), a `Solution` on any
+            mesh, a `Trajectory`; without it the line between the ends.
         formulation: "direct": configurations and controls are unknown, the forced discrete
             Euler-Lagrange equations are constraints; or "vakonomic": the controls are eliminated,
             which leaves a second-order Lagrangian with second-order constraints (Vakonomic thesis,
@@ -112,8 +127,8 @@ def optimize(
         ValueError: where the arguments are wrong.
     """
     check(problem, method, guess, formulation, solver)
-    steps, starts = checks.whole(steps, "steps", 4), checks.whole(starts, "starts")
-    check_numbers(steps * len(method.control_places), starts, problem, options)
+    steps, starts = mesh_steps(steps), checks.whole(starts, "starts")
+    check_numbers(count_of(steps) * len(method.control_places), starts, problem, options)
     first = guess_of(problem, guess, steps, method.control_places)
     limit = {} if max_iterations is None else {"max_iterations": max_iterations}
     mesh = Mesh(problem, method, steps, formulation, solver, {"tolerance": tolerance} | limit)
@@ -130,12 +145,21 @@ def optimize(
     return best(mesh, guesses, options, progress, throw)
 
 
+def mesh_steps(steps: Any) -> Steps:
+    """A number of steps, or the places of the nodes, of 4 steps or more."""
+    if is_number(steps):
+        return checks.whole(steps, "steps", 4)
+    places = a_mesh(steps, "steps")
+    checks.whole(count_of(places), "the number of steps", 4)
+    return places
+
+
 class Mesh(NamedTuple):
     """What is solved, and how."""
 
     problem: ControlProblem
     method: Method
-    steps: int
+    steps: Steps
     formulation: str
     solver: str | None
     settings: dict[str, Any]  # of the solver
@@ -171,43 +195,6 @@ def check_numbers(steps: int, starts: int, problem: ControlProblem, options: Any
         )
 
 
-def printer(progress: bool) -> Callable[..., None]:
-    """The function (iteration, cost, violation, slope) that shows how far a solver is."""
-    if not progress:
-        return sqp.silent
-    from rich.console import Console  # takes long to import
-
-    console = Console()
-    console.print("iteration          cost   violation       slope")
-
-    def show(i: int, cost: float, off: float, slope: float, *_: Any) -> None:
-        console.print(f"{i:9d} {cost:13.8g} {off:11.3e} {slope:11.3e}")
-
-    return show
-
-
-class Last:
-    """A report that remembers where the solver was."""
-
-    def __init__(self, report: Callable[..., None]) -> None:
-        self.report, self.where = report, None
-
-    def __call__(self, i: int, cost: float, off: float, slope: float, *where: Any) -> None:
-        if where:
-            self.where = (i, *where)
-        self.report(i, cost, off, slope)
-
-
-def interrupted(problem: ControlProblem, solution: Solution) -> Interrupted:
-    """The error of Ctrl-C, with what was found until then."""
-    return Interrupted(
-        f"the optimisation of {problem.name} was interrupted after {solution.iterations}"
-        " iterations; the error's `solution` holds the controls there, and may be the guess of"
-        " another.",
-        solution=solution,
-    )
-
-
 # ---------------------------------------------------------------- from one guess
 
 
@@ -218,11 +205,13 @@ def attempt(
     transcribe = FORMULATIONS[mesh.formulation].transcribe
     transcription = transcribe(mesh.problem, mesh.method, mesh.steps, guess.q)
     program, layout, _ = transcription
-    solver = mesh.solver or ("sqp" if program.equalities_only else "ipopt")
-    if solver == "sqp" and not program.equalities_only:
+    # An integral has the unknowns of all steps in one row, which no band holds.
+    banded = program.equalities_only and not mesh.problem.totals
+    solver = mesh.solver or ("sqp" if banded else "ipopt")
+    if solver == "sqp" and not banded:
         raise ValueError(
-            'the solver "sqp" is for problems without bounds, inequalities and free durations; use'
-            ' "ipopt".'
+            'the solver "sqp" is for problems without bounds, inequalities, integrals and free'
+            ' durations; use "ipopt".'
         )
     if solver == "sqp" and options:
         raise ValueError(
@@ -291,9 +280,9 @@ def solution_of(mesh: Mesh, transcription: Transcription, found: Found, solver: 
     """What a solver found, as a `Solution`."""
     (_, layout, balance), problem = transcription, mesh.problem
     duration = float(found.x[layout.T[0]]) if problem.free_time else problem.longest
-    t = problem.t0 + duration / layout.steps * np.arange(layout.steps + 1)
+    t = problem.t0 + duration * layout.mesh
     q = found.program.configurations(found.x)
-    details = FORMULATIONS[mesh.formulation].details(found, layout, balance)
+    details = FORMULATIONS[mesh.formulation].details(problem.system)(found, layout, balance)
     t_u, u = details.controls(t, q, mesh.method)
     return Solution(
         problem=problem,
@@ -314,30 +303,6 @@ def solution_of(mesh: Mesh, transcription: Transcription, found: Found, solver: 
         stationarity=found.stationarity,
         details=details,
         optimizer=optimize,
-    )
-
-
-def failure(problem: ControlProblem, found: Found) -> str:
-    """What a failed optimisation says: why it ended, which constraints are worst and when, and what
-    to try.
-    """
-    program = found.program
-    _, g = program.values(found.x)
-    off = np.maximum(np.maximum(program.row_lower - g, g - program.row_upper), 0.0)
-    relative = off / program.scaled.scales.rows
-    worst = [i for i in np.argsort(-relative)[:3] if relative[i] > 1e-7]
-    words = "; ".join(f"{program.row_label(int(i))} is off by {off[i]:.3g}" for i in worst)
-    if words:
-        return (
-            f"no controls were found for {problem.name}: {found.message}. Worst: {words}. The end"
-            f" may not be reachable in the duration of {problem.longest:g} with these bounds; or"
-            " the guess is too symmetric or too far: try starts=10, or a guess of your own."
-        )
-    return (
-        f"no optimum was found for {problem.name}: {found.message} after {found.iterations}"
-        f" iterations (cost {found.cost:.6g}, slope {found.stationarity:.2g}); the constraints that"
-        " were asked for are satisfied. Try a coarser mesh first and its solution as guess=, or"
-        " starts=10."
     )
 
 

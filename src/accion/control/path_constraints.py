@@ -19,9 +19,10 @@ import numpy as np
 from accion.assembly.elements import Family
 from accion.assembly.program import Program
 from accion.assembly.sqp import Found
-from accion.control.layout import Layout, split
+from accion.control.layout import Layout
 from accion.control.polynomial import between, on_the_way
 from accion.control.problem import ControlProblem
+from accion.control.span import Span, columns_of, span_of
 from accion.methods import Method
 from accion.numerics.batches import at_times
 from accion.systems import System
@@ -73,20 +74,33 @@ class PathPoint:
     """The same as an element of the program."""
 
     on_step: OnStep
-    controls: int
-    free_time: bool
+    span: Span
 
     def __call__(self, args: Any, data: Any, x: Array) -> tuple[Array, Array]:
-        system, t0, duration, steps = args
-        (base0, base1), (k, s) = data
-        space, n, method = system.space, system.space.dim, self.on_step.method
-        places, points = len(method.control_places), method.inner_points
-        sizes = (n, places * self.controls, points * n, points * system.multipliers, n)
-        e0, u, inner, _, e1, T = split(x, *sizes)
-        h = (T[0] if self.free_time else duration) / steps
-        q0, q1 = space.retract(base0, e0), space.retract(base1, e1)
-        own = u.reshape(places, self.controls), inner.reshape(points, n)
-        return jnp.zeros(()), self.on_step(system, t0 + k * h, h, s, q0, q1, *own)
+        base, (span, s) = data
+        here, system = self.span(args, base, span, x), args[0]
+        inner = jnp.zeros((0, system.space.dim)) if here.inner is None else here.inner
+        step = (here.t, here.h, s, here.q0, here.q1, here.controls, inner)
+        return jnp.zeros(()), self.on_step(system, *step)
+
+
+@dataclass(frozen=True)
+class StateOnStep:
+    """(q, v) at the fraction s of a step."""
+
+    method: Method
+
+    def __call__(
+        self,
+        system: System,
+        t: Scalar,
+        h: Scalar,
+        s: Scalar,
+        q0: Configuration,
+        q1: Configuration,
+        inner: Array,
+    ) -> tuple[Configuration, Array]:
+        return on_the_way(self.method, system.space, h, q0, system.space.local(q0, q1), inner, s)
 
 
 class Broken(NamedTuple):
@@ -138,6 +152,12 @@ class Motion(NamedTuple):
         f, h = OnStep(tuple(self.problem.path.values()), self.method), np.diff(self.t)[k]
         rows = (h, s, q0, q1, self.u[k], self.inner[k])
         return np.asarray(at_times(f, False, self.problem.system, self.t[k], *rows))
+
+    def states(self, k: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(q, v) at the fractions s of the steps k."""
+        q0, q1 = (jax.tree.map(lambda a, i=i: np.asarray(a)[i], self.q) for i in (k, k + 1))
+        rows = (np.diff(self.t)[k], s, q0, q1, self.inner[k])
+        return at_times(StateOnStep(self.method), False, self.problem.system, self.t[k], *rows)
 
     def peaks(self) -> tuple[np.ndarray, np.ndarray]:
         """(s, g), each (steps, rows): where in each step each g is largest, and how large.
@@ -193,7 +213,7 @@ class Motion(NamedTuple):
 def motion_of(problem: ControlProblem, method: Method, layout: Layout, found: Found) -> Motion:
     """The motion that a solver found."""
     T = found.x[layout.T[0]] if problem.free_time else problem.longest
-    t = problem.t0 + T / layout.steps * np.arange(layout.steps + 1)
+    t = problem.t0 + T * layout.mesh
     q, own = found.program.configurations(found.x), (found.x[layout.u], found.x[layout.inner])
     return Motion(problem, method, t, q, *own)
 
@@ -213,19 +233,18 @@ def with_points(
     numbers = np.full(which.shape, -1)
     count = np.count_nonzero(which)
     numbers[which] = program.m + np.arange(count)
-    T = np.broadcast_to(layout.T, (len(k), layout.T.size))
-    columns = np.concatenate([layout.e[k], layout.of_steps(k), layout.e[k + 1], T], axis=1)
-    on_step = OnStep(tuple(problem.path.values()), method)
-    f = PathPoint(on_step, problem.control_count, problem.free_time)
+    f = PathPoint(OnStep(tuple(problem.path.values()), method), span_of(problem, method))
     first, pairs = program.families[0], np.stack([k, k + 1], axis=1)
-    family = Family(f, first.args, (k.astype(float), s), columns, numbers, pairs, first.base)
+    data = (tuple(side[k] for side in layout.spans), s)
+    family = Family(f, first.args, data, columns_of(layout, k), numbers, pairs, first.base)
     point, row = np.nonzero(which)
 
     def label(i: int) -> str:
         if i < program.m:
             return program.row_label(i)
         j = point[i - program.m]
-        t = problem.t0 + (k[j] + s[j]) * problem.longest / layout.steps
+        first, last = (side[k[j]] for side in layout.spans)
+        t = problem.t0 + (first + s[j] * (last - first)) * problem.longest
         return f"{names[row[i - program.m]]} between samples at t = {t:.4g}"
 
     return replace(

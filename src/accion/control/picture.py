@@ -62,7 +62,7 @@ def panels_of(solution: Any) -> list[Panel]:
     if not s.method.inner_points:
         return [*state_panels(s.problem, s.t, s.q, s.v), control_panel(s.problem, *curves)]
     times = np.append(control_times(s.t, np.linspace(0.0, 1.0, DRAWN)[:-1]), s.t[-1])
-    rows = s.trajectory.at(times)
+    rows = s.at(times)
     return [*state_panels(s.problem, times, rows.q, rows.v), control_panel(s.problem, *curves)]
 
 

@@ -33,8 +33,8 @@ def extremal(problem: ControlProblem, nodes: Nodes, substeps: int = SUBSTEPS) ->
             "the necessary conditions are for systems without constraints: costates of constrained"
             " ones are not unique."
         )
-    check_controls_follow(problem, nodes)
-    hamiltonian, (least, most) = Hamiltonian(problem.cost, problem.B), problem.durations
+    hamiltonian, (least, most) = Hamiltonian(problem.cost, problem.law), problem.durations
+    check_controls_follow(problem, hamiltonian, nodes)
     # On one of its bounds a duration is given, and H(T) is the price of the bound.
     on_bound = np.any(np.isclose(nodes.duration, (least, most), rtol=1e-6, atol=0.0))
     found = solved(problem, hamiltonian, nodes, substeps, bool(problem.free_time and not on_bound))
@@ -47,12 +47,13 @@ def extremal(problem: ControlProblem, nodes: Nodes, substeps: int = SUBSTEPS) ->
     return extremal_of(problem, hamiltonian, finer, nodes, error)
 
 
-def check_controls_follow(problem: ControlProblem, nodes: Nodes) -> None:
+def check_controls_follow(problem: ControlProblem, hamiltonian: Hamiltonian, nodes: Nodes) -> None:
     """Raise OptimizeFailed where dH/du = 0 does not determine the controls."""
     system = problem.system
     q = jax.tree.map(lambda a: a[:-1], nodes.q)
     t = times_of(problem, nodes.duration, nodes.intervals)[:-1]
-    hessians = control_hessians(problem.cost, system, t, q, nodes.v[:-1], nodes.u)
+    at = (t, q, nodes.v[:-1], nodes.u, nodes.p0[:-1], nodes.p1[:-1])
+    hessians = control_hessians(hamiltonian, system, *at)
     good = is_regular(np.asarray(hessians))
     if not np.all(good):
         raise OptimizeFailed(

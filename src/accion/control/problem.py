@@ -3,36 +3,24 @@
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from accion import checks
 from accion._config import check_process
-from accion.arguments import door, leaves, number, one_of, text, wrong
+from accion.arguments import door, number, one_of, text
 from accion.checks import a_method
 from accion.control import faces
-from accion.control.actuation import Actuation, actuation_of, control_names
+from accion.control.actuation import Actuation
+from accion.control.asked import conditions_of, points_of, totals_of
 from accion.control.bounds import Bounds, bounds_of, durations_of, named_bounds, path_of
 from accion.control.canonical import CanonicalSystem
-from accion.control.ends import End, end_of
-from accion.instant.constrained import bordered
-from accion.instant.sizes import Sizes, held_off, sizes_of
-from accion.instant.starts import check_rank
+from accion.control.ends import End
+from accion.control.forms import Form, form_of
+from accion.control.law import Law
+from accion.control.problem_checks import check_ends, check_functions, check_mechanics
 from accion.methods import Method
-from accion.systems import DiscreteSystem, HigherOrderSystem, System
-from accion.systems.arity import check_function
-from accion.systems.functions import check_returns, evaluate
-from accion.systems.rank import evened
-from accion.systems.start import is_traced
+from accion.systems import DiscreteSystem, HigherOrderSystem
 from accion.types import Function
-
-TRACED = (
-    "optimize is not differentiated by JAX: its problem must have numbers, not what grad, jit or"
-    " vmap trace. The derivatives of the least cost by the params are solution.cost_gradient() (the"
-    " envelope theorem), those by the start are -solution.costates[0]; others by differences of"
-    " solutions that start from each other, guess=solution."
-)
 
 
 @dataclass(frozen=True)
@@ -42,11 +30,17 @@ class ControlProblem:
         terminal(T, q, v) + int cost(t, q, v, u) dt    least,
         d/dt dL/dv - dL/dq = F + B(t, q) u        (Vakonomic thesis, eq 7.1)
 
+    or with a force f(t, q, v, u) of another form in the place of B(t, q) u; or about a `Dynamics`,
+    x' = f(t, x, u), with functions of (t, x, u, params), terminal and at_end of (t, x, params), and
+    states x for start, end and via.
+
     Arguments:
-        system: without a vakonomic constraint.
+        system: without a vakonomic constraint; or a `Dynamics`.
         cost: cost(t, q, v, u, params) -> scalar.
         actuated: the coordinates that u acts on, by name or number; or
-        actuation: B(t, q, params) -> (dim, controls).
+        actuation: B(t, q, params) -> (dim, controls); or
+        control_force: f(t, q, v, u, params) -> (dim,), with `controls`. There may be more controls
+            than forces are independent, such as opposing thrusters: the cost and bounds choose.
         start, end: (q, v). A component that is None is free; so is a whole q or v that is None.
             With boundary="configurations", the first and the last two configurations, (q_0, q_1)
             and (q_{N-1}, q_N), as in the Vakonomic thesis, section 8.5.
@@ -54,6 +48,13 @@ class ControlProblem:
         terminal: terminal(t, q, v, params) -> scalar, the cost of the end.
         control_bounds: (lower, upper), numbers or one for each control.
         state_bounds, velocity_bounds: {coordinate: (lower, upper)}.
+        rate_bounds: (lower, upper) of the rates of the controls, each from one control to the next.
+        rate_cost: rate_cost(t, w, params) -> scalar, the cost of the rates w, added to `cost`.
+        integrals: {name: (g, value)}: the integral of g(t, q, v, u, params) over the motion is
+            `value`, or within (lower, upper).
+        at_end: at_end(t, q, v, params) -> (m,), which is to be zero at the end: a terminal
+            manifold.
+        via: {t: q}, configurations on the way, a component that is None is free.
         path: {name: g}, or one g: g(t, q, v, u, params) <= 0 along the whole motion, straight (on a
             group: retracted) between nodes.
         t0: the time of the start.
@@ -65,11 +66,12 @@ class ControlProblem:
         ValueError: where something is missing, contradicts something else, or cannot be done.
     """
 
-    system: System
+    system: Any  # a `System` or a `Dynamics`
     cost: Function
     _: KW_ONLY
     actuated: Any = None
     actuation: Function | None = None
+    control_force: Function | None = None
     start: Any = None
     end: Any = None
     duration: Any = None
@@ -77,42 +79,67 @@ class ControlProblem:
     control_bounds: Any = None
     state_bounds: Any = None
     velocity_bounds: Any = None
+    rate_bounds: Any = None
+    rate_cost: Function | None = None
+    integrals: Any = None
+    at_end: Function | None = None
+    via: Any = None
     path: Any = None
     t0: float = 0.0
     boundary: str = "velocities"
     controls: Any = None
     name: str | None = None
-    B: Actuation = field(init=False, repr=False)
+    law: Law = field(init=False, repr=False)
+    B: Actuation | None = field(init=False, repr=False)
     durations: tuple[float, float] = field(init=False, repr=False)
     ends: tuple[End, End] = field(init=False, repr=False)
     u_bounds: Bounds = field(init=False, repr=False)
     q_bounds: Bounds = field(init=False, repr=False)
     v_bounds: Bounds = field(init=False, repr=False)
+    rates: Bounds = field(init=False, repr=False)
+    totals: dict[str, tuple[Function, Bounds]] = field(init=False, repr=False)
+    points: dict[float, tuple[Any, Any]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         def set_(name: str, value: Any) -> None:
             object.__setattr__(self, name, value)
 
         check_process()
+        form = self.form
         check_mechanics(self)
         set_("t0", number(self.t0, "t0"))
-        set_("system", checks.check_numbers(self.system))
-        set_("B", actuation_of(self.system, self.actuated, self.actuation))
-        set_("controls", control_names(self.system, self.B, self.controls))
+        set_("system", checks.CHECKED(self.system))
+        set_("cost", form.motion("cost", self.cost))
+        set_("terminal", form.last("terminal", self.terminal))
+        set_("at_end", form.last("at_end", self.at_end))
+        given = (self.actuated, self.actuation, self.control_force)
+        law, names, B = form.acting(self.system, *given, self.controls)
+        set_("law", law)
+        set_("B", B)
+        set_("controls", names)
         set_("durations", durations_of(self.duration))
         one_of("velocities", "configurations")(self.boundary, "boundary")
         space, boundary = self.system.space, self.boundary
-        given = ((self.start, "start"), (self.end, "end"))
-        set_("ends", tuple(end_of(space, boundary, end, name) for end, name in given))
-        set_("path", path_of(self.path))
+        ends = ((self.start, "start"), (self.end, "end"))
+        set_("ends", tuple(form.end(space, boundary, end, name) for end, name in ends))
+        path = path_of(self.path)
+        set_("path", {name: form.motion(f"path[{name!r}]", g) for name, g in path.items()})
         count = self.control_count
         set_("u_bounds", bounds_of(self.control_bounds, count, "control_bounds", self.controls))
+        set_("rates", bounds_of(self.rate_bounds, count, "rate_bounds", self.controls))
         set_("q_bounds", named_bounds(self.system, self.state_bounds, "state_bounds"))
         set_("v_bounds", named_bounds(self.system, self.velocity_bounds, "velocity_bounds"))
         own = None if self.name is None else text(self.name, "name")
         set_("name", own or f"control of {self.system.name}")
         check_functions(self)
+        set_("totals", totals_of(self))
+        set_("points", points_of(self))
         check_ends(self)
+
+    @property
+    def form(self) -> Form:
+        """How it is written."""
+        return form_of(self.system)
 
     @property
     def control_count(self) -> int:
@@ -128,6 +155,23 @@ class ControlProblem:
     def longest(self) -> float:
         """The longest duration that is allowed: the duration itself where it is given."""
         return self.durations[1]
+
+    @property
+    def conditions_at_end(self) -> int:
+        """How many conditions `at_end` has."""
+        return conditions_of(self)
+
+    @property
+    def besides(self) -> list[str]:
+        """What it asks for besides costs, ends, bounds and path constraints, in words."""
+        asked = {
+            "rate_cost": self.rate_cost is not None,
+            "rate_bounds": bool(np.any(np.isfinite(self.rates))),
+            "integrals": bool(self.totals),
+            "at_end": self.at_end is not None,
+            "via": bool(self.points),
+        }
+        return [name for name, given in asked.items() if given]
 
     # ------------------------------------------------------------ its other faces
 
@@ -196,180 +240,3 @@ class ControlProblem:
             ValueError: where an end is not given whole, or the duration is free.
         """
         return faces.conditions(self, motion)
-
-
-def check_mechanics(problem: ControlProblem) -> None:
-    """Raise ValueError unless system, time and cost are what they should be; TypeError where JAX
-    traces their numbers.
-    """
-    checks.check_kind(problem.system)
-    for name in ("start", "end", "duration", "t0"):  # a list of itself is no tree
-        if (
-            isinstance(getattr(problem, name), list | tuple)
-            and leaves(getattr(problem, name)) is None
-        ):
-            wrong(name, "lists of finite depth", getattr(problem, name))
-    if is_traced((problem.system, problem.start, problem.end, problem.duration, problem.t0)):
-        raise TypeError(TRACED)
-    checks.check_mechanical(problem.system, "ControlProblem")
-    if problem.system.enters_action:
-        why = "start and end are (q, v), and a vakonomic motion is not given by them alone"
-        checks.refuse("ControlProblem", "vakonomic systems", why)
-    problem.system.check()
-    check_function("cost", problem.cost, "t, q, v, u, params")
-    check_function("terminal", problem.terminal, "t, q, v, params", optional=True)
-
-
-def check_functions(problem: ControlProblem) -> None:
-    """Raise ValueError unless cost, terminal cost and path constraints return what they should."""
-    system = problem.system
-    point = (jnp.zeros(()), system.space.identity(), jnp.zeros(system.space.dim))
-    takes, all_ = "(t, q, v, u, params)", (*point, jnp.zeros(problem.control_count))
-    returned = evaluate(
-        "cost", lambda s, *at: problem.cost(*at, s.params), system, *all_, takes=takes
-    )
-    check_returns("cost", returned, (), "a scalar, such as 0.5 * u @ u")
-    if problem.terminal is not None:
-        terminal = problem.terminal
-        returned = evaluate(
-            "terminal",
-            lambda s, *at: terminal(*at, s.params),
-            system,
-            *point,
-            takes="(t, q, v, params)",
-        )
-        check_returns("terminal", returned, (), "a scalar")
-    for name, g in problem.path.items():
-        out = evaluate(
-            f"path[{name!r}]",
-            lambda s, *at, g=g: jnp.atleast_1d(g(*at, s.params)),
-            system,
-            *all_,
-            takes=takes,
-        )
-        check_returns(
-            f"path[{name!r}]", out, None, "a number or a vector, <= 0 where it is allowed"
-        )
-
-
-# ---------------------------------------------------------------- the ends
-
-
-def check_ends(problem: ControlProblem) -> None:
-    """Raise ValueError where an end is out of bounds, off the constraint, or the controls there do
-    not act.
-    """
-    system = problem.system
-    for name, end, t in (
-        ("start", problem.ends[0], problem.t0),
-        ("end", problem.ends[1], problem.t0 + problem.longest),
-    ):
-        if system.space.flat:
-            q = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(end.q)])
-            check_inside(system, name, q, end.q_fixed, problem.q_bounds, "")
-        if problem.boundary == "velocities":
-            check_inside(system, name, end.v, end.v_fixed, problem.v_bounds, "velocity of ")
-        check_on_constraint(problem, name, end, t)
-        check_path(problem, name, end, t)
-        check_actuation(problem, name, end, t)
-
-
-def check_actuation(problem: ControlProblem, name: str, end: End, t: float) -> None:
-    """Raise ValueError where some combination of the controls does nothing at an end."""
-    B = np.asarray(problem.B(t, end.q, problem.system.params), dtype=float)
-    count = problem.control_count
-    if not np.all(np.isfinite(B)) or np.linalg.matrix_rank(evened(B), tol=1e-10) < count:
-        raise ValueError(
-            f"the actuation is singular at the {name}: B(t, q) has rank below its {count} columns,"
-            " so that some combination of the controls does nothing there. Leave out a control, or"
-            " move the end."
-        )
-
-
-def check_inside(
-    system: System, name: str, values: np.ndarray, fixed: np.ndarray, bounds: Bounds, what: str
-) -> None:
-    """Raise ValueError where a component that is fixed is out of its bounds."""
-    for i in np.flatnonzero(fixed & ((values < bounds[0]) | (values > bounds[1]))):
-        raise ValueError(
-            f"the {name} is out of bounds: {what}{system.names[i]} = {values[i]:g} is not within"
-            f" {bounds[0][i]:g} .. {bounds[1][i]:g}. Change the bounds or the end."
-        )
-
-
-def check_path(problem: ControlProblem, name: str, end: End, t: float) -> None:
-    """Raise ValueError where an end that is fixed breaks a path constraint that no control can
-    mend.
-    """
-    whole = np.all(end.q_fixed) and np.all(end.v_fixed)
-    if problem.free_time or problem.boundary != "velocities" or not whole:
-        return
-    sizes = sizes_of_ends(problem)
-    # nothing special, so that what depends on u is seen to
-    u = 0.1 + jnp.arange(problem.control_count)
-    for words, g in problem.path.items():
-
-        def value(u: jax.Array, g: Function = g) -> jax.Array:
-            return jnp.atleast_1d(
-                g(jnp.asarray(float(t)), end.q, jnp.asarray(end.v), u, problem.system.params)
-            )
-
-        off = np.where(
-            np.any(np.asarray(jax.jacfwd(value)(u)) != 0, axis=1), 0.0, np.asarray(value(u))
-        )
-        if np.any(off > 1e-9 * path_size(problem, g, end, t, u, sizes)):
-            raise ValueError(
-                f"the {name} is out of bounds: {words} is {np.max(off):.3g} there, and must be <="
-                f" 0. Change it or the {name}."
-            )
-
-
-def check_on_constraint(problem: ControlProblem, name: str, end: End, t: float) -> None:
-    """Raise ValueError where an end is off the constraint, or the constraints there depend on each
-    other.
-    """
-    system, constraint = problem.system, problem.system.constraint
-    if constraint is None or problem.boundary != "velocities" or not np.all(end.q_fixed):
-        return
-    point, sizes = (
-        (system, jnp.asarray(float(t)), end.q, jnp.asarray(end.v)),
-        sizes_of_ends(problem),
-    )
-    off = held_off(*point, sizes.q)
-    if np.all(end.v_fixed):
-        C = jax.jacfwd(lambda v: constraint.on_velocities(*point[:3], v))(point[3])
-        terms = np.abs(np.asarray(C)) @ (sizes.v + np.abs(end.v))
-        off = off.joined(np.asarray(constraint.on_velocities(*point)), terms)
-    if off.far:
-        raise ValueError(
-            f"the {name} is off the constraint of {system.name} by {off.worst:.3g}. "
-            f"Move it there: q, v = accion.project(system, q, v, t={float(t):g})."
-        )
-    check_rank(system, np.asarray(bordered(*point)))
-
-
-def sizes_of_ends(problem: ControlProblem) -> Sizes:
-    """The sizes of a motion between the ends."""
-    start, end = problem.ends
-    pairs = [(start.q, start.v), (end.q, end.v)]
-    if problem.boundary == "configurations":
-        zero = np.zeros(problem.system.space.dim)
-        pairs = [(q, zero) for pair in pairs for q in pair]
-    q = jax.tree.map(lambda *leaves: np.stack(leaves), *(q for q, _ in pairs))
-    t = problem.t0 + problem.longest * np.linspace(0, 1, len(pairs))
-    return sizes_of(problem.system, t, q, np.stack([v for _, v in pairs]))
-
-
-def path_size(
-    problem: ControlProblem, g: Function, end: End, t: float, u: jax.Array, sizes: Sizes
-) -> np.ndarray:
-    """The size of the components of a path constraint at an end: what a motion of the size of the
-    problem's changes in them.
-    """
-    space, params = problem.system.space, problem.system.params
-
-    def value(e: jax.Array, v: jax.Array) -> jax.Array:
-        return jnp.atleast_1d(g(jnp.asarray(float(t)), space.displace(end.q, e), v, u, params))
-
-    dq, dv = jax.jacfwd(value, (0, 1))(jnp.zeros(space.dim), jnp.asarray(end.v))
-    return np.abs(np.asarray(dq)) @ sizes.q + np.abs(np.asarray(dv)) @ sizes.v

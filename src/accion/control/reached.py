@@ -20,7 +20,7 @@ def bounded(solution: Any) -> list[tuple[str, np.ndarray, Bounds]]:
     d = np.asarray(jax.vmap(space.local)(before, after))
     found = [
         ("controls", s.u, problem.u_bounds),
-        ("velocities", d * s.steps / s.duration, problem.v_bounds),
+        ("velocities", d / np.diff(s.t)[:, None], problem.v_bounds),
     ]
     if space.flat:
         q = [np.reshape(leaf, (len(s.t), -1)) for leaf in jax.tree.leaves(s.q)]

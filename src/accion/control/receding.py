@@ -118,6 +118,11 @@ def receding_horizon(
             "a receding horizon has one length: give the problem a duration that is a number, and"
             " ends (q, v)."
         )
+    if problem.points or np.ndim(steps):
+        raise ValueError(
+            "a receding horizon has equal steps and no points at given times: give the number of"
+            " steps, and leave out via."
+        )
     plant = Plant(problem, plant_of(problem, system, disturbance), ())
     start = problem.ends[0]
     for name, given, fixed in (("q0", q0, start.q_fixed), ("v0", v0, start.v_fixed)):

@@ -4,7 +4,7 @@ What follows from a solution is computed when it is asked for; each formulation 
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -14,10 +14,13 @@ from accion.assembly.elements import Family, all_at_once
 from accion.assembly.sqp import Found
 from accion.control import vakonomic
 from accion.control.actuation import Actuation
+from accion.control.details import Rows
 from accion.control.direct import Step
 from accion.control.elimination import Elimination
+from accion.control.extras import Via
 from accion.control.guess import control_times
 from accion.control.layout import Layout
+from accion.control.mesh import equal
 from accion.control.path_constraints import PathPoint
 from accion.control.problem import ControlProblem
 from accion.control.solution import Solution
@@ -39,6 +42,9 @@ from accion.types import (
     Scalar,
     Vector,
 )
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -75,29 +81,40 @@ class DirectDetails:
         return np.append(self.found.lam, 0.0)[self.balance]
 
     def costates(self, solution: Solution) -> np.ndarray:
-        s, slope = solution, self.slope(solution)
+        s, slope = solution, slope_of(self.found, solution)
         point = (s.t, s.q, np.asarray(s.v))
         return np.asarray(at_times(costate, False, s.problem.system, *point, s.multipliers, slope))
 
     def cost_gradient(self, solution: Solution) -> Params:
         return params_gradient(self.found)
 
-    def slope(self, solution: Solution) -> np.ndarray:
-        """dV/dq at fixed momenta, V the least cost that is left: what a step and all that follow
-        say to a displacement of its start.
-        """
-        problem, steps = solution.problem, solution.steps
-        n = problem.system.space.dim
-        found = np.zeros((steps + 1, n))
-        for F in self.found.program.families:
-            # (displacement of the start, ..., of the end, duration)
-            if isinstance(F.f, Step | PathPoint):
-                nodes, pulled = np.asarray(F.nodes), pulled_back(self.found, F)
-                after = pulled.shape[1] - n - int(problem.free_time)
-                np.add.at(found, nodes[:, 0], pulled[:, :n])
-                last = nodes[:, 1] == steps
-                found[-1] -= np.sum(pulled[last, after : after + n], axis=0)
-        return found
+    def dataset(self, solution: Solution) -> "xr.Dataset":
+        return solution.trajectory.to_xarray()
+
+    def rates(self, solution: Solution) -> Array:
+        return solution.trajectory.v
+
+    def rows(self, solution: Solution, t: np.ndarray) -> Rows:
+        found = solution.trajectory.at(t)
+        return Rows(found.q, found.v)
+
+
+def slope_of(found: Found, solution: Solution) -> np.ndarray:
+    """dV/dq at fixed momenta, V the least cost that is left: what a step and all that follow say to
+    a displacement of its start.
+    """
+    problem, steps = solution.problem, solution.steps
+    n = problem.system.space.dim
+    slope = np.zeros((steps + 1, n))
+    for F in found.program.families:
+        # (displacement of the start, ..., of the end, duration)
+        if isinstance(F.f, Step | PathPoint | Via):
+            nodes, pulled = np.asarray(F.nodes), pulled_back(found, F)
+            after = pulled.shape[1] - n - int(problem.free_time)
+            np.add.at(slope, nodes[:, 0], pulled[:, :n])
+            last = nodes[:, 1] == steps
+            slope[-1] -= np.sum(pulled[last, after : after + n], axis=0)
+    return slope
 
 
 @dataclass(frozen=True)
@@ -125,10 +142,21 @@ class VakonomicDetails:
         steps = (s.t[:-1], np.full(s.steps, h), part_of(s.q, 0, -1), part_of(s.q, 1, None))
         found = at_times(StepMomenta(s.method), False, problem.system, *steps)
         before, after = (np.array(a) for a in found)
+        assert problem.B is not None  # or controls are not eliminated
         pushed = at_times(Pushed(problem.B), False, problem.system, s.t, s.q, s.control(s.t))
         pushed = h / 2 * np.asarray(pushed)
         p = node_momenta(s, self, before - pushed[:-1], after + pushed[1:])
         return trajectory_of(s, self, p)
+
+    def dataset(self, solution: Solution) -> "xr.Dataset":
+        return solution.trajectory.to_xarray()
+
+    def rates(self, solution: Solution) -> Array:
+        return solution.trajectory.v
+
+    def rows(self, solution: Solution, t: np.ndarray) -> Rows:
+        found = solution.trajectory.at(t)
+        return Rows(found.q, found.v)
 
     def multipliers(self, solution: Solution) -> np.ndarray:
         mu = np.append(self.found.lam, 0.0)[self.balance]
@@ -197,7 +225,7 @@ def mean_velocities(s: Solution) -> np.ndarray:
     """The increment of each step over its duration, shape (steps, dim)."""
     before, after = part_of(s.q, 0, -1), part_of(s.q, 1, None)
     x = at_times(increment, False, s.problem.system, s.t[:-1], before, after)
-    return np.asarray(x) / (s.duration / s.steps)
+    return np.asarray(x) / np.diff(s.t)[:, None]
 
 
 def increment(system: System, t: Scalar, q0: Configuration, q1: Configuration) -> Vector:
@@ -206,21 +234,20 @@ def increment(system: System, t: Scalar, q0: Configuration, q1: Configuration) -
 
 def trajectory_of(s: Solution, details: Details, p: np.ndarray) -> Trajectory:
     """The motion with momenta `p`, which under constraints are those of its velocities."""
-    system, h, v = s.problem.system, s.duration / s.steps, mean_velocities(s)
+    system, h, v = s.problem.system, np.diff(s.t), mean_velocities(s)
     guess, lam = np.concatenate([v[:1], v]), None
     if system.constraint is not None:
         guess, p, _ = at_times(constrained.node, False, system, s.t, s.q, p, guess)
         lam = np.array(details.found.x[details.layout.lam])
         # At the start the force acts in one step only; at the end the unknown is the impulse.
-        lam /= 2 * s.method.end_weight
-        lam[0] *= 2
-        lam[-1] *= 2 / h
+        share = s.method.end_weight * (np.append(h, 0.0) + np.append(0.0, h))
+        lam *= (np.append(h, 1.0) / share)[:, None]
     return Trajectory(
         t=jnp.asarray(s.t),
         q=jax.tree.map(jnp.asarray, s.q),
         p=jnp.asarray(p),
         lam=None if lam is None else jnp.asarray(lam),
-        h=jnp.asarray(h),
+        h=jnp.asarray(s.duration / s.steps if equal(s.mesh) else h),
         system=system,
         method=s.method,
         controlled=True,

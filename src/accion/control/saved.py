@@ -9,13 +9,15 @@ import numpy as np
 
 from accion.arguments import door, instance, path as path_of
 from accion.checks import a_method
+from accion.control.datasets import NUMBERS
+from accion.control.details import Rows
 from accion.control.optimization import optimize
 from accion.control.problem import ControlProblem
-from accion.control.solution import NUMBERS, Solution
+from accion.control.solution import Solution
 from accion.methods import Method
 from accion.results import storage
 from accion.results.trajectory import Trajectory
-from accion.types import Params
+from accion.types import Array, Params
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,6 +33,16 @@ class SavedDetails:
 
     def trajectory(self, solution: Solution) -> Trajectory:
         return self.motion
+
+    def dataset(self, solution: Solution) -> "xr.Dataset":
+        return self.motion.to_xarray()
+
+    def rates(self, solution: Solution) -> Array:
+        return self.motion.v
+
+    def rows(self, solution: Solution, t: np.ndarray) -> Rows:
+        found = self.motion.at(t)
+        return Rows(found.q, found.v)
 
     def multipliers(self, solution: Solution) -> np.ndarray:
         return self.balance_multipliers

@@ -5,6 +5,9 @@ A row and the cost are as large as the terms that add up in them, and as what mo
 the problem's change in them (`instant.sizes`).
 """
 
+from functools import singledispatch
+from typing import Any
+
 import jax
 import numpy as np
 
@@ -13,9 +16,13 @@ from accion.assembly.elements import Curvature, Family
 from accion.assembly.program import Program
 from accion.assembly.scales import Scales, power_of_two
 from accion.control.guess import Guess
+from accion.control.law import Slope
 from accion.control.layout import Layout
 from accion.control.problem import ControlProblem
-from accion.instant.sizes import Sizes, largest, sizes_of
+from accion.instant.sizes import NODES, Sizes, largest, quotient, sizes_of
+from accion.numerics.batches import at_times
+from accion.systems import Dynamics
+from accion.types import Array, Configuration, Scalar, Vector
 
 
 def sizes_of_guess(problem: ControlProblem, guess: Guess) -> Sizes:
@@ -29,7 +36,58 @@ def sizes_of_guess(problem: ControlProblem, guess: Guess) -> Sizes:
     if problem.boundary == "velocities":
         v[[0, -1]] = [end.v for end in problem.ends]
     t = problem.t0 + guess.duration * np.linspace(0, 1, len(v))
-    return sizes_of(problem.system, t, q, v, problem.B)
+    return control_sizes(problem, sizes_along(problem.system, problem, t, q, v))
+
+
+def control_sizes(problem: ControlProblem, sizes: Sizes) -> Sizes:
+    """The sizes, of controls that are no forces B(t, q) u as large as they may be: work says less
+    of those.
+    """
+    if problem.B is not None:
+        return sizes
+    half = middles(problem)[1]
+    known = np.isfinite(half) & (half > 0)
+    return sizes._replace(u=np.where(known, half, np.where(sizes.u > 0, sizes.u, 1.0)))
+
+
+def rates_and_slopes(system: Dynamics, t: Scalar, x: Vector, u: Vector) -> tuple[Array, Array]:
+    """f and df/du."""
+    return system.rates(t, x, u), jax.jacfwd(system.rates, 2)(t, x, u)
+
+
+@singledispatch
+def sizes_along(
+    system: Any, problem: ControlProblem, t: np.ndarray, q: Configuration, v: np.ndarray
+) -> Sizes:
+    """The sizes of a motion with velocities `v`, shape (nodes, dim)."""
+    return sizes_of(system, t, q, v, Slope(problem.law, middles(problem)[0]))
+
+
+@sizes_along.register
+def _(
+    system: Dynamics, problem: ControlProblem, t: np.ndarray, q: np.ndarray, v: np.ndarray
+) -> Sizes:
+    """States are as large as they change, or would at their rates; controls as large as changes
+    the rates by so much.
+    """
+    T, some = float(t[-1] - t[0]), np.unique(np.linspace(0, len(t) - 1, NODES).astype(int))
+    u = np.tile(middles(problem)[0], (len(some), 1))
+    f, slopes = (largest(a) for a in at_times(rates_and_slopes, False, system, t[some], q[some], u))
+    reach, there = largest(q - q[:1]), largest(q)
+    size = np.where(reach > 0, reach, np.where(f > 0, T * f, there))
+    size = np.where(size > 0, size, 1.0)
+    pull = np.max(T * slopes / size[:, None], axis=0)
+    return Sizes(size, size, T, 1.0, quotient(1.0, pull), np.zeros(0))
+
+
+def middles(problem: ControlProblem) -> tuple[tuple[float, ...], np.ndarray]:
+    """Controls in the middle of their bounds, at 1 where they have none, and half of the width of
+    the bounds.
+    """
+    lower, upper = problem.u_bounds
+    known = np.isfinite(lower) & np.isfinite(upper)
+    middle = np.where(known, (np.where(known, lower, 0) + np.where(known, upper, 0)) / 2, 1.0)
+    return tuple(middle.tolist()), (upper - lower) / 2
 
 
 # A quarter of the sizes, and of the cost its square, takes the fewest iterations.
@@ -60,8 +118,8 @@ def natural_motions(layout: Layout, sizes: Sizes, inner_places: np.ndarray) -> n
     each coordinate is moved, moved evenly and accelerated; controls, multipliers and the duration
     are as large as they are.
     """
-    s = np.linspace(0, 1, layout.steps + 1)
-    inner = (np.arange(layout.steps)[:, None] + inner_places) / layout.steps
+    s, (first, last) = layout.mesh, layout.spans
+    inner = first[:, None] + (last - first)[:, None] * inner_places
     speeds = ((0.0, 0.0), (1.0, 1.0), (0.0, 2.0))  # of 1, s and s^2 at the ends
     found = []
     for j, (q, v) in enumerate(zip(sizes.q, sizes.v, strict=True)):

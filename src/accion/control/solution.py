@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -14,16 +14,19 @@ import numpy as np
 from accion import checks
 from accion.arguments import door, path as path_of, reals, switch
 from accion.control import pontryagin
+from accion.control.datasets import dataset_of
+from accion.control.details import Details, Rows
 from accion.control.guess import Guess, Sampled, resampled
+from accion.control.mesh import Steps, a_mesh, equal
 from accion.control.path_constraints import Motion, Worst
 from accion.control.picture import panels_of, picture
 from accion.control.polynomial import pieces as through_pieces
 from accion.control.problem import ControlProblem
 from accion.control.reached import bounded
-from accion.control.replay import replayed
+from accion.control.replay import replay_of
+from accion.control.scaling import sizes_along
 from accion.control.shooting import Nodes
 from accion.errors import ReplayMisses
-from accion.instant.sizes import sizes_of
 from accion.memory import rows
 from accion.methods import Method
 from accion.results import storage
@@ -37,20 +40,6 @@ if TYPE_CHECKING:
 
 MUCH = 0.5  # of the size of the motion, by which a replay may miss the end
 RESOLVED = 1e-6  # of its size: a motion this small is one of the solver's tolerance
-# what a file has of a solution, besides its arrays
-NUMBERS = ("cost", "duration", "iterations", "message", "violation", "stationarity", "solver")
-
-
-class Details(Protocol):
-    """What follows from where a solver ended, computed when it is asked for; or from a file."""
-
-    def trajectory(self, solution: "Solution") -> Trajectory: ...
-
-    def multipliers(self, solution: "Solution") -> np.ndarray: ...
-
-    def costates(self, solution: "Solution") -> np.ndarray: ...
-
-    def cost_gradient(self, solution: "Solution") -> Params: ...
 
 
 @dataclass(frozen=True)
@@ -165,25 +154,39 @@ class Solution:
 
     @property
     def v(self) -> Array:
-        """The velocities at the nodes, shape (times, dim)."""
-        return self.trajectory.v
+        """The velocities at the nodes, of a `Dynamics` the rates, shape (times, dim)."""
+        return self.details.rates(self)
+
+    @property
+    def x(self) -> Configuration:
+        """The states of a `Dynamics`: its q."""
+        return self.q
+
+    @door(t=reals)
+    def at(self, t: ArrayLike) -> Rows:
+        """(q, v) at times `t` between the nodes, of a `Dynamics` states and rates."""
+        return self.details.rows(self, np.atleast_1d(np.asarray(t, dtype=float)))
 
     @property
     def lam(self) -> Multipliers | None:
         """The constraint forces at the nodes, None where there is no constraint."""
         return self.trajectory.lam
 
-    # ------------------------------------------------------------ on other meshes
+    @property
+    def mesh(self) -> np.ndarray:
+        """The places of the nodes, from 0 to 1."""
+        return (self.t - self.t[0]) / (self.t[-1] - self.t[0])
 
-    @door(steps=rows(100))
-    def resample(self, steps: int, places: Sequence[float] = (0.5,)) -> Guess:
-        """The solution on a mesh of `steps` steps, as a guess; with its controls at `places`,
+    @door(steps=a_mesh)
+    def resample(self, steps: Steps, places: Sequence[float] = (0.5,)) -> Guess:
+        """The solution on a mesh of `steps` steps, or with its nodes at these places from 0 to 1,
+        as a guess; with its controls at `places`,
         fractions of the steps.
         """
         motion = Sampled(self.t, self.q, self.t_u, self.u, self.duration)
         return resampled(self.problem.system.space, motion, steps, self.problem.t0, places)
 
-    def on_mesh(self, steps: int, **settings: Any) -> "Solution":
+    def on_mesh(self, steps: Steps, **settings: Any) -> "Solution":
         """The optimum that is reached from this one on a mesh of `steps` steps; `settings` are
         those of `optimize`.
         """
@@ -198,7 +201,7 @@ class Solution:
             raise ValueError(
                 f"half of {self.steps} steps is no mesh: an even number, 8 or more, is needed."
             )
-        coarse = self.on_mesh(self.steps // 2)
+        coarse = self.on_mesh(self.mesh[::2] if not equal(self.mesh) else self.steps // 2)
         correction = (self.cost - coarse.cost) / (2 ** (self.method.order or 1) - 1)
         return self.cost + correction, abs(correction)
 
@@ -234,9 +237,7 @@ class Solution:
         """(q, v) at the nodes when the controls are applied to the continuous equations, integrated
         to order 8 from the start.
         """
-        q0, v0 = at_node(self.q, 0), jnp.asarray(self.v)[0]
-        pieces = self.control_pieces()
-        return replayed(self.problem.B, self.problem.system, q0, v0, self.t, *pieces)
+        return replay_of(self.problem.system, self.problem, self)
 
     @cached_property
     def missed(self) -> tuple[np.ndarray, np.ndarray]:
@@ -265,7 +266,7 @@ class Solution:
         """
         start, space = at_node(self.q, 0), self.problem.system.space
         x = jax.vmap(lambda q: space.local(start, q))(jax.tree.map(jnp.asarray, self.q))
-        units = sizes_of(self.problem.system, self.t, self.q, np.asarray(self.v))
+        units = sizes_along(self.problem.system, self.problem, self.t, self.q, np.asarray(self.v))
         # Coordinates may have different units: they compare by their energies.
         return float(
             max(
@@ -302,12 +303,18 @@ class Solution:
             OptimizeFailed: where the conditions are not solved from here.
         """
         problem = self.problem
+        if problem.system.inputs:
+            raise ValueError("Pontryagin's conditions are not solved for a Dynamics yet.")
         if intervals is not None:
             intervals = checks.whole(intervals, "intervals")
         if problem.path or problem.boundary != "velocities":
             raise ValueError(
                 "Pontryagin's conditions are solved for problems with velocities at the ends and"
                 " without path constraints."
+            )
+        if problem.besides:
+            raise ValueError(
+                f"Pontryagin's conditions are not solved for {', '.join(problem.besides)} yet."
             )
         for words, values, bounds in bounded(self):
             small = 1e-6 * np.max(np.abs(values), axis=0)
@@ -347,42 +354,21 @@ class Solution:
         return self.trajectory.animate(positions, path, fps=fps, seconds=seconds)
 
     def to_xarray(self) -> "xr.Dataset":
-        """An xarray.Dataset: the trajectory with controls, costates and multipliers."""
-        words = {"long_name": "time of a control", "units": "s"}
-        data = self.trajectory.to_xarray().assign_coords(
-            control_time=("control_time", self.t_u, words)
-        )
-        data = data.assign(
-            u=(
-                ("control_time", "control"),
-                self.u,
-                {"long_name": f"control, {', '.join(self.problem.controls)}"},
-            ),
-            costates=(
-                ("time", "level", "coordinate"),
-                np.asarray(self.costates),
-                {"long_name": "costates (p0, p1) of (q, v)"},
-            ),
-            balance_multipliers=(
-                ("time", "coordinate"),
-                self.multipliers,
-                {"long_name": "multipliers of the momentum balances"},
-            ),
-        )
-        if self.inner.size:
-            own = np.pad(self.inner, ((1, 0), (0, 0), (0, 0)), constant_values=np.nan)
-            words = {"long_name": "increments of inner points of the step before"}
-            data = data.assign(inner=(("time", "inner_point", "coordinate"), own, words))
-        return data.assign_attrs(
-            {f"control_{name}": getattr(self, name) for name in (*NUMBERS, "formulation")}
-            | {"control_success": int(self.success)}
-        )
+        """An xarray.Dataset: the trajectory, of a `Dynamics` states and rates, with controls,
+        costates and multipliers.
+        """
+        return dataset_of(self, self.details.dataset(self))
 
     @door(path=path_of, overwrite=switch)
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write a Zarr store, whole or not at all; `accion.control.load(path, problem)` reads it,
         `accion.load` its trajectory.
         """
+        if self.problem.system.inputs:
+            raise ValueError(
+                "a solution about a Dynamics is no trajectory, which this writes; its data are"
+                " written by solution.to_xarray().to_zarr(path)."
+            )
         storage.write(self.to_xarray(), path, overwrite)
 
 

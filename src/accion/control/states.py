@@ -8,7 +8,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from accion.control.actuation import Actuation
 from accion.control.flow import flow
 from accion.control.polynomial import between
 from accion.control.problem import ControlProblem
@@ -34,21 +33,9 @@ def apart(space: Space, state: State, other: State) -> Array:
     return jnp.concatenate([space.local(state[0], other[0]), other[1] - state[1]])
 
 
-@dataclass(frozen=True)
-class Affine:
-    """What controls do: the force B(t, q) u."""
-
-    B: Actuation
-
-    def __call__(
-        self, t: Scalar, q: Configuration, v: Vector, u: Array, params: Params
-    ) -> Covector:
-        return self.B(t, q, params) @ u
-
-
 def law_of(problem: ControlProblem) -> Function:
     """What the controls of a problem do: f(t, q, v, u, params), shape (dim,)."""
-    return Affine(problem.B)
+    return problem.law
 
 
 @jax.tree_util.register_dataclass

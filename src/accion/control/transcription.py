@@ -10,6 +10,7 @@ from accion.assembly.elements import Family
 from accion.assembly.numbering import RowNumbers
 from accion.assembly.program import Program
 from accion.control.layout import Layout
+from accion.control.mesh import Steps, places_of
 from accion.control.problem import ControlProblem
 
 
@@ -32,11 +33,13 @@ def program_of(layout: Layout, rows: RowNumbers, families: Sequence[Family]) -> 
     return Program(tuple(families), *bounds, layout.place(), row_place, rows.label, chart)
 
 
-def time_words(problem: ControlProblem, steps: int) -> Callable[[float], str]:
+def time_words(problem: ControlProblem, steps: Steps) -> Callable[[float], str]:
     """The function of a number of steps that says when that is."""
+    mesh = places_of(steps)
 
     def when(k: float) -> str:
-        return f"at t = {problem.t0 + k * problem.longest / steps:.4g}"
+        part = np.interp(k, np.arange(len(mesh)), mesh)
+        return f"at t = {problem.t0 + part * problem.longest:.4g}"
 
     return when
 

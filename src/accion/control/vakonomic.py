@@ -37,6 +37,11 @@ def elimination(problem: ControlProblem) -> Elimination:
         raise ValueError(
             'the vakonomic formulation does not support a free duration; try formulation="direct".'
         )
+    if problem.besides:
+        raise ValueError(
+            f"the vakonomic formulation does not support {', '.join(problem.besides)}; try"
+            ' formulation="direct".'
+        )
     if problem.path or np.any(bounded_velocities(problem)):
         raise ValueError(
             "the vakonomic formulation does not support path constraints and velocity bounds; try"
@@ -105,6 +110,11 @@ def transcribe(
     """The vakonomic formulation, displacements measured from the configurations `q` at the steps +
     1 nodes.
     """
+    if np.ndim(steps):
+        raise ValueError(
+            "the vakonomic formulation has equal steps; give their number, or try"
+            ' formulation="direct".'
+        )
     layout, rows = layout_of(problem, steps), RowNumbers()
     system, when = problem.system, time_words(problem, steps)
     bounded = bool(np.any(np.isfinite(problem.u_bounds)))

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.control import ControlProblem
-from accion.control.actuation import Push
+from accion.control.law import Push
 from accion.gallery.base import Entry
 from accion.methods import Midpoint
 
@@ -23,7 +23,7 @@ class ByParameters:
     def __call__(self, t, q, v, params):
         return Push(
             self.problem.system.force,
-            self.problem.B,
+            self.problem.law,
             jnp.stack([params[name] for name in self.names]),
         )(t, q, v, params)
 

@@ -29,7 +29,7 @@ STILL = 1e-3  # part of what its share of the energy would be, below which a coo
 
 @dataclass(frozen=True)
 class Mechanics:
-    """(d2L/dv2, dL/dq + F, A, B) at one point; B(t, q, params) turns controls into forces."""
+    """(d2L/dv2, dL/dq + F, A, B) at one point; B(t, q, v, params) turns controls into forces."""
 
     B: Function | None
 
@@ -39,7 +39,7 @@ class Mechanics:
         n, space = system.space.dim, system.space
         push = jax.grad(lambda e: system.L(t, space.displace(q, e), v))(jnp.zeros(n))
         A = jnp.zeros((0, n)) if system.constraint is None else matrix(system, t, q, v)
-        B = jnp.zeros((n, 0)) if self.B is None else jnp.asarray(self.B(t, q, system.params))
+        B = jnp.zeros((n, 0)) if self.B is None else self.B(t, q, v, system.params)
         return jax.hessian(system.L, 2)(t, q, v), push + system.F(t, q, v), A, B
 
 
@@ -76,7 +76,7 @@ def sizes_of(
     system: System, t: np.ndarray, q: Configuration, v: np.ndarray, B: Function | None = None
 ) -> Sizes:
     """The sizes of a motion with configurations `q` and velocities `v` (nodes, dim) at the times
-    `t`, and of controls that act through B(t, q, params); 1 where nothing in it has a size.
+    `t`, and of controls that act through B(t, q, v, params); 1 where nothing in it has a size.
     """
     count, duration = len(t), float(t[-1] - t[0])
     first = jax.tree.map(lambda a: np.asarray(a)[0], q)

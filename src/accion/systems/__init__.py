@@ -7,6 +7,7 @@ from accion.systems.discrete import (
     DiscreteSystem as DiscreteSystem,
     DiscreteThermalSystem as DiscreteThermalSystem,
 )
+from accion.systems.dynamics import Dynamics as Dynamics, check_alone as check_alone
 from accion.systems.first_order import first_order as first_order
 from accion.systems.forces import rayleigh as rayleigh
 from accion.systems.hamiltonians import HamiltonianSystem as HamiltonianSystem

@@ -71,6 +71,7 @@ class AbstractSystem(ABC):
     mechanical: Any  # the Lagrangian where it is mass, potential and magnetic term, else None
     discrete_time: ClassVar[bool]  # whether it is given by its discrete Lagrangian
     entropy_shape: Any  # of S, as the user has it
+    inputs: Any = 0  # how many controls its functions take
     undecided: Any  # whether it is not known yet how many entropies there are
 
     @property
@@ -196,6 +197,8 @@ class AbstractSystem(ABC):
             return number()
         if re.fullmatch(r"q\d*", letter):
             return configuration(self.space)
+        if letter == "u":
+            return number((self.inputs,))
         return number(self.entropy_shape if letter[0] in "Sz" else (self.space.dim,))
 
     @property

@@ -1,0 +1,286 @@
+"""What tells a minimum from a point that a solver stopped at: Pontryagin's principle with controls
+on their bounds, and the second-order sufficient conditions.
+
+    H(t, x, u, p) = p.x' - C
+
+has at each time its largest value, of all controls that are allowed, at u; along a motion of a
+problem that does not see the time it is constant, and H(T) = -d terminal/dt where the duration is
+free. Of the problem on its mesh the second derivatives of cost + lam.rows are positive on all
+changes that keep what is active to first order (Nocedal and Wright, theorem 12.6).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import singledispatch
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from accion.arguments import door, instance
+from accion.assembly.program import Program
+from accion.control.hamiltonian import Hamiltonian
+from accion.control.problem import ControlProblem
+from accion.control.scaling import middles
+from accion.control.solution import Solution
+from accion.systems import Dynamics, System
+from accion.types import Array, Configuration, Scalar, Vector
+
+SAMPLES = 64  # controls besides the corners of their bounds, at which H is looked at
+CORNERS = 6  # controls, up to which all corners are
+NEAR = 1e-4  # of the width of its bounds, a control this near to one is on it
+ACTIVE = 1e-7  # of its size, a row or an unknown this near to a bound is on it
+FLAT = 1e-10  # a curvature below this is none
+LARGEST = 3000  # unknowns, of which the second derivatives are one full matrix
+
+
+class Arc(NamedTuple):
+    """A time in which a control is on one of its bounds, or between: "upper", "lower", "inside"."""
+
+    control: str
+    where: str
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How well the conditions of a minimum hold.
+
+    t, H:        the Hamiltonian at the nodes; `drift` is how much it changes there,
+                 `H_end` what H + d terminal/dt is at the last of them, where the duration is free,
+                 else None
+    gain:        the most by which H grows if another control that is allowed is taken at one time,
+                 as part of how much H depends on controls: 0 at a minimum, on a mesh of the size of
+                 its error
+    arcs:        when each control is on its bounds: the switching structure
+    curvature:   the least curvature of cost + lam.rows along changes that keep what is active, in
+                 the problem's own sizes; infinite where there are no such changes
+    """
+
+    t: np.ndarray
+    H: np.ndarray
+    H_end: float | None
+    gain: float
+    arcs: tuple[Arc, ...]
+    curvature: float
+
+    @property
+    def drift(self) -> float:
+        return float(np.ptp(self.H))
+
+    @property
+    def strict(self) -> bool:
+        """Whether the second-order sufficient conditions hold: a strict local minimum on the
+        mesh.
+        """
+        return self.curvature > FLAT
+
+    @property
+    def switches(self) -> list[tuple[str, float]]:
+        """(control, t) where one goes from one bound to another, or leaves or reaches one."""
+        pairs = pairwise(self.arcs)
+        return [(a.control, b.start) for a, b in pairs if a.control == b.control]
+
+    def __str__(self) -> str:
+        end = "" if self.H_end is None else f", H(T) is {self.H_end:.2g} off what a free time asks"
+        which = "a strict local minimum" if self.strict else "no strict local minimum"
+        return (
+            f"{which} on its mesh (least curvature {self.curvature:.2g}); another control would"
+            f" raise H by {self.gain:.2g} of its range; H changes by {self.drift:.2g}{end};"
+            f" {len(self.switches)} switches"
+        )
+
+
+@singledispatch
+def pre_hamiltonian(system: Any, problem: ControlProblem) -> Callable[..., Array]:
+    """H(t, q, v, p, u), with costates p as a `Solution` has them."""
+    raise TypeError(system)
+
+
+@pre_hamiltonian.register
+def _(system: System, problem: ControlProblem) -> Callable[..., Array]:
+    own = Hamiltonian(problem.cost, problem.law)
+
+    def H(t: Scalar, q: Configuration, v: Vector, p: Array, u: Vector) -> Array:
+        return own.H(system, t, q, v, u, p[0], p[1])
+
+    return H
+
+
+@pre_hamiltonian.register
+def _(system: Dynamics, problem: ControlProblem) -> Callable[..., Array]:
+    def H(t: Scalar, q: Vector, v: Vector, p: Array, u: Vector) -> Array:
+        return p @ system.rates(t, q, u) - problem.cost(t, q, v, u, system.params)
+
+    return H
+
+
+@door(solution=instance(Solution, "a Solution, as optimize returns it"))
+def certify(solution: Solution) -> Certificate:
+    """How well the necessary conditions of Pontryagin and the second-order sufficient conditions
+    hold at a solution, with controls on their bounds or not.
+
+    H is that at the nodes, with their costates and the controls of the steps after them; other
+    controls are tried at the times of the controls, with costates between nodes. What is on its
+    mesh a strict minimum may still be one of several: `starts=` of `optimize` finds others.
+
+    Raises:
+        ValueError: for the vakonomic formulation, systems with constraints, and more unknowns than
+            one full matrix holds.
+    """
+    problem, system = solution.problem, solution.problem.system
+    if solution.formulation != "direct":
+        raise ValueError('certify is for solutions of formulation="direct".')
+    if system.constraint is not None:
+        raise ValueError(
+            "certify does not support systems with constraints, whose costates are not unique."
+        )
+    details: Any = solution.details
+    curvature = least_curvature(details.found)
+    # Where dH/du = 0, and where a control is on its bound, H does not see how controls are cut off.
+    t, u = solution.t, np.clip(solution.control(solution.t), *problem.u_bounds)
+    point = (t, solution.q, np.asarray(solution.v), np.asarray(solution.costates))
+    H = jax.jit(jax.vmap(pre_hamiltonian(system, problem)))
+    here = np.asarray(H(*point, u))
+    rows, p = solution.at(solution.t_u), between_nodes(solution, solution.t_u)
+    gain = most_gained(problem, H, (solution.t_u, rows.q, rows.v, p), solution.u)
+    end = None
+    on_bound = np.any(np.isclose(solution.duration, problem.durations, rtol=1e-6, atol=0.0))
+    if problem.free_time and not on_bound:
+        end = float(here[-1]) + by_time(problem, solution)
+    return Certificate(t, here, end, gain, arcs_of(solution), curvature)
+
+
+def between_nodes(solution: Solution, t: np.ndarray) -> np.ndarray:
+    """The costates at times `t`, piecewise linear."""
+    p = np.asarray(solution.costates)
+    columns = [np.interp(t, solution.t, column) for column in p.reshape(len(p), -1).T]
+    return np.stack(columns, axis=1).reshape(len(t), *p.shape[1:])
+
+
+def by_time(problem: ControlProblem, solution: Solution) -> float:
+    """d terminal/dt at the end."""
+    terminal = problem.terminal
+    if terminal is None:
+        return 0.0
+    q, v = jax.tree.map(lambda a: jnp.asarray(a)[-1], (solution.q, solution.v))
+    slope = jax.grad(lambda t: terminal(t, q, v, problem.system.params))
+    return float(slope(float(solution.t[-1])))
+
+
+# ---------------------------------------------------------------- the principle
+
+
+def candidates(problem: ControlProblem, u: np.ndarray) -> np.ndarray:
+    """Controls that H is compared at: the corners of their bounds and some between, or around those
+    that were found; shape (candidates, controls).
+    """
+    lower, upper = problem.u_bounds
+    middle, half = (np.asarray(a) for a in middles(problem))
+    known = np.isfinite(half)
+    size = np.where(known, half, np.ptp(u, axis=0) + np.max(np.abs(u), axis=0) + 1e-12)
+    centre = np.where(known, middle, np.mean(u, axis=0))
+    rng, count = np.random.default_rng(0), problem.control_count
+    parts = rng.uniform(-1, 1, (SAMPLES, count))
+    if count <= CORNERS:
+        corners = np.array(np.meshgrid(*[(-1.0, 0.0, 1.0)] * count)).reshape(count, -1).T
+        parts = np.concatenate([corners, parts])
+    return np.clip(centre + parts * size, lower, upper)
+
+
+def most_gained(problem: ControlProblem, H: Any, point: Any, u: np.ndarray) -> float:
+    """By how much H is larger at other controls that are allowed, over the range of H."""
+    others = candidates(problem, u)
+    t, q, v, _ = point
+    here = np.asarray(H(*point, u))
+    most, least = here.copy(), here.copy()
+
+    def allowed(t: Scalar, q: Configuration, v: Vector, u: Vector) -> Array:
+        at = (t, q, v, u, problem.system.params)
+        return jnp.max(jnp.concatenate([jnp.atleast_1d(g(*at)) for g in problem.path.values()]))
+
+    looked = jax.jit(jax.vmap(allowed)) if problem.path else None
+    before = np.zeros(len(t)) if looked is None else np.asarray(looked(t, q, v, u))
+    for other in others:
+        row = np.tile(other, (len(t), 1))
+        found = np.asarray(H(*point, row))
+        if looked is not None:
+            # no worse than the control that was found there
+            good = np.asarray(looked(t, q, v, row)) <= np.maximum(before, 0.0)
+            found = np.where(good, found, here)
+        most, least = np.fmax(most, found), np.fmin(least, found)
+    size = float(np.max(most - least))
+    return float(np.max(most - here)) / size if size > 0 else 0.0
+
+
+def arcs_of(solution: Solution) -> tuple[Arc, ...]:
+    """When each control is on its bounds."""
+    problem, s = solution.problem, solution
+    lower, upper = problem.u_bounds
+    edges = control_edges(solution)
+    found = []
+    for j, name in enumerate(problem.controls):
+        width = upper[j] - lower[j]
+        near = NEAR * (width if np.isfinite(width) else np.ptp(s.u[:, j]) + 1e-300)
+        u = s.u[:, j]
+        below = np.where(u <= lower[j] + near, "lower", "inside")
+        where = np.where(u >= upper[j] - near, "upper", below)
+        cuts = [0, *(np.flatnonzero(where[1:] != where[:-1]) + 1), len(where)]
+        for a, b in pairwise(cuts):
+            found.append(Arc(name, str(where[a]), float(edges[a]), float(edges[b])))
+    return tuple(found)
+
+
+def control_edges(solution: Solution) -> np.ndarray:
+    """The times between which each control holds: half way to its neighbours."""
+    t = solution.t_u
+    return np.concatenate([solution.t[:1], (t[1:] + t[:-1]) / 2, solution.t[-1:]])
+
+
+# ---------------------------------------------------------------- second order
+
+
+def least_curvature(found: Any) -> float:
+    """The least eigenvalue of the second derivatives of cost + lam.rows, in the sizes of the
+    problem, on the changes that keep what is active to first order.
+    """
+    program: Program = found.program
+    if program.n > LARGEST:
+        raise ValueError(
+            f"certify takes the second derivatives as one full matrix, of {LARGEST} unknowns at"
+            f" most; there are {program.n}. Give it a solution on a coarser mesh."
+        )
+    sparsity, scales = program.sparsity, program.scaled.scales
+    summed, bend = program.all_derivatives(found.x, 1.0, found.lam)
+    H, J = np.zeros((program.n, program.n)), np.zeros((program.m, program.n))
+    np.add.at(H, sparsity.hessian, bend)
+    np.add.at(J, sparsity.jacobian, summed.J)
+    slope = summed.gradient + J.T @ found.lam
+    held = on_bounds(program, found, slope)
+    rows = active_rows(program, found)
+    D = scales.x[~held]
+    A = (J[rows][:, ~held] * D) / scales.rows[rows][:, None]
+    H = H[np.ix_(~held, ~held)] * np.outer(D, D) / scales.cost
+    from scipy.linalg import null_space  # takes long to import
+
+    Z = null_space(A, rcond=1e-9) if len(A) else np.eye(len(D))
+    if Z.shape[1] == 0:
+        return float("inf")
+    return float(np.min(np.linalg.eigvalsh(Z.T @ H @ Z)))
+
+
+def on_bounds(program: Program, found: Any, slope: np.ndarray) -> np.ndarray:
+    """Unknowns that are fixed, or pushed against a bound."""
+    x, size, cost = found.x, program.scaled.scales.x, program.scaled.scales.cost
+    near = (x - program.lower <= ACTIVE * 1e2 * size) | (program.upper - x <= ACTIVE * 1e2 * size)
+    return program.fixed | (near & (np.abs(slope) * size / cost > ACTIVE))
+
+
+def active_rows(program: Program, found: Any) -> np.ndarray:
+    """Equations, and inequalities that push."""
+    lam, size, cost = found.lam, program.scaled.scales.rows, program.scaled.scales.cost
+    equal = program.row_lower == program.row_upper
+    return equal | (np.abs(lam) * size / cost > ACTIVE)

@@ -1,0 +1,93 @@
+"""Optimal control: what tells a minimum from a point where a solver stopped."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import accion as ac
+from accion.control import certify
+from tests.textbook import control as book, optima
+
+MIDPOINT = ac.Midpoint()
+KNOWN = optima.load()
+
+
+def test_least_time_has_one_switch_in_the_middle():
+    """H is 0 all along where the time is free; no change keeps what is active."""
+    for form in (optima.dynamics, optima.mechanical):
+        found = certify(optima.solve(KNOWN["block_time"], form(KNOWN["block_time"])))
+        assert [arc.where for arc in found.arcs] == ["upper", "lower"]
+        assert_allclose(found.switches[0][1], 1.0, atol=1e-6)
+        assert_allclose(found.H, 0, atol=1e-6)
+        assert abs(found.H_end) < 1e-6
+        assert found.gain < 1e-6
+        assert found.strict
+        assert "a strict local minimum" in str(found)
+
+
+def test_least_fuel_is_burnt_at_both_ends():
+    found = certify(optima.solve(KNOWN["block_fuel"]))
+    burn = KNOWN["block_fuel"].data["optimum"] / 2
+    right = [arc for arc in found.arcs if arc.control.startswith("right")]
+    left = [arc for arc in found.arcs if arc.control.startswith("left")]
+    assert [arc.where for arc in right] == ["upper", "inside", "lower"]
+    assert [arc.where for arc in left] == ["lower", "inside", "upper"]
+    assert right[0].end < burn < right[1].end
+    assert left[1].start < 3 - burn < left[2].start
+    assert found.gain < 1e-6
+    assert found.H_end is None
+
+
+def test_what_a_turn_leaves_alike_is_no_strict_minimum():
+    """Brockett's circle may start in any direction."""
+    found = certify(optima.solve(KNOWN["brockett"]))
+    assert abs(found.curvature) < 1e-9
+    assert not found.strict
+    assert found.gain < 1e-9
+
+
+def rate(t, x, u, p):
+    return u
+
+
+def valley(t, x, u, p):
+    """Least along x = 0 up to the time pi, and beyond it not any more (Jacobi)."""
+    return 0.5 * u @ u + jnp.cos(x[0])
+
+
+@pytest.mark.parametrize(("duration", "strict"), [(2.5, True), (4.0, False)])
+def test_beyond_a_conjugate_point_there_is_no_minimum(duration, strict):
+    """x = 0 satisfies the first-order conditions at any time, and is where the solver starts."""
+    system = ac.Dynamics(rate, ["x"], ["u"], name="point")
+    problem = ac.ControlProblem(system, valley, start=[0.0], end=[0.0], duration=duration)
+    s = ac.optimize(problem, MIDPOINT, 32, throw=False)
+    found = certify(s)
+    if np.max(np.abs(s.x)) < 1e-9:
+        assert found.strict == strict
+    else:  # the solver left it for one of the two minima beside
+        assert not strict
+        assert s.cost < duration - 1e-3
+        assert found.strict
+
+
+def test_controls_that_are_no_minimum_gain():
+    known = KNOWN["block_time"]
+    stopped = optima.solve(known, max_iterations=2, throw=False)
+    assert not stopped.success
+    assert certify(stopped).gain > 1e-3
+
+
+def test_the_swing_up_is_strict():
+    s = ac.optimize(book.swing_up(), MIDPOINT, 64)
+    found = certify(s)
+    assert found.strict
+    assert found.gain < 5e-3
+    assert found.arcs == (("u_x", "inside", 0.0, 2.0),)
+    assert_allclose(np.mean(found.H), book.SWING["hamiltonian"], rtol=0.02)
+
+
+def test_what_is_not_certified():
+    s = ac.optimize(book.block(), MIDPOINT, 8, formulation="vakonomic")
+    with pytest.raises(ValueError, match='formulation="direct"'):
+        certify(s)

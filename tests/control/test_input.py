@@ -132,6 +132,10 @@ WRONG = {
     ),
     "bounds the wrong way round": ({"control_bounds": (1, -1)}, "lower must not be above upper"),
     "bounds that are NaN": ({"control_bounds": (np.nan, 1)}, "lower must not be above upper"),
+    "bounds in pairs": (
+        {"control_bounds": [(-1,), (-1,)]},
+        "leaves no room to .*not a pair for each",
+    ),
     "one bound": ({"control_bounds": 3.0}, r"must be \(lower, upper\)"),
     "too many bounds": ({"control_bounds": ([-1, -1], [1, 1])}, "control_bounds must be"),
     "state bounds the wrong way round": (

@@ -32,6 +32,20 @@ def bounds_of(given: Any, count: int, where: str, names: Sequence[str]) -> Bound
     return lower, upper
 
 
+def control_bounds_of(given: Any, controls: Sequence[str]) -> Bounds:
+    """(lower, upper) of the controls, which leave each of them some room."""
+    lower, upper = bounds_of(given, len(controls), "control_bounds", controls)
+    if np.any(lower == upper):
+        fixed = [name for name, held in zip(controls, lower == upper, strict=True) if held]
+        raise ValueError(
+            f"control_bounds = {shown(given)} leaves no room to {', '.join(fixed)}: it is (lower,"
+            " upper), each a number or one for each control, and not a pair for each; write ((-1,"
+            " -2), (1, 2)) for a control between -1 and 1 and one between -2 and 2. A control that"
+            " is fixed belongs into the force of the system."
+        )
+    return lower, upper
+
+
 def one_side(side: Any, count: int, none: float, where: str, words: str) -> np.ndarray:
     """`count` numbers from one or so many, `none` where None is given."""
     items = side if isinstance(side, list | tuple) else [side]

@@ -12,7 +12,14 @@ from accion.checks import a_method
 from accion.control import faces
 from accion.control.actuation import Actuation
 from accion.control.asked import conditions_of, points_of, totals_of
-from accion.control.bounds import Bounds, bounds_of, durations_of, named_bounds, path_of
+from accion.control.bounds import (
+    Bounds,
+    bounds_of,
+    control_bounds_of,
+    durations_of,
+    named_bounds,
+    path_of,
+)
 from accion.control.canonical import CanonicalSystem
 from accion.control.ends import End
 from accion.control.forms import Form, form_of
@@ -125,7 +132,7 @@ class ControlProblem:
         path = path_of(self.path)
         set_("path", {name: form.motion(f"path[{name!r}]", g) for name, g in path.items()})
         count = self.control_count
-        set_("u_bounds", bounds_of(self.control_bounds, count, "control_bounds", self.controls))
+        set_("u_bounds", control_bounds_of(self.control_bounds, self.controls))
         set_("rates", bounds_of(self.rate_bounds, count, "rate_bounds", self.controls))
         set_("q_bounds", named_bounds(self.system, self.state_bounds, "state_bounds"))
         set_("v_bounds", named_bounds(self.system, self.velocity_bounds, "velocity_bounds"))

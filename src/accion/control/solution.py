@@ -338,9 +338,12 @@ class Solution:
 
     def plot(self, axes: Any = None) -> "Figure":
         """Coordinates, velocities and controls over time, with their bounds; returns the matplotlib
-        figure.
+        figure, whose title says where the continuous motion misses the end by much.
         """
-        return picture(panels_of(self), f"{self.problem.name}: cost {self.cost:.6g}", axes)
+        title = f"{self.problem.name}: cost {self.cost:.6g}"
+        if not self.replay_miss <= MUCH:
+            title += f"\nthe continuous motion misses the end by {self.replay_miss:.0%} of its size"
+        return picture(panels_of(self), title, axes)
 
     def animate(
         self,

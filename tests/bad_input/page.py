@@ -16,7 +16,15 @@ KINDS = (RESULT, OWN, TAKEN, RAW, HANG)
 NOT_TRIED = {
     *("LeftRectangle", "RightRectangle", "Midpoint", "Trapezoid"),
     *("ConnectFailed", "OptimizeFailed", "ReplayMisses", "SecondLawViolated", "StepFailed"),
-    *("StepTooLarge", "Untranslatable", "Interrupted", "NoChecksums", "NotLocked", "StoreBusy"),
+    *(
+        "BarelyHeld",
+        "StepTooLarge",
+        "Untranslatable",
+        "Interrupted",
+        "NoChecksums",
+        "NotLocked",
+        "StoreBusy",
+    ),
 }
 ROOMS: dict[str, ModuleType] = {"analysis": ac.analysis, "campaign": ac.campaign}
 

@@ -105,3 +105,21 @@ def conditions(program: Program, active: Active) -> Equations:
 def unknowns_of(x: Any, lam: Any, active: Active) -> Array:
     """(x, lam, 0) as `conditions` takes them."""
     return jnp.concatenate([x, jnp.where(active.rows, lam, 0.0), jnp.zeros(1)])
+
+
+def entries_at(program: Program, equations: Equations, x: np.ndarray, lam: np.ndarray) -> Any:
+    """The derivatives of the conditions of `program` as `implicit.traced_entries` gives them, from
+    what its solver has compiled.
+    """
+    found = []
+    parts = zip(program.families, equations.families, equations.sparsity.constant, strict=True)
+    for F, own, constant in parts:
+        if constant:
+            continue
+        at, count = F.curvature(x, 1.0, lam), F.columns.shape[1]
+        D = np.zeros((*own.columns.shape, own.columns.shape[1]))
+        D[:, :count, :count], D[:, count:, :count] = at.H, at.Drows
+        D[:, :count, count:] = at.Drows.transpose(0, 2, 1)
+        found.append(D[own.rows >= 0].ravel())
+    _, columns = equations.sparsity.jacobian
+    return np.concatenate(found)[~equations.fixed[columns]]

@@ -19,9 +19,10 @@ from accion import checks
 from accion.arguments import count, door, positive, shown
 from accion.assembly.elements import all_at_once
 from accion.assembly.equations import Equations
-from accion.assembly.implicit import solution_change, traced_entries, traced_residual
+from accion.assembly.implicit import solution_change, traced_residual
 from accion.assembly.program import Program
-from accion.assembly.stationary import Active, active_at, conditions, unknowns_of
+from accion.assembly.sqp import Found
+from accion.assembly.stationary import Active, active_at, conditions, entries_at, unknowns_of
 from accion.control.guess import Guess, a_guess, control_times
 from accion.control.layout import Layout
 from accion.control.mesh import Steps
@@ -38,6 +39,7 @@ from accion.results.trajectory import Trajectory
 from accion.systems.start import is_traced
 from accion.types import Array, Configuration, Params
 
+NEARBY = 1e-3  # by which part params are changed to see whether the ends depend on them
 SWAY = 1e-4  # of its size, by which rounding may move a solution that has derivatives
 
 
@@ -80,7 +82,7 @@ def optimum(
     own = problem.system
     if params is None:
         raise ValueError("params: say where the derivatives are taken, params=system.params.")
-    system = checks.check_numbers(own, params)
+    system = checks.with_arrays(own.with_params(params))
     if jax.tree.structure(system) != jax.tree.structure(own) or any(
         np.shape(a) != np.shape(b)
         for a, b in zip(jax.tree.leaves(system), jax.tree.leaves(own), strict=True)
@@ -91,11 +93,15 @@ def optimum(
         )
     given = {"solver": solver, "tolerance": tolerance, "max_iterations": max_iterations}
 
+    asked = [is_traced(leaf) for leaf in jax.tree.leaves(system)]
+
     def solve(system: Any) -> Solution:
         moved = with_system(problem, system)
+        check_ends_stay(problem, system, asked)
         return optimize(moved, method, steps, guess, **given, options=options, engine=engine)
 
-    return Optimum(Search(solve), system)
+    search = Search(solve)
+    return Optimum(least_cost(search, system), search, system)
 
 
 def with_system(problem: ControlProblem, system: Any) -> ControlProblem:
@@ -104,6 +110,25 @@ def with_system(problem: ControlProblem, system: Any) -> ControlProblem:
     object.__setattr__(moved, "system", system)
     check_ends(moved)
     return moved
+
+
+def check_ends_stay(problem: ControlProblem, system: Any, asked: list[bool]) -> None:
+    """Raise ValueError where the ends, which are numbers, are not allowed any more when the leaves
+    of the system that derivatives are asked of are a little larger.
+    """
+    leaves, frame = jax.tree.flatten(system)
+    nearby = [
+        np.where(a == 0, NEARBY, a * (1 + NEARBY)) if wanted else a
+        for a, wanted in zip(leaves, asked, strict=True)
+    ]
+    try:
+        with_system(problem, jax.tree.unflatten(frame, nearby))
+    except ValueError as error:
+        raise ValueError(
+            "params: the ends are numbers, and with other params they would have to move, so the"
+            f" optimum has no derivative by all of these. With params {NEARBY:.1%} larger {error}"
+            " Differentiate by those that the ends do not depend on, params=params | {name: x}."
+        ) from error
 
 
 # ---------------------------------------------------------------- what is found, once
@@ -154,21 +179,24 @@ class Search:
         return found
 
     @cached_property
+    def entries(self) -> np.ndarray:
+        """Those of the derivatives of the conditions at the solution."""
+        found = self.solution.details.found
+        lam = np.where(self.active.rows, found.lam, 0.0)
+        return entries_at(self.program, self.equations, found.x, lam)
+
+    @cached_property
     def checked(self) -> Equations:
         """The same, where they determine the solution.
 
         Raises: ValueError where they do not. Warns where one holds without a push.
         """
         equations, (size, rows, cost) = self.equations, self.program.scaled.scales
-        found = self.solution.details.found
-        z = unknowns_of(found.x, found.lam, self.active)
-        with jax.ensure_compile_time_eval():
-            entries = np.asarray(traced_entries(equations, z))
         sizes = np.concatenate([size, cost / rows])[~equations.fixed[:-1]]
         i, j = equations.sparsity.jacobian
         wanted = ~equations.fixed[j]
         i, j = i[wanted], (np.cumsum(~equations.fixed) - 1)[j[wanted]]
-        entries = entries * sizes[j] * sizes[i] / cost
+        entries = self.entries * sizes[j] * sizes[i] / cost
         noise = np.bincount(i, EPS * np.abs(entries), len(sizes))
         band = equations.sparsity.square
         sway = band.correction(entries, np.zeros(len(sizes)), noise, sizes).sway
@@ -236,7 +264,8 @@ def stationary_jvp(search: Search, primals: Any, tangents: Any) -> Any:
         return traced_residual(about(system), z)
 
     push = jax.jvp(left, primals, tangents)[1]
-    dz = solution_change(about(*primals), z, push)
+    entries = None if is_traced((primals, z)) else search.entries
+    dz = solution_change(about(*primals), z, push, entries)
     n, m = len(x), len(lam)
     return (x, lam), (dz[:n], jnp.where(active.rows, dz[n : n + m], 0.0))
 
@@ -264,12 +293,9 @@ class Optimum:
     solution:   the same in numbers, a `Solution`
     """
 
+    cost: Array
     search: Search = field(repr=False)
     system: Any = field(repr=False)
-
-    @property
-    def cost(self) -> Array:
-        return least_cost(self.search, self.system)
 
     @cached_property
     def unknowns(self) -> tuple[Array, Array]:
@@ -285,8 +311,12 @@ class Optimum:
 
     @property
     def solution(self) -> Solution:
-        _ = self.unknowns
         return self.search.solution
+
+    @property
+    def found(self) -> Found:
+        """Where the solver ended."""
+        return self.solution.details.found
 
     @property
     def layout(self) -> Layout:
@@ -304,7 +334,7 @@ class Optimum:
 
     @property
     def q(self) -> Configuration:
-        base = jax.tree.map(jnp.asarray, self.search.program.base)
+        base = jax.tree.map(jnp.asarray, self.found.program.base)
         return jax.vmap(self.system.space.retract)(base, self.x[self.layout.e])
 
     @property
@@ -327,6 +357,6 @@ class Optimum:
         given = Numbers(system, self.t, self.q, self.duration, self.x, self.layout)
         if not is_traced(given):
             return in_numbers
-        first = self.search.program.families[0]
+        first = self.found.program.families[0]
         args, here = (system, *first.args[1:]), self.x[first.columns]
         return motion_of(s, given, all_at_once(first.f, args, first.own_data, here)[1])

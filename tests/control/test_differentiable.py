@@ -51,7 +51,7 @@ def by_differences(f, p, name, d):
 
 def numbers(found):
     """All that an optimum has, in a row."""
-    parts = [found.cost, found.t, found.u, found.q]
+    parts = [found.cost, found.t, found.t_u, found.u, found.q]
     return jnp.concatenate([jnp.ravel(a) for a in jax.tree.leaves(parts)])
 
 
@@ -199,7 +199,7 @@ def test_ends_that_would_have_to_move_are_refused():
         end=([1.0, 0.0], [0.0, 0.0]),
         duration=2.0,
     )
-    with pytest.raises(ValueError, match="the ends are numbers.*off the constraint"):
+    with pytest.raises(ValueError, match=r"the ends are numbers.*off the constraint"):
         jax.grad(lambda p: best(problem, p).cost)(rod.params)
 
 

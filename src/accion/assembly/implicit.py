@@ -47,7 +47,7 @@ def solution_change(
     free = ~equations.fixed
     wanted, number = free[columns], np.cumsum(free) - 1
     rows, columns = rows[wanted], number[columns[wanted]]
-    entries = traced_entries(equations, x) if entries is None else jnp.asarray(entries)
+    entries = traced_entries(equations, x) if entries is None else entries
     band = equations.sparsity.square
 
     def product(dx: Array, into: np.ndarray, out: np.ndarray) -> Array:

@@ -160,12 +160,17 @@ class Search:
         return self.known[0]
 
     @property
+    def details(self) -> Any:
+        """Of the direct formulation, that of `optimize` without another."""
+        return self.solution.details
+
+    @property
     def program(self) -> Program:
-        return self.solution.details.found.program
+        return self.details.found.program
 
     @cached_property
     def active(self) -> Active:
-        return active_at(self.solution.details.found)
+        return active_at(self.details.found)
 
     @cached_property
     def equations(self) -> Equations:
@@ -181,7 +186,7 @@ class Search:
     @cached_property
     def entries(self) -> np.ndarray:
         """Those of the derivatives of the conditions at the solution."""
-        found = self.solution.details.found
+        found = self.details.found
         lam = np.where(self.active.rows, found.lam, 0.0)
         return entries_at(self.program, self.equations, found.x, lam)
 
@@ -245,7 +250,8 @@ def least_cost_jvp(search: Search, primals: Any, tangents: Any) -> Any:
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 def stationary(search: Search, system: Any) -> tuple[Array, Array]:
     """(x, lam): the unknowns and the multipliers of the rows."""
-    found = search.found(system).details.found
+    search.found(system)
+    found = search.details.found
     return jnp.asarray(found.x), jnp.asarray(found.lam)
 
 
@@ -264,7 +270,7 @@ def stationary_jvp(search: Search, primals: Any, tangents: Any) -> Any:
         return traced_residual(about(system), z)
 
     push = jax.jvp(left, primals, tangents)[1]
-    entries = None if is_traced((primals, z)) else search.entries
+    entries = None if is_traced((primals, z)) else jnp.asarray(search.entries)
     dz = solution_change(about(*primals), z, push, entries)
     n, m = len(x), len(lam)
     return (x, lam), (dz[:n], jnp.where(active.rows, dz[n : n + m], 0.0))
@@ -316,12 +322,12 @@ class Optimum:
     @property
     def found(self) -> Found:
         """Where the solver ended."""
-        return self.solution.details.found
+        return self.search.details.found
 
     @property
     def layout(self) -> Layout:
         """Where the unknowns are."""
-        return self.solution.details.layout
+        return self.search.details.layout
 
     @property
     def duration(self) -> Array:

@@ -16,15 +16,8 @@ KINDS = (RESULT, OWN, TAKEN, RAW, HANG)
 NOT_TRIED = {
     *("LeftRectangle", "RightRectangle", "Midpoint", "Trapezoid"),
     *("ConnectFailed", "OptimizeFailed", "ReplayMisses", "SecondLawViolated", "StepFailed"),
-    *(
-        "BarelyHeld",
-        "StepTooLarge",
-        "Untranslatable",
-        "Interrupted",
-        "NoChecksums",
-        "NotLocked",
-        "StoreBusy",
-    ),
+    *("StepTooLarge", "Untranslatable", "Interrupted", "NoChecksums", "NotLocked", "StoreBusy"),
+    "BarelyHeld",
 }
 ROOMS: dict[str, ModuleType] = {"analysis": ac.analysis, "campaign": ac.campaign}
 

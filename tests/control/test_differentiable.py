@@ -70,8 +70,11 @@ def test_the_cost_of_a_move_is_quadratic_in_the_mass_its_forces_linear():
     assert_allclose([value, slope], [found.cost, 4 * c], rtol=1e-9)
     assert_allclose(jax.grad(jax.grad(cost))(2.0), 2 * c, rtol=1e-9)
 
+    flying = move(end=([WAY], [0.4]))
+    found = best(flying, PARAMS)
+
     def motion(m):
-        s = best(problem, PARAMS | {"m": m})
+        s = best(flying, PARAMS | {"m": m})
         return s.u, s.trajectory.p, s.v, s.q
 
     u, p, v, q = jax.jacfwd(motion)(jnp.asarray(2.0))

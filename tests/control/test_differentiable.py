@@ -179,8 +179,9 @@ def test_a_solution_that_is_not_determined_has_no_derivatives_its_cost_has():
         actuated=None,
         control_force=lambda t, q, v, u, p: (u[0] - u[1])[None],
         controls=["fore", "aft"],
+        control_bounds=(0.0, 20.0),
     )
-    find = partial(best, problem, solver="ipopt")
+    find = partial(best, problem)
     slope = jax.grad(lambda p: find(p).cost)(PARAMS)["m"]
     assert_allclose(slope, 24 * WAY**2 / TIME**3 / (1 - STEPS**-2), rtol=1e-7)
     with pytest.raises(ValueError, match="has no derivatives: what it has to satisfy"):

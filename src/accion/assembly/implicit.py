@@ -43,10 +43,8 @@ def solution_change(
     the equations at `x`; fixed unknowns stay. `entries` are those of `traced_entries`, where they
     are known.
     """
-    rows, columns = equations.sparsity.jacobian
+    rows, columns = equations.places
     free = ~equations.fixed
-    wanted, number = free[columns], np.cumsum(free) - 1
-    rows, columns = rows[wanted], number[columns[wanted]]
     entries = traced_entries(equations, x) if entries is None else entries
     band = equations.sparsity.square
 

@@ -18,12 +18,16 @@ import numpy as np
 
 from accion.assembly.elements import Family
 from accion.assembly.equations import Equations
-from accion.assembly.program import Program
+from accion.assembly.implicit import one_solved
+from accion.assembly.program import Program, Summed
 from accion.assembly.sqp import Found
 from accion.types import Array
 
+ROUNDS = 20  # in which bounds and inequalities are sorted
+STILL = 1e-9  # of its size: a step of Newton's method that is none
+BARE = 1e-8  # of its size: a push, and a distance from a bound, that are none
 # An interior point leaves push times distance the same everywhere: where one is less than this many
-# times the other, neither is zero.
+# times the other, it does not say which is zero.
 CLEAR = 30.0
 
 
@@ -37,33 +41,118 @@ class Active(NamedTuple):
     weak_unknowns: np.ndarray
     weak_rows: np.ndarray
 
+    def same(self, other: "Active") -> bool:
+        """Whether the same hold."""
+        pairs = ((self.unknowns, other.unknowns), (self.rows, other.rows))
+        return all(np.array_equal(a, b) for a, b in pairs)
 
-def active_at(found: Found) -> Active:
-    """What is, where a solver ended."""
-    program = found.program
-    none = np.zeros(program.n, dtype=bool), np.zeros(program.m, dtype=bool)
+
+class Stationary(NamedTuple):
+    """A point that satisfies the conditions, and what holds there."""
+
+    x: np.ndarray
+    lam: np.ndarray
+    cost: float
+    active: Active
+
+
+class Sides(NamedTuple):
+    """Pushes to lower and upper bounds and distances from them, as parts of their sizes; of
+    unknowns or of rows.
+    """
+
+    pushes: tuple[np.ndarray, np.ndarray]
+    aways: tuple[np.ndarray, np.ndarray]
+
+    @property
+    def held(self) -> np.ndarray:
+        """What is pushed more than it is away."""
+        return np.any([push > away for push, away in zip(*self, strict=True)], axis=0)
+
+    @property
+    def bare(self) -> np.ndarray:
+        """What is neither."""
+        pairs = zip(*self, strict=True)
+        return np.any([np.maximum(push, np.abs(away)) < BARE for push, away in pairs], axis=0)
+
+    @property
+    def unclear(self) -> np.ndarray:
+        """What is a little of both."""
+        pairs = [(push, np.abs(away)) for push, away in zip(*self, strict=True)]
+        return np.any([np.maximum(*pair) < CLEAR * np.minimum(*pair) for pair in pairs], axis=0)
+
+
+def sides_at(program: Program, x: np.ndarray, lam: np.ndarray, pushes: Any) -> tuple[Sides, Sides]:
+    """Those of unknowns, of which `pushes` are the multipliers, and of rows."""
+    size, rows, cost = program.scaled.scales
+    g, lam = program.values(x)[1], program.scaled.multipliers_in(lam)
+    of_x = tuple(push * size / cost for push in pushes)
+    away = (x - program.lower) / size, (program.upper - x) / size
+    row_away = (g - program.row_lower) / rows, (program.row_upper - g) / rows
+    return (
+        Sides((of_x[0], of_x[1]), away),
+        Sides((np.maximum(-lam, 0.0), np.maximum(lam, 0.0)), row_away),
+    )
+
+
+def active_of(program: Program, sides: tuple[Sides, Sides], weak: Any) -> Active:
+    """What holds, and what does `weak`ly, of unknowns that are not fixed and of rows."""
+    free, equations = ~program.fixed, program.row_lower == program.row_upper
+    x, rows = sides
+    return Active(x.held & free, rows.held | equations, weak(x) & free, weak(rows) & ~equations)
+
+
+def stationary_of(found: Found) -> Stationary:
+    """The point next to where a solver ended, by Newton's method on the conditions, in which after
+    each step bounds and inequalities are sorted again: an interior point is a little off, and does
+    not tell apart what is hardly pushed. Where that has no end, where the solver ended.
+    """
+    program, x, lam = found.program, found.x, found.lam
     if program.equalities_only:
-        return Active(none[0], ~none[1], *none)
-    scaled, (size, _, cost) = program.scaled, program.scaled.scales
-    x, g = found.x / size, scaled.values(found.x / size)[1]
-    pushes = (side * size / cost for side in found.multipliers)
-    held, weak = pressed(x, (scaled.lower, scaled.upper), pushes)
-    lam = scaled.multipliers_in(found.lam)
-    pushes = np.maximum(-lam, 0.0), np.maximum(lam, 0.0)
-    rows, weak_rows = pressed(g, (scaled.row_lower, scaled.row_upper), pushes)
-    equations = program.row_lower == program.row_upper
-    free = ~program.fixed
-    return Active(held & free, rows | equations, weak & free, weak_rows & ~equations)
+        none = np.zeros(program.n, dtype=bool), np.zeros(program.m, dtype=bool)
+        return Stationary(x, lam, found.cost, Active(none[0], ~none[1], *none))
+    first = active_of(program, sides_at(program, x, lam, found.multipliers), lambda s: s.unclear)
+    active, size = first, program.scaled.scales.x
+    for _ in range(ROUNDS):
+        x = np.where(active.unknowns, nearest(x, program.lower, program.upper), x)
+        lam = np.where(active.rows, lam, 0.0)
+        dx, dlam = newton_step(program, active, x, lam)
+        x, lam = x + dx, lam + dlam
+        if not np.all(np.isfinite(x)):
+            break
+        at = program.slopes(x)
+        slope = pulled(program, at, lam)
+        sides = sides_at(program, x, lam, (slope, -slope))
+        new = active_of(program, sides, lambda s: s.bare)
+        if new.same(active) and np.max(np.abs(dx / size), initial=0.0) < STILL:
+            return Stationary(x, lam, at.cost, new)
+        active = new
+    return Stationary(found.x, found.lam, found.cost, first)
 
 
-def pressed(values: np.ndarray, bounds: Any, pushes: Any) -> tuple[np.ndarray, np.ndarray]:
-    """(held, weak): what is nearer to a bound than it is pushed; where neither is clearly less."""
-    held, weak = np.zeros((2, len(values)), dtype=bool)
-    for bound, push in zip(bounds, pushes, strict=True):
-        away = np.abs(values - bound)
-        held |= push > away
-        weak |= np.maximum(push, away) < CLEAR * np.minimum(push, away)
-    return held, weak
+def nearest(values: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """The bounds that are."""
+    return np.where(values - lower < upper - values, lower, upper)
+
+
+def pulled(program: Program, at: Summed, lam: np.ndarray) -> np.ndarray:
+    """d(cost + lam.rows)/dx, shape (n,)."""
+    rows, columns = program.sparsity.jacobian
+    return at.gradient + np.bincount(columns, at.J * lam[rows], program.n)
+
+
+def newton_step(
+    program: Program, active: Active, x: np.ndarray, lam: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """That of the conditions; NaN where they do not determine it."""
+    equations, at = conditions(program, active), program.slopes(x)
+    asked = ~equations.fixed[:-1]
+    bound = nearest(at.rows, program.row_lower, program.row_upper)
+    left = np.concatenate([pulled(program, at, lam), at.rows - bound])[asked]
+    entries = entries_at(program, equations, x, lam)
+    step = np.zeros(program.n + program.m)
+    step[asked] = one_solved(equations.sparsity.square, equations.places, False, entries, -left)
+    return step[: program.n], step[program.n :]
 
 
 @dataclass(frozen=True)

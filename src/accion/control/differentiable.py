@@ -22,7 +22,14 @@ from accion.assembly.equations import Equations
 from accion.assembly.implicit import solution_change, traced_residual
 from accion.assembly.program import Program
 from accion.assembly.sqp import Found
-from accion.assembly.stationary import Active, active_at, conditions, entries_at, unknowns_of
+from accion.assembly.stationary import (
+    Active,
+    Stationary,
+    conditions,
+    entries_at,
+    stationary_of,
+    unknowns_of,
+)
 from accion.control.guess import Guess, a_guess, control_times
 from accion.control.layout import Layout
 from accion.control.mesh import Steps
@@ -169,8 +176,13 @@ class Search:
         return self.details.found.program
 
     @cached_property
+    def point(self) -> Stationary:
+        """Where the conditions hold."""
+        return stationary_of(self.details.found)
+
+    @property
     def active(self) -> Active:
-        return active_at(self.details.found)
+        return self.point.active
 
     @cached_property
     def equations(self) -> Equations:
@@ -186,9 +198,8 @@ class Search:
     @cached_property
     def entries(self) -> np.ndarray:
         """Those of the derivatives of the conditions at the solution."""
-        found = self.details.found
-        lam = np.where(self.active.rows, found.lam, 0.0)
-        return entries_at(self.program, self.equations, found.x, lam)
+        lam = np.where(self.active.rows, self.point.lam, 0.0)
+        return entries_at(self.program, self.equations, self.point.x, lam)
 
     @cached_property
     def checked(self) -> Equations:
@@ -198,9 +209,7 @@ class Search:
         """
         equations, (size, rows, cost) = self.equations, self.program.scaled.scales
         sizes = np.concatenate([size, cost / rows])[~equations.fixed[:-1]]
-        i, j = equations.sparsity.jacobian
-        wanted = ~equations.fixed[j]
-        i, j = i[wanted], (np.cumsum(~equations.fixed) - 1)[j[wanted]]
+        i, j = equations.places
         entries = self.entries * sizes[j] * sizes[i] / cost
         noise = np.bincount(i, EPS * np.abs(entries), len(sizes))
         band = equations.sparsity.square
@@ -234,7 +243,8 @@ class Search:
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 def least_cost(search: Search, system: Any) -> Array:
     """The cost of what is found."""
-    return jnp.asarray(search.found(system).cost)
+    search.found(system)
+    return jnp.asarray(search.point.cost)
 
 
 @least_cost.defjvp
@@ -251,8 +261,7 @@ def least_cost_jvp(search: Search, primals: Any, tangents: Any) -> Any:
 def stationary(search: Search, system: Any) -> tuple[Array, Array]:
     """(x, lam): the unknowns and the multipliers of the rows."""
     search.found(system)
-    found = search.details.found
-    return jnp.asarray(found.x), jnp.asarray(found.lam)
+    return jnp.asarray(search.point.x), jnp.asarray(search.point.lam)
 
 
 @stationary.defjvp

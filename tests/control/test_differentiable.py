@@ -79,7 +79,8 @@ def test_the_cost_of_a_move_is_quadratic_in_the_mass_its_forces_linear():
 
     u, p, v, q = jax.jacfwd(motion)(jnp.asarray(2.0))
     assert_allclose(u, found.u / 2, rtol=1e-9)
-    assert_allclose(p, found.solution.v, atol=1e-12)
+    assert_allclose(p, found.v, atol=1e-12)
+    assert_allclose(found.v[[0, -1], 0], [0.0, 0.4], atol=1e-12)
     assert_allclose(np.concatenate([v, q]), 0.0, atol=1e-12)
 
 

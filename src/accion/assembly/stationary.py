@@ -48,12 +48,13 @@ class Active(NamedTuple):
 
 
 class Stationary(NamedTuple):
-    """A point that satisfies the conditions, and what holds there."""
+    """A point that satisfies the conditions, and what holds there; whether that could be told."""
 
     x: np.ndarray
     lam: np.ndarray
     cost: float
     active: Active
+    told: bool
 
 
 class Sides(NamedTuple):
@@ -110,7 +111,7 @@ def stationary_of(found: Found) -> Stationary:
     program, x, lam = found.program, found.x, found.lam
     if program.equalities_only:
         none = np.zeros(program.n, dtype=bool), np.zeros(program.m, dtype=bool)
-        return Stationary(x, lam, found.cost, Active(none[0], ~none[1], *none))
+        return Stationary(x, lam, found.cost, Active(none[0], ~none[1], *none), True)
     first = active_of(program, sides_at(program, x, lam, found.multipliers), lambda s: s.unclear)
     active, size = first, program.scaled.scales.x
     for _ in range(ROUNDS):
@@ -125,9 +126,9 @@ def stationary_of(found: Found) -> Stationary:
         sides = sides_at(program, x, lam, (slope, -slope))
         new = active_of(program, sides, lambda s: s.bare)
         if new.same(active) and np.max(np.abs(dx / size), initial=0.0) < STILL:
-            return Stationary(x, lam, at.cost, new)
+            return Stationary(x, lam, at.cost, new, True)
         active = new
-    return Stationary(found.x, found.lam, found.cost, first)
+    return Stationary(found.x, found.lam, found.cost, first, False)
 
 
 def nearest(values: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:

@@ -214,12 +214,12 @@ class Search:
         noise = np.bincount(i, EPS * np.abs(entries), len(sizes))
         band = equations.sparsity.square
         sway = band.correction(entries, np.zeros(len(sizes)), noise, sizes).sway
-        if not sway <= SWAY:
+        if not (self.point.told and sway <= SWAY):
             raise ValueError(
                 f"the solution of {self.solution.problem.name} has no derivatives: what it has to"
                 " satisfy does not determine it. Something is free (a control without a cost, a"
-                " symmetry), or constraints depend on each other; the cost has its derivatives"
-                " still."
+                " symmetry), constraints depend on each other, or which limits hold cannot be told;"
+                " the cost has its derivatives still."
             )
         self.warn()
         return equations

@@ -1,17 +1,22 @@
 """What tells a minimum from a point that a solver stopped at: Pontryagin's principle with controls
 on their bounds, and the second-order sufficient conditions.
 
-    H(t, x, u, p) = p.x' - C
+    H(t, x, u, p) = p.x' - C - mu.g
 
-has at each time its largest value, of all controls that are allowed, at u; along a motion of a
-problem that does not see the time it is constant, and H(T) = -d terminal/dt where the duration is
-free. Of the problem on its mesh the second derivatives of cost + lam.rows are positive on all
-changes that keep what is active to first order (Nocedal and Wright, theorem 12.6).
+has at each time its largest value, of all controls that are allowed, at u; mu are the multipliers
+of the integrals of g that are given. Along a motion of a problem that does not see the time it is
+constant, and where the duration is free
+
+    H(T) = d terminal/dt + nu.d at_end/dt
+
+with the multipliers nu of at_end: 0 where neither sees the time. Of the problem on its mesh the
+second derivatives of cost + lam.rows are positive on all changes that keep what is active to first
+order (Nocedal and Wright, theorem 12.6).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import singledispatch
+from functools import partial, singledispatch
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -21,12 +26,14 @@ import numpy as np
 
 from accion.arguments import door, instance
 from accion.assembly.program import Program
+from accion.control.direct import integral_multipliers
+from accion.control.extras import Goal
 from accion.control.hamiltonian import Hamiltonian
 from accion.control.problem import ControlProblem
 from accion.control.scaling import middles
 from accion.control.solution import Solution
 from accion.systems import Dynamics, System
-from accion.types import Array, Configuration, Scalar, Vector
+from accion.types import Array, Configuration, Function, Scalar, Vector
 
 SAMPLES = 64  # controls besides the corners of their bounds, at which H is looked at
 CORNERS = 6  # controls, up to which all corners are
@@ -50,8 +57,8 @@ class Certificate:
     """How well the conditions of a minimum hold.
 
     t, H:        the Hamiltonian at the nodes; `drift` is how much it changes there,
-                 `H_end` what H + d terminal/dt is at the last of them, where the duration is free,
-                 else None
+                 `H_end` what H - d terminal/dt - nu.d at_end/dt is at the last of them, where the
+                 duration is free, else None
     gain:        the most by which H grows if another control that is allowed is taken at one time,
                  as part of how much H depends on controls: 0 at a minimum, on a mesh of the size of
                  its error
@@ -94,15 +101,29 @@ class Certificate:
         )
 
 
+def running_cost(solution: Solution) -> Function:
+    """C + mu.g, the cost with the integrals that are given."""
+    problem, details = solution.problem, solution.details
+    found: Any = details.found
+    mu = integral_multipliers(details.layout, found.program, found.lam)
+    totals = [g for g, _ in problem.totals.values()]
+
+    def cost(*at: Any) -> Array:
+        parts = [m @ jnp.atleast_1d(g(*at)) for m, g in zip(mu, totals, strict=False)]
+        return jnp.asarray(problem.cost(*at)) + sum(parts)
+
+    return cost
+
+
 @singledispatch
-def pre_hamiltonian(system: Any, problem: ControlProblem) -> Callable[..., Array]:
+def pre_hamiltonian(system: Any, problem: ControlProblem, cost: Function) -> Callable[..., Array]:
     """H(t, q, v, p, u), with costates p as a `Solution` has them."""
     raise TypeError(system)
 
 
 @pre_hamiltonian.register
-def _(system: System, problem: ControlProblem) -> Callable[..., Array]:
-    own = Hamiltonian(problem.cost, problem.law)
+def _(system: System, problem: ControlProblem, cost: Function) -> Callable[..., Array]:
+    own = Hamiltonian(cost, problem.law)
 
     def H(t: Scalar, q: Configuration, v: Vector, p: Array, u: Vector) -> Array:
         return own.H(system, t, q, v, u, p[0], p[1])
@@ -111,9 +132,9 @@ def _(system: System, problem: ControlProblem) -> Callable[..., Array]:
 
 
 @pre_hamiltonian.register
-def _(system: Dynamics, problem: ControlProblem) -> Callable[..., Array]:
+def _(system: Dynamics, problem: ControlProblem, cost: Function) -> Callable[..., Array]:
     def H(t: Scalar, q: Vector, v: Vector, p: Array, u: Vector) -> Array:
-        return p @ system.rates(t, q, u) - problem.cost(t, q, v, u, system.params)
+        return p @ system.rates(t, q, u) - cost(t, q, v, u, system.params)
 
     return H
 
@@ -128,8 +149,8 @@ def certify(solution: Solution) -> Certificate:
     mesh a strict minimum may still be one of several: `starts=` of `optimize` finds others.
 
     Raises:
-        ValueError: for the vakonomic formulation, systems with constraints, and more unknowns than
-            one full matrix holds.
+        ValueError: for the vakonomic formulation, systems with constraints, costs and bounds of the
+            rates of controls, and more unknowns than one full matrix holds.
     """
     problem, system = solution.problem, solution.problem.system
     if solution.formulation != "direct":
@@ -138,19 +159,24 @@ def certify(solution: Solution) -> Certificate:
         raise ValueError(
             "certify does not support systems with constraints, whose costates are not unique."
         )
+    if problem.rate_cost is not None or "rate_bounds" in problem.besides:
+        raise ValueError(
+            "certify does not support rate_cost and rate_bounds: controls whose rates cost or are"
+            " bounded do not make H largest at each time."
+        )
     details: Any = solution.details
     curvature = least_curvature(details.found)
     # Where dH/du = 0, and where a control is on its bound, H does not see how controls are cut off.
     t, u = solution.t, np.clip(solution.control(solution.t), *problem.u_bounds)
     point = (t, solution.q, np.asarray(solution.v), np.asarray(solution.costates))
-    H = jax.jit(jax.vmap(pre_hamiltonian(system, problem)))
+    H = jax.jit(jax.vmap(pre_hamiltonian(system, problem, running_cost(solution))))
     here = np.asarray(H(*point, u))
     rows, p = solution.at(solution.t_u), between_nodes(solution, solution.t_u)
     gain = most_gained(problem, H, (solution.t_u, rows.q, rows.v, p), solution.u)
     end = None
     on_bound = np.any(np.isclose(solution.duration, problem.durations, rtol=1e-6, atol=0.0))
     if problem.free_time and not on_bound:
-        end = float(here[-1]) + by_time(problem, solution)
+        end = float(here[-1]) - by_time(solution)
     return Certificate(t, here, end, gain, arcs_of(solution), curvature)
 
 
@@ -161,14 +187,17 @@ def between_nodes(solution: Solution, t: np.ndarray) -> np.ndarray:
     return np.stack(columns, axis=1).reshape(len(t), *p.shape[1:])
 
 
-def by_time(problem: ControlProblem, solution: Solution) -> float:
-    """d terminal/dt at the end."""
-    terminal = problem.terminal
-    if terminal is None:
-        return 0.0
-    q, v = jax.tree.map(lambda a: jnp.asarray(a)[-1], (solution.q, solution.v))
-    slope = jax.grad(lambda t: terminal(t, q, v, problem.system.params))
-    return float(slope(float(solution.t[-1])))
+def by_time(solution: Solution) -> float:
+    """d terminal/dt + nu.d at_end/dt at the end."""
+    s, found = solution, solution.details.found
+    system, t = s.problem.system, float(s.t[-1])
+    q, v = jax.tree.map(lambda a: jnp.asarray(a)[-1], (s.q, s.v))
+    lam, slope = np.append(found.lam, 0.0), 0.0
+    for family in found.program.families:
+        if isinstance(family.f, Goal):
+            nu = jnp.asarray(lam[family.rows[0]])
+            slope = float(jax.grad(partial(family.f.price, system))(t, q, v, nu))
+    return slope
 
 
 # ---------------------------------------------------------------- the principle

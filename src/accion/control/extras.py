@@ -41,6 +41,12 @@ class Goal:
         none = jnp.zeros(0) if self.at_end is None else jnp.atleast_1d(self.at_end(*at))
         return cost, none
 
+    def price(self, system: Any, t: Any, q: Configuration, v: Array, nu: Array) -> Array:
+        """terminal + nu.at_end."""
+        at = (t, q, v, system.params)
+        cost = jnp.zeros(()) if self.terminal is None else jnp.asarray(self.terminal(*at))
+        return cost if self.at_end is None else cost + nu @ jnp.atleast_1d(self.at_end(*at))
+
 
 def goal(
     problem: ControlProblem, layout: Layout, rows: RowNumbers, base: Configuration

@@ -113,9 +113,17 @@ def test_points_on_the_way_are_those_of_a_spline():
     assert abs(p0[0] - p0[-1]) > 1
 
 
-def test_points_between_nodes():
-    s = ac.optimize(book.block(via={0.41: [0.9]}), ac.Galerkin(3), 5)
-    assert_allclose(s.trajectory.at(np.array([0.41])).q, 0.9, atol=1e-4)
+def test_a_node_is_moved_to_a_point_on_the_way():
+    """The cost of the spline through it to rounding, as where equal steps have a node there."""
+    problem = book.block(via={0.41: [0.9]})
+    s = ac.optimize(problem, ac.Galerkin(3), 5)
+    spline = CubicSpline([0, 0.41, 1], [0, 0.9, 1], bc_type="clamped")
+    bend = [np.polyint(np.poly1d(c) ** 2) for c in spline.derivative(2).c.T]
+    assert_allclose(s.t, [0, 0.2, 0.41, 0.6, 0.8, 1], atol=1e-15)
+    assert_allclose(s.cost, (bend[0](0.41) + bend[1](0.59)) / 2, rtol=1e-9)
+    assert_allclose(s.replay[0][2], 0.9, atol=1e-9)
+    with pytest.raises(ValueError, match="take more steps, or give the places"):
+        ac.optimize(book.block(via={0.41: [0.9], 0.42: [0.9]}), MIDPOINT, 5)
 
 
 WRONG = {
@@ -150,7 +158,7 @@ def test_rates_need_controls_at_different_times():
 
 
 def test_it_has_no_other_faces():
-    problem = book.block(via={0.5: [0.5]})
+    problem = book.block(via={0.45: [0.5]})
     with pytest.raises(ValueError, match=r"vakonomic\(\) does not support via"):
         problem.vakonomic()
     with pytest.raises(ValueError, match="formulation does not support via"):

@@ -149,3 +149,11 @@ def test_rates_of_controls_are_not_certified():
         s = ac.optimize(book.block(**asked), MIDPOINT, 8)
         with pytest.raises(ValueError, match="does not support rate_cost and rate_bounds"):
             certify(s)
+
+
+def test_points_on_the_way_of_rates_are_not_certified():
+    system = ac.Dynamics(rate, ["x"], ["u"], name="point")
+    ends = {"start": [0.0], "end": [1.0], "duration": 1.0}
+    s = ac.optimize(ac.ControlProblem(system, valley, via={0.5: [0.9]}, **ends), MIDPOINT, 8)
+    with pytest.raises(ValueError, match="does not support via of a Dynamics"):
+        certify(s)

@@ -150,7 +150,8 @@ def certify(solution: Solution) -> Certificate:
 
     Raises:
         ValueError: for the vakonomic formulation, systems with constraints, costs and bounds of the
-            rates of controls, and more unknowns than one full matrix holds.
+            rates of controls, points on the way of a Dynamics, and more unknowns than one full
+            matrix holds.
     """
     problem, system = solution.problem, solution.problem.system
     if solution.formulation != "direct":
@@ -163,6 +164,11 @@ def certify(solution: Solution) -> Certificate:
         raise ValueError(
             "certify does not support rate_cost and rate_bounds: controls whose rates cost or are"
             " bounded do not make H largest at each time."
+        )
+    if problem.points and system.inputs:
+        raise ValueError(
+            "certify does not support via of a Dynamics: its costates jump there, and those between"
+            " nodes are not known."
         )
     details: Any = solution.details
     curvature = least_curvature(details.found)

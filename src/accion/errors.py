@@ -117,6 +117,12 @@ class ReplayMisses(UserWarning):
     """
 
 
+class BoundsBroken(UserWarning):
+    """Controls are within their bounds at the points of a method, and beyond them by much between
+    these.
+    """
+
+
 class NoChecksums(UserWarning):
     """A store that an older accion wrote: it has no checksums, so damage to it is not noticed."""
 

@@ -101,11 +101,10 @@ class Certificate:
         )
 
 
-def running_cost(solution: Solution) -> Function:
+def running_cost(solution: Any) -> Function:
     """C + mu.g, the cost with the integrals that are given."""
     problem, details = solution.problem, solution.details
-    found: Any = details.found
-    mu = integral_multipliers(details.layout, found.program, found.lam)
+    mu = integral_multipliers(details.layout, details.found.program, details.found.lam)
     totals = [g for g, _ in problem.totals.values()]
 
     def cost(*at: Any) -> Array:
@@ -193,7 +192,7 @@ def between_nodes(solution: Solution, t: np.ndarray) -> np.ndarray:
     return np.stack(columns, axis=1).reshape(len(t), *p.shape[1:])
 
 
-def by_time(solution: Solution) -> float:
+def by_time(solution: Any) -> float:
     """d terminal/dt + nu.d at_end/dt at the end."""
     s, found = solution, solution.details.found
     system, t = s.problem.system, float(s.t[-1])

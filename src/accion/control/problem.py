@@ -53,7 +53,8 @@ class ControlProblem:
             and (q_{N-1}, q_N), as in the Vakonomic thesis, section 8.5.
         duration: a number; or (least, most), and the best in between is found.
         terminal: terminal(t, q, v, params) -> scalar, the cost of the end.
-        control_bounds: (lower, upper), numbers or one for each control.
+        control_bounds: (lower, upper), numbers or one for each control; they hold at the points of
+            a method, `path` holds between them too.
         state_bounds, velocity_bounds: {coordinate: (lower, upper)}.
         rate_bounds: (lower, upper) of the rates of the controls, each from one control to the next.
         rate_cost: rate_cost(t, w, params) -> scalar, the cost of the rates w, added to `cost`.

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.interpolate import CubicSpline
 
 import accion as ac
+from accion.control import refine
 from tests.textbook import control as book
 
 MIDPOINT = ac.Midpoint()
@@ -84,6 +85,25 @@ def test_rates_of_controls_may_cost():
     whole = np.polyint(jerk**2)
     s = ac.optimize(book.block(cost=still, rate_cost=half_square_rate), MIDPOINT, 32)
     assert_allclose(s.richardson()[0], (whole(1) - whole(0)) / 2, rtol=2e-3)
+
+
+def dear_rate(t, w, p):
+    return 0.05 * w @ w
+
+
+# From rest to rest with the cost u^2 / 2 + 0.05 u'^2: by scipy's solve_bvp to 1e-9.
+WITH_RATES = 12.065038823637124
+
+
+@pytest.mark.parametrize("s", [2, 3])
+def test_costs_of_rates_have_order_two(s):
+    """By differences of controls, whatever the order of the method: errors are estimated so."""
+    found = ac.optimize(book.block(rate_cost=dear_rate), ac.Galerkin(s), 16)
+    cost, error = found.richardson()
+    assert_allclose(error, abs(found.cost - WITH_RATES), rtol=0.2)
+    assert abs(cost - WITH_RATES) < 0.2 * error
+    finer = refine(found, tolerance=0.3 * error / found.cost)
+    assert_allclose(finer.error, abs(finer.costs[-1] - WITH_RATES), rtol=0.2)
 
 
 def test_rates_of_controls_may_have_bounds():

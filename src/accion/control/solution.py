@@ -196,6 +196,15 @@ class Solution:
         same = {"formulation": self.formulation, "solver": self.solver}
         return self.optimizer(self.problem, self.method, steps, guess=self, **same, **settings)
 
+    @property
+    def cost_order(self) -> int:
+        """The order of the cost in h: that of the method, of problems about the rates of controls
+        at most 2, that of their differences.
+        """
+        own = self.method.order or 1
+        rates = {"rate_cost", "rate_bounds"} & set(self.problem.besides)
+        return min(own, 2) if rates else own
+
     def richardson(self) -> tuple[float, float]:
         """(cost, error): the cost extrapolated to h = 0 from this mesh and one of half the steps,
         and an estimate of the error of `cost`.
@@ -205,7 +214,7 @@ class Solution:
                 f"half of {self.steps} steps is no mesh: an even number, 8 or more, is needed."
             )
         coarse = self.on_mesh(self.mesh[::2] if not equal(self.mesh) else self.steps // 2)
-        correction = (self.cost - coarse.cost) / (2 ** (self.method.order or 1) - 1)
+        correction = (self.cost - coarse.cost) / (2**self.cost_order - 1)
         return self.cost + correction, abs(correction)
 
     def with_optima(self, optima: "list[Solution]") -> "Solution":

@@ -157,3 +157,37 @@ def test_points_on_the_way_of_rates_are_not_certified():
     s = ac.optimize(ac.ControlProblem(system, valley, via={0.5: [0.9]}, **ends), MIDPOINT, 8)
     with pytest.raises(ValueError, match="does not support via of a Dynamics"):
         certify(s)
+
+
+def endless(t, q, v, u, p):
+    """Not bounded from below."""
+    return 0.5 * u[0] ** 2 - 0.5 * u[0] ** 4
+
+
+def two_wells(t, q, v, u, p):
+    return 0.5 * u[0] ** 2 - 20 * jnp.exp(-((u[0] - 5) ** 2)) - 20 * jnp.exp(-((u[0] + 5) ** 2))
+
+
+def bowl(t, q, v, u, p):
+    return 0.5 * u @ u
+
+
+@pytest.mark.parametrize("cost", [endless, two_wells, bowl])
+def test_far_better_controls_are_found(cost):
+    """Controls of 0.1 are a local minimum of all three, and the best of the last alone."""
+    s = ac.optimize(book.block(cost=cost, end=([0.02], [0.0])), MIDPOINT, 20)
+    assert np.max(np.abs(s.u)) < 0.2
+    found = certify(s)
+    assert found.strict
+    assert found.tried["u_x"][1] > 100
+    assert "u_x from -" in str(found)
+    if cost is bowl:
+        assert found.gain < 1e-6
+    else:
+        assert found.gain > 10
+
+
+def test_controls_that_do_not_act_are_compared_with_others():
+    """At rest all the time, and two wells beside."""
+    found = certify(ac.optimize(book.block(cost=two_wells, end=([0.0], [0.0])), MIDPOINT, 8))
+    assert found.gain > 0.1

@@ -15,6 +15,7 @@ from accion import _config as _config  # first: JAX reads it when it starts
 # isort: on
 from accion.errors import (
     BarelyHeld as BarelyHeld,
+    BoundsBroken as BoundsBroken,
     ConnectFailed as ConnectFailed,
     Interrupted as Interrupted,
     NoChecksums as NoChecksums,

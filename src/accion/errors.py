@@ -117,6 +117,12 @@ class ReplayMisses(UserWarning):
     """
 
 
+class BoundsBroken(UserWarning):
+    """Controls are within their bounds at the points of a method, and beyond them by much between
+    these.
+    """
+
+
 class BarelyHeld(UserWarning):
     """A bound or an inequality holds at a solution without a push: with other params it is let go
     on one side, so the derivatives of the solution differ from side to side.

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.interpolate import CubicSpline
 
 import accion as ac
+from accion.control import refine
 from tests.textbook import control as book
 
 MIDPOINT = ac.Midpoint()
@@ -86,6 +87,25 @@ def test_rates_of_controls_may_cost():
     assert_allclose(s.richardson()[0], (whole(1) - whole(0)) / 2, rtol=2e-3)
 
 
+def dear_rate(t, w, p):
+    return 0.05 * w @ w
+
+
+# From rest to rest with the cost u^2 / 2 + 0.05 u'^2: by scipy's solve_bvp to 1e-9.
+WITH_RATES = 12.065038823637124
+
+
+@pytest.mark.parametrize("s", [2, 3])
+def test_costs_of_rates_have_order_two(s):
+    """By differences of controls, whatever the order of the method: errors are estimated so."""
+    found = ac.optimize(book.block(rate_cost=dear_rate), ac.Galerkin(s), 16)
+    cost, error = found.richardson()
+    assert_allclose(error, abs(found.cost - WITH_RATES), rtol=0.2)
+    assert abs(cost - WITH_RATES) < 0.2 * error
+    finer = refine(found, tolerance=0.3 * error / found.cost)
+    assert_allclose(finer.error, abs(finer.costs[-1] - WITH_RATES), rtol=0.2)
+
+
 def test_rates_of_controls_may_have_bounds():
     """As far as possible, with |u| <= 1 and |u'| <= 4: a ramp of half a second in the middle."""
     problem = book.block(
@@ -113,9 +133,17 @@ def test_points_on_the_way_are_those_of_a_spline():
     assert abs(p0[0] - p0[-1]) > 1
 
 
-def test_points_between_nodes():
-    s = ac.optimize(book.block(via={0.41: [0.9]}), ac.Galerkin(3), 5)
-    assert_allclose(s.trajectory.at(np.array([0.41])).q, 0.9, atol=1e-4)
+def test_a_node_is_moved_to_a_point_on_the_way():
+    """The cost of the spline through it to rounding, as where equal steps have a node there."""
+    problem = book.block(via={0.41: [0.9]})
+    s = ac.optimize(problem, ac.Galerkin(3), 5)
+    spline = CubicSpline([0, 0.41, 1], [0, 0.9, 1], bc_type="clamped")
+    bend = [np.polyint(np.poly1d(c) ** 2) for c in spline.derivative(2).c.T]
+    assert_allclose(s.t, [0, 0.2, 0.41, 0.6, 0.8, 1], atol=1e-15)
+    assert_allclose(s.cost, (bend[0](0.41) + bend[1](0.59)) / 2, rtol=1e-9)
+    assert_allclose(s.replay[0][2], 0.9, atol=1e-9)
+    with pytest.raises(ValueError, match="take more steps, or give the places"):
+        ac.optimize(book.block(via={0.41: [0.9], 0.42: [0.9]}), MIDPOINT, 5)
 
 
 WRONG = {
@@ -150,7 +178,7 @@ def test_rates_need_controls_at_different_times():
 
 
 def test_it_has_no_other_faces():
-    problem = book.block(via={0.5: [0.5]})
+    problem = book.block(via={0.45: [0.5]})
     with pytest.raises(ValueError, match=r"vakonomic\(\) does not support via"):
         problem.vakonomic()
     with pytest.raises(ValueError, match="formulation does not support via"):

@@ -91,3 +91,103 @@ def test_what_is_not_certified():
     s = ac.optimize(book.block(), MIDPOINT, 8, formulation="vakonomic")
     with pytest.raises(ValueError, match='formulation="direct"'):
         certify(s)
+
+
+def dearer(t, q, v, u, p):
+    return 1.0 + 0.5 * u @ u
+
+
+def place(t, q, v, u, p):
+    return q[0]
+
+
+def square_of_u(t, q, v, u, p):
+    return u @ u
+
+
+def test_integrals_have_multipliers_in_H():
+    """int x dt is least for u = -(1 - t)^2 / 4 mu, where int u^2 dt = 1 says mu = 1 / sqrt(80)."""
+    problem = book.block(cost=place, end=(None, None), integrals={"energy": (square_of_u, 1.0)})
+    s = ac.optimize(problem, ac.Galerkin(2), 12)
+    found, mu = certify(s), 1 / np.sqrt(80)
+    assert_allclose(s.u[:, 0], -((1 - s.t_u) ** 2) / (4 * mu), atol=1e-2)
+    assert found.gain < 1e-3
+    assert found.drift < 1e-2
+    assert_allclose(found.H, 1 / (16 * mu), atol=1e-5)
+    assert found.strict
+
+
+def moving(t, q, v, p):
+    return q[0] - 1.0 - 0.5 * t
+
+
+def later(t, q, v, p):
+    return 1.0 * t
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"cost": dearer, "at_end": moving}, {"terminal": later, "at_end": moving}],
+    ids=["running", "terminal"],
+)
+def test_where_the_end_moves_H_is_what_it_asks(changes):
+    """u = a (T - t), a = 3 (1 + T/2) / T^3 reaches it at T; T + a^2 T^3 / 6 is least where
+    T^4 = (3/2) (1 + T/2) (3 + T/2). H(T) is 0 - nu / 2 and, of a terminal cost, 1 more.
+    """
+    problem = book.block(end=(None, None), duration=(0.5, 10.0), **changes)
+    s = ac.optimize(problem, ac.Galerkin(2), 8)
+    T = s.duration
+    assert_allclose(T**4, 1.5 * (1 + T / 2) * (3 + T / 2), rtol=1e-6)
+    found = certify(s)
+    assert_allclose(found.H[-1], 1.5 * (1 + T / 2) / T**3 + ("terminal" in changes), rtol=1e-6)
+    assert abs(found.H_end) < 1e-6
+    assert found.drift < 1e-6
+
+
+def test_rates_of_controls_are_not_certified():
+    for asked in ({"rate_cost": lambda t, w, p: w @ w}, {"rate_bounds": (-50, 50)}):
+        s = ac.optimize(book.block(**asked), MIDPOINT, 8)
+        with pytest.raises(ValueError, match="does not support rate_cost and rate_bounds"):
+            certify(s)
+
+
+def test_points_on_the_way_of_rates_are_not_certified():
+    system = ac.Dynamics(rate, ["x"], ["u"], name="point")
+    ends = {"start": [0.0], "end": [1.0], "duration": 1.0}
+    s = ac.optimize(ac.ControlProblem(system, valley, via={0.5: [0.9]}, **ends), MIDPOINT, 8)
+    with pytest.raises(ValueError, match="does not support via of a Dynamics"):
+        certify(s)
+
+
+def endless(t, q, v, u, p):
+    """Not bounded from below."""
+    return 0.5 * u[0] ** 2 - 0.5 * u[0] ** 4
+
+
+def two_wells(t, q, v, u, p):
+    return 0.5 * u[0] ** 2 - 20 * jnp.exp(-((u[0] - 5) ** 2)) - 20 * jnp.exp(-((u[0] + 5) ** 2))
+
+
+def bowl(t, q, v, u, p):
+    return 0.5 * u @ u
+
+
+@pytest.mark.parametrize("cost", [endless, two_wells, bowl])
+def test_far_better_controls_are_found(cost):
+    """Controls of 0.1 are a local minimum of all three, and the best of the last alone."""
+    s = ac.optimize(book.block(cost=cost, end=([0.02], [0.0])), MIDPOINT, 20)
+    assert np.max(np.abs(s.u)) < 0.2
+    found = certify(s)
+    assert found.strict
+    assert found.tried["u_x"][1] > 100
+    assert "u_x from -" in str(found)
+    if cost is bowl:
+        assert found.gain < 1e-6
+    else:
+        assert found.gain > 10
+
+
+def test_controls_that_do_not_act_are_compared_with_others():
+    """At rest all the time, and two wells beside."""
+    found = certify(ac.optimize(book.block(cost=two_wells, end=([0.0], [0.0])), MIDPOINT, 8))
+    assert found.gain > 0.1

@@ -91,6 +91,31 @@ def test_bounds_hold_at_the_points_and_the_best_duration_is_found():
     assert_allclose(found.duration, 2.0, atol=1e-4)
 
 
+def test_bounds_that_are_broken_between_points_are_told():
+    """An odd number of steps, whose middle one has the switch from 1 to -1 at its points: a line
+    through them, sqrt(3) times as far at its ends, and in less than the least time.
+    """
+    bang = ac.ControlProblem(
+        MASS,
+        lambda t, q, v, u, p: 1.0 + 0.0 * u[0],
+        **(AWAY | {"duration": (0.5, 5.0)}),
+        control_bounds=(-1.0, 1.0),
+        controls=["push"],
+    )
+    found = ac.optimize(bang, ac.Galerkin(2), 7)
+    assert found.duration < 2
+    beyond = found.bounds_worst["push"]
+    along = found.control(found.t[0] + np.linspace(0, found.duration, 2001))
+    assert_allclose(beyond.value, np.sqrt(3) - 1, rtol=1e-6)
+    assert_allclose(beyond.value, np.max(np.abs(along)) - 1, atol=2e-2)
+    assert abs(beyond.t - found.duration / 2) < found.duration / 7
+    with pytest.warns(ac.BoundsBroken, match=r"push is 0\.\d+ beyond its bounds.*path="):
+        assert "beyond its bounds" in repr(found)
+    constant = ac.optimize(bang, ac.Midpoint(), 7)
+    assert constant.bounds_worst["push"].value < 1e-7
+    assert "beyond" not in repr(constant)
+
+
 @pytest.mark.parametrize("s", [0.0, 0.3, 1.0])
 def test_on_the_way_a_step_is_its_polynomial(s):
     """One of degree three, with its velocity, on a step of 0.4."""

@@ -114,6 +114,17 @@ def path_sizes(layout: Layout, program: Program) -> np.ndarray:
     return np.concatenate(found)
 
 
+def integral_multipliers(layout: Layout, program: Program, lam: np.ndarray) -> list[np.ndarray]:
+    """Those of the integrals, one array for each: of their rows, which stand before those of the
+    path constraints; `lam` are those of all rows.
+    """
+    problem, rows = layout.problem, program.families[0].rows
+    samples = sample_count(problem, program.families[0].f.span.method)  # pyright: ignore[reportFunctionMemberAccess]
+    sizes = [bounds[0].size for _, bounds in problem.totals.values()]
+    first = rows.shape[1] - samples * sum(components(problem).values()) - sum(sizes)
+    return np.split(lam[rows[0, first : first + sum(sizes)]], np.cumsum(sizes)[:-1])
+
+
 def inequalities(
     problem: ControlProblem, method: Method, layout: Layout, f: Step, rows: RowNumbers
 ) -> list[np.ndarray]:

@@ -13,7 +13,7 @@ from accion.assembly.elements import Family
 from accion.assembly.numbering import RowNumbers
 from accion.control.guess import control_times
 from accion.control.layout import Layout, split
-from accion.control.polynomial import on_the_way
+from accion.control.mesh import nearest_node
 from accion.control.problem import ControlProblem
 from accion.control.span import Span, args_of, columns_of, span_of
 from accion.methods import Method
@@ -40,6 +40,12 @@ class Goal:
         cost = jnp.zeros(()) if self.terminal is None else jnp.asarray(self.terminal(*at))
         none = jnp.zeros(0) if self.at_end is None else jnp.atleast_1d(self.at_end(*at))
         return cost, none
+
+    def price(self, system: Any, t: Any, q: Configuration, v: Array, nu: Array) -> Array:
+        """terminal + nu.at_end."""
+        at = (t, q, v, system.params)
+        cost = jnp.zeros(()) if self.terminal is None else jnp.asarray(self.terminal(*at))
+        return cost if self.at_end is None else cost + nu @ jnp.atleast_1d(self.at_end(*at))
 
 
 def goal(
@@ -119,16 +125,14 @@ def rate_gaps(
 
 @dataclass(frozen=True)
 class Via:
-    """What is missing between a point and where the motion is at the fraction s of a step."""
+    """What is missing between a point and the node where a step starts."""
 
     span: Span
 
     def __call__(self, args: Any, data: Any, x: Array) -> tuple[Array, Array]:
-        base, (span, s, point) = data
-        here, space = self.span(args, base, span, x), args[0].space
-        inner = jnp.zeros((0, space.dim)) if here.inner is None else here.inner
-        q, _ = on_the_way(self.span.method, space, here.h, here.q0, here.d, inner, s)
-        return jnp.zeros(()), space.local(point, q)
+        base, (span, point) = data
+        here = self.span(args, base, span, x)
+        return jnp.zeros(()), args[0].space.local(point, here.q0)
 
 
 def via_points(
@@ -137,19 +141,15 @@ def via_points(
     """All points that the motion is to go through."""
     if not problem.points:
         return []
-    times = np.array(list(problem.points))
-    part = (times - problem.t0) / problem.longest
-    k = np.clip(np.searchsorted(layout.mesh, part, side="right") - 1, 0, layout.steps - 1)
+    times = list(problem.points)
+    k = np.array([nearest_node(layout.mesh, place) for place in problem.places])
     first, last = (side[k] for side in layout.spans)
-    s = (part - first) / (last - first)
     points = [q for q, _ in problem.points.values()]
     fixed = np.stack([fixed for _, fixed in problem.points.values()])
     names = problem.system.names
-    numbers = rows.block(
-        fixed, k + s, lambda i, j: f"{names[j]} of the point at t = {times[i]:.4g}"
-    )
+    numbers = rows.block(fixed, k, lambda i, j: f"{names[j]} of the point at t = {times[i]:.4g}")
     stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *points)
-    data = ((first, last), s, stacked)
+    data = ((first, last), stacked)
     pairs = np.stack([k, k + 1], axis=1)
     f = Via(span_of(problem, method))
     return [Family(f, args_of(problem), data, columns_of(layout, k), numbers, pairs, base)]

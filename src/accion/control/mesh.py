@@ -1,5 +1,6 @@
 """Where the nodes of a mesh are, as parts of the duration: at equal steps, or anywhere."""
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -50,6 +51,30 @@ ENDS = 1e-12  # by which the places of the ends may be rounded
 def halved(places: np.ndarray) -> np.ndarray:
     """Each step in two."""
     return np.interp(np.arange(2 * len(places) - 1) / 2, np.arange(len(places)), places)
+
+
+def with_nodes_at(steps: Steps, wanted: Sequence[float]) -> Steps:
+    """`steps` with the nearest nodes between the ends moved to the `wanted` places, in their order.
+
+    Raises:
+        ValueError: where one node is the nearest to two of them.
+    """
+    mesh = places_of(steps).copy()
+    nearest = [nearest_node(mesh, place) for place in wanted]
+    if len(set(nearest)) < len(nearest):
+        raise ValueError(
+            f"via: a node is to stand at each of its times, and those of {count_of(steps)} steps"
+            " are too far apart for that; take more steps, or give the places of the nodes."
+        )
+    if np.allclose(mesh[nearest], wanted, rtol=0.0, atol=ENDS):
+        return steps
+    mesh[nearest] = wanted
+    return mesh
+
+
+def nearest_node(mesh: np.ndarray, place: float) -> int:
+    """The number of the node between the ends that is the nearest to a place."""
+    return 1 + int(np.argmin(np.abs(mesh[1:-1] - place)))
 
 
 def equal(places: np.ndarray) -> bool:

@@ -20,7 +20,7 @@ from accion.control.faces import check_windows
 from accion.control.first_order_details import FirstOrderDetails
 from accion.control.guess import Guess, a_guess, guess_of, perturbed
 from accion.control.layout import Layout, displacements
-from accion.control.mesh import Steps, a_mesh, count_of, is_number
+from accion.control.mesh import Steps, a_mesh, count_of, is_number, with_nodes_at
 from accion.control.path_constraints import held_between_samples
 from accion.control.problem import ControlProblem
 from accion.control.problem_checks import TRACED
@@ -99,7 +99,8 @@ def optimize(
     Arguments:
         problem: what is to be controlled.
         method: a variational one.
-        steps: 4 or more; or the places of the nodes, increasing from 0 to 1.
+        steps: 4 or more; or the places of the nodes, increasing from 0 to 1. The nearest nodes are
+            moved to the times of `via`.
         guess: where to start: (q, u) at nodes and steps, or (q, u, duration), a `Solution` on any
             mesh, a `Trajectory`; without it the line between the ends.
         formulation: "direct": configurations and controls are unknown, the forced discrete
@@ -128,6 +129,8 @@ def optimize(
     """
     check(problem, method, guess, formulation, solver)
     steps, starts = mesh_steps(steps), checks.whole(starts, "starts")
+    if formulation == "direct":  # the other one has no points on the way
+        steps = with_nodes_at(steps, problem.places)
     check_numbers(count_of(steps) * len(method.control_places), starts, problem, options)
     first = guess_of(problem, guess, steps, method.control_places)
     limit = {} if max_iterations is None else {"max_iterations": max_iterations}

@@ -53,7 +53,8 @@ class ControlProblem:
             and (q_{N-1}, q_N), as in the Vakonomic thesis, section 8.5.
         duration: a number; or (least, most), and the best in between is found.
         terminal: terminal(t, q, v, params) -> scalar, the cost of the end.
-        control_bounds: (lower, upper), numbers or one for each control.
+        control_bounds: (lower, upper), numbers or one for each control; they hold at the points of
+            a method, `path` holds between them too.
         state_bounds, velocity_bounds: {coordinate: (lower, upper)}.
         rate_bounds: (lower, upper) of the rates of the controls, each from one control to the next.
         rate_cost: rate_cost(t, w, params) -> scalar, the cost of the rates w, added to `cost`.
@@ -61,7 +62,8 @@ class ControlProblem:
             `value`, or within (lower, upper).
         at_end: at_end(t, q, v, params) -> (m,), which is to be zero at the end: a terminal
             manifold.
-        via: {t: q}, configurations on the way, a component that is None is free.
+        via: {t: q}, configurations on the way, a component that is None is free. Nodes stand at
+            these times: the nearest ones of a mesh are moved there.
         path: {name: g}, or one g: g(t, q, v, u, params) <= 0 along the whole motion, straight (on a
             group: retracted) between nodes.
         t0: the time of the start.
@@ -167,6 +169,11 @@ class ControlProblem:
     def conditions_at_end(self) -> int:
         """How many conditions `at_end` has."""
         return conditions_of(self)
+
+    @property
+    def places(self) -> list[float]:
+        """Those of the points on the way, as parts of the duration."""
+        return [(t - self.t0) / self.longest for t in self.points]
 
     @property
     def besides(self) -> list[str]:

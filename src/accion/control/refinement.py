@@ -50,7 +50,7 @@ def refine(
         raise ValueError(f"refine needs a Solution, as optimize returns it; got {solution!r}.")
     if not checks.is_finite_number(tolerance) or tolerance <= 0:
         raise ValueError(f"tolerance must be a positive number; got {tolerance!r}.")
-    order = solution.method.order or 1
+    order = solution.cost_order
     steps, costs, correction = [solution.steps], [solution.cost], float("inf")
     while abs(correction) > tolerance * max(abs(solution.cost), 1e-300):
         if 2 * solution.steps > max_steps:

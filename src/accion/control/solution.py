@@ -22,7 +22,7 @@ from accion.control.path_constraints import Motion, Worst
 from accion.control.picture import panels_of, picture
 from accion.control.polynomial import pieces as through_pieces
 from accion.control.problem import ControlProblem
-from accion.control.reached import bounded
+from accion.control.reached import bounded, bounds_words, worst_of_bounds
 from accion.control.replay import replay_of
 from accion.control.scaling import sizes_along
 from accion.control.shooting import Nodes
@@ -62,6 +62,8 @@ class Solution:
                    `replay_miss`, as part of the size of the motion
     path_worst:    the largest value of each path constraint along the whole motion, between samples
                    too, and when
+    bounds_worst:  by how much each control is beyond its bounds, and when: polynomials of
+                   `Galerkin` leave them between their points
     optima:        with several starts, all distinct local optima that were found, best first
     """
 
@@ -97,8 +99,9 @@ class Solution:
         return html(repr(self), self.plot())
 
     def checked(self) -> str:
-        """What the replay and the path constraints say of the solution, in words; `ReplayMisses`
-        where the replay misses the end by much.
+        """What the replay, the path constraints and the bounds of the controls say of the solution,
+        in words; `ReplayMisses` where the replay misses the end by much, `BoundsBroken` where
+        controls are far beyond their bounds.
         """
         words = [
             f"with these controls the continuous equations miss the end by {self.replay_error:.2g}"
@@ -118,7 +121,7 @@ class Solution:
                 ReplayMisses,
                 stacklevel=3,
             )
-        return "; ".join(words)
+        return "; ".join(words + bounds_words(self))
 
     @property
     def steps(self) -> int:
@@ -193,6 +196,15 @@ class Solution:
         same = {"formulation": self.formulation, "solver": self.solver}
         return self.optimizer(self.problem, self.method, steps, guess=self, **same, **settings)
 
+    @property
+    def cost_order(self) -> int:
+        """The order of the cost in h: that of the method, of problems about the rates of controls
+        at most 2, that of their differences.
+        """
+        own = self.method.order or 1
+        rates = {"rate_cost", "rate_bounds"} & set(self.problem.besides)
+        return min(own, 2) if rates else own
+
     def richardson(self) -> tuple[float, float]:
         """(cost, error): the cost extrapolated to h = 0 from this mesh and one of half the steps,
         and an estimate of the error of `cost`.
@@ -202,7 +214,7 @@ class Solution:
                 f"half of {self.steps} steps is no mesh: an even number, 8 or more, is needed."
             )
         coarse = self.on_mesh(self.mesh[::2] if not equal(self.mesh) else self.steps // 2)
-        correction = (self.cost - coarse.cost) / (2 ** (self.method.order or 1) - 1)
+        correction = (self.cost - coarse.cost) / (2**self.cost_order - 1)
         return self.cost + correction, abs(correction)
 
     def with_optima(self, optima: "list[Solution]") -> "Solution":
@@ -287,6 +299,13 @@ class Solution:
         """
         u = self.control_pieces()[1]
         return Motion(self.problem, self.method, self.t, self.q, u, self.inner).worst()
+
+    @cached_property
+    def bounds_worst(self) -> dict[str, Worst]:
+        """{control: (value, t)}: by how much each control with bounds is beyond them where it is
+        most, between the points of `Galerkin` too, <= 0 where they hold, and when.
+        """
+        return worst_of_bounds(self)
 
     # ------------------------------------------------------------ the necessary conditions
 

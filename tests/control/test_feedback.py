@@ -255,6 +255,27 @@ def test_controls_stay_within_their_bounds():
     np.testing.assert_allclose(held(0.0, [0.0, 1e-3], [0.0, 0.0]), -held.K[:, 1] * 1e-3)
 
 
+def lifted(t, q, v, p):
+    return 0.5 * v @ v - g * q[0]
+
+
+def lift(**changes):
+    """A mass that weighs 9.81 N and is pushed up by u."""
+    asked = {"start": ([0.0], [0.0]), "end": ([1.0], [0.0]), "duration": 2.0} | changes
+    system = ac.System(lifted, ac.Euclidean(1), coordinates=("z [m]",), name="lift")
+    return ac.ControlProblem(system, book.half_square, actuated=["z"], **asked)
+
+
+def test_an_equilibrium_beyond_the_bounds_is_not_held():
+    """The top of a flight is at rest, and the next moment it falls."""
+    np.testing.assert_allclose(lqr(lift(control_bounds=(0, 12)), 1.0, 1.0).linear.about.u, g)
+    for bounds in ((-5.0, 5.0), (g, 20.0)):
+        with pytest.raises(ValueError, match="force on z must be 9.81 to hold .* control_bounds"):
+            lqr(lift(control_bounds=bounds), 1.0, 1.0)
+    thrown = lift(start=([0.0], [4.0]), duration=0.5, control_bounds=(-5.0, 5.0))
+    assert track(ac.optimize(thrown, MIDPOINT, 8), 1.0, 1.0, 1.0).after is None
+
+
 def ball_lagrangian(t, q, v, p):
     return 0.5 * v @ v - g * q[1]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from accion.arguments import door, number, positive, shown, wrong
 from accion.control.closed_loop import ClosedLoop, Following, Held
-from accion.control.linear import AT_REST, Linear, linearise, rests
+from accion.control.linear import AT_REST, Linear, linearise, rests, without_room
 from accion.control.polynomial import between
 from accion.control.problem import ControlProblem
 from accion.control.riccati import algebraic, backwards, weight, weights_of
@@ -291,12 +291,26 @@ def lqr(
 
     Raises:
         ValueError: where it is no equilibrium, or the controls do not reach a mode that does not
-            die out.
+            die out, or those that hold it are not within their bounds.
     """
     if not isinstance(problem, ControlProblem):
         raise ValueError(f"problem must be a ControlProblem; got {shown(problem)}.")
     linear = linearise(problem, at=at, u=u, t=t, h=h)
+    check_room(linear)
     return Feedback(linear, *algebraic(linear, *weights_of(linear, Q, R)))
+
+
+def check_room(linear: Linear) -> None:
+    """Raise ValueError unless the controls of an equilibrium are within their bounds."""
+    problem, u = linear.problem, linear.about.u[0, 0]
+    for i in np.flatnonzero(without_room(problem, u)):
+        lower, upper = (side[i] for side in problem.u_bounds)
+        raise ValueError(
+            f"{problem.controls[i]} must be {u[i]:.6g} to hold this equilibrium, which leaves it no"
+            f" room within its control_bounds, {lower:g} to {upper:g}, to answer to both sides."
+            " Widen them, or give another equilibrium, at=(q, None), or other controls that hold"
+            " it, u=."
+        )
 
 
 @door()
@@ -306,7 +320,8 @@ def track(solution: Solution, Q: Any, R: Any, Qf: Any = None) -> Feedback:
         sum_k h (z_k.Q z_k + du_k.R du_k) + z_N.Qf z_N
 
     of small changes along it: the Riccati equation backwards in time, step by step. Where the
-    solution ends at rest in an equilibrium that its controls can hold, they hold it afterwards.
+    solution ends at rest in an equilibrium that its controls can hold within their bounds, they hold
+    it afterwards.
 
     Arguments:
         solution: of a `ControlProblem`.

@@ -304,7 +304,7 @@ def balance(
         return [np.asarray(a)[0, n:] for a in found[:2]]
 
     if u is None:
-        u = np.zeros(count)
+        u = np.clip(np.zeros(count), *problem.u_bounds)
         # one is enough where forces are affine in the controls
         for _ in range(BALANCED):
             by_u = slopes(u)[1]
@@ -321,9 +321,16 @@ def balance(
 
 
 def rests(problem: ControlProblem, t: float, q: Configuration) -> bool:
-    """Whether some controls hold the system at rest there."""
-    _, left, terms = balance(problem, t, q, None)
-    return left <= AT_REST * terms
+    """Whether some controls, within their bounds, hold the system at rest there."""
+    u, left, terms = balance(problem, t, q, None)
+    return left <= AT_REST * terms and not np.any(without_room(problem, u))
+
+
+def without_room(problem: ControlProblem, u: np.ndarray) -> np.ndarray:
+    """Which controls are on their bounds or beyond them: these answer to one side at most."""
+    lower, upper = problem.u_bounds
+    slack = AT_REST * np.where(np.isfinite(upper - lower), upper - lower, np.abs(u))
+    return (u <= lower + slack) | (u >= upper - slack)
 
 
 def equilibrium_of(problem: ControlProblem, at: Any) -> tuple[Configuration, np.ndarray]:

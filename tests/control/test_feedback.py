@@ -270,7 +270,7 @@ def test_an_equilibrium_beyond_the_bounds_is_not_held():
     """The top of a flight is at rest, and the next moment it falls."""
     np.testing.assert_allclose(lqr(lift(control_bounds=(0, 12)), 1.0, 1.0).linear.about.u, g)
     for bounds in ((-5.0, 5.0), (g, 20.0)):
-        with pytest.raises(ValueError, match="force on z must be 9.81 to hold .* control_bounds"):
+        with pytest.raises(ValueError, match=r"force on z must be 9\.81 to hold .* control_bounds"):
             lqr(lift(control_bounds=bounds), 1.0, 1.0)
     thrown = lift(start=([0.0], [4.0]), duration=0.5, control_bounds=(-5.0, 5.0))
     assert track(ac.optimize(thrown, MIDPOINT, 8), 1.0, 1.0, 1.0).after is None

@@ -102,6 +102,54 @@ def test_controls_within_bounds():
     assert np.max(np.abs(found.run.off[-1])) < 0.05
 
 
+def near_post(t, q, v, u, p):
+    return 0.01 - (q[0] - 1) ** 2 - (q[1] - 0.02) ** 2
+
+
+def ahead(t, q, v, u, p):
+    return 0.5 * u @ u + 2 * (q[0] - 2) ** 2 + 2 * q[1] ** 2
+
+
+def plane_lagrangian(t, q, v, p):
+    return 0.5 * v @ v
+
+
+@pytest.fixture(scope="module")
+def past_a_post():
+    """A mass in the plane goes to (2, 0) past a post of radius 0.1, fast for its steps."""
+    system = ac.System(plane_lagrangian, ac.Euclidean(2), name="mass")
+    start = ([-1.5, 0.0], [0.0, 0.0])
+    return ac.ControlProblem(
+        system, ahead, actuated=[0, 1], start=start, end=(None, None), duration=2.0, path=near_post
+    )
+
+
+def nearest(run):
+    """The largest `near_post` of its motion, a parabola on each step."""
+    s = np.diff(run.t)[:, None, None] * np.linspace(0, 1, 101)[:, None]
+    x = run.q[:-1, None] + run.v[:-1, None] * s + 0.5 * run.u[:, None] * s**2
+    return np.max(near_post(0, np.moveaxis(x, -1, 0), 0, 0, 0))
+
+
+@pytest.mark.parametrize("every", [1, 2])
+def test_path_constraints_hold_between_the_nodes_of_all_plans(past_a_post, every):
+    run = receding_horizon(past_a_post, MIDPOINT, 12, 10, every=every).run
+    assert run.q[-1, 0] > 1.2
+    assert nearest(run) < 1e-6
+
+
+def test_a_push_across_a_path_constraint_is_led_back(past_a_post):
+    """No plan undoes what is broken where it starts: it holds from the second step on."""
+
+    def gust(t, q, v, params):
+        return jnp.array([jnp.where(t < 0.16, 9.0, 0.0), 0.0])
+
+    run = receding_horizon(past_a_post, MIDPOINT, 12, 4, q0=[0.8, 0.0], disturbance=gust).run
+    g = near_post(0, run.q.T, 0, 0, 0)
+    assert g[1] > 1e-3
+    assert np.max(g[2:]) < 1e-4
+
+
 def test_a_body_is_turned_on_its_group():
     """A wheel on its axle, by matrices: its angle moves as a block does."""
 

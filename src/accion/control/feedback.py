@@ -320,8 +320,8 @@ def track(solution: Solution, Q: Any, R: Any, Qf: Any = None) -> Feedback:
         sum_k h (z_k.Q z_k + du_k.R du_k) + z_N.Qf z_N
 
     of small changes along it: the Riccati equation backwards in time, step by step. Where the
-    solution ends at rest in an equilibrium that its controls can hold within their bounds, they hold
-    it afterwards.
+    solution ends at rest in an equilibrium that its controls can hold within their bounds, they
+    hold it afterwards.
 
     Arguments:
         solution: of a `ControlProblem`.

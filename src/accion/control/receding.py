@@ -13,6 +13,7 @@ from accion.assembly.program import Program
 from accion.assembly.sqp import Found
 from accion.checks import check_mechanical
 from accion.control import direct
+from accion.control.extras import RateFrom, rate_data, with_rate_from
 from accion.control.layout import Layout, displacements
 from accion.control.optimization import SOLVERS, failure, optimize
 from accion.control.path_constraints import (
@@ -100,7 +101,8 @@ def receding_horizon(
     steps of the plan on the continuous equations; and again.
 
     Each plan starts from the last one, moved on by the steps that were carried out. What the
-    problem is made of is set up once.
+    problem is made of is set up once. Bounds and costs of the rates of controls count from the one
+    that was applied last; the first plan starts from any.
 
     Arguments:
         problem: what is to be controlled: its duration is the horizon, its end that of each plan,
@@ -183,8 +185,11 @@ class Plans:
         assert isinstance(first.details, DirectDetails)
         self.found: Found = first.details.found
         self.layout: Layout = first.details.layout
-        self.plain = parted(self.found.program)[0]  # without points between samples
         self.problem, self.method, self.every = first.problem, first.method, every
+        plain = parted(self.found.program)[0]  # without points between samples
+        self.plain = with_rate_from(self.problem, self.method, self.layout, plain)
+        more = np.zeros(self.plain.m - plain.m)
+        self.lam = np.insert(self.found.lam, plain.m, more)
         own = NEAR | (options or {}) if first.solver == "ipopt" else None
         self.settings = {"tolerance": tolerance} | ({} if own is None else {"options": own})
         self.solver = SOLVERS[first.solver]
@@ -216,7 +221,7 @@ class Plans:
             raise KeyboardInterrupt
         if not found.success:
             raise OptimizeFailed(f"at t = {t:.4g}: {failure(self.problem, found)}", found=found)
-        self.found = found
+        self.found, self.lam = found, found.lam
 
     def from_state(self, t: float, state: Any) -> tuple[Program, np.ndarray]:
         """(program, x): the problem from a state, and the last plan, moved on."""
@@ -235,6 +240,10 @@ class Plans:
         families = tuple(
             replace(F, args=(F.args[0], np.float64(t), *F.args[2:])) for F in plain.families
         )
+        if isinstance(families[-1].f, RateFrom):
+            applied = self.found.x[layout.u[self.every - 1, -1]]
+            data = rate_data(self.method, layout, applied)
+            families = (*families[:-1], replace(families[-1], data=data))
         moved = replace(plain, lower=lower, upper=upper)
         moved.__dict__.update(sparsity=plain.sparsity, fixed=plain.fixed)
         moved = moved.with_families(families)
@@ -282,11 +291,11 @@ class Plans:
     def multipliers(self) -> np.ndarray:
         """Those of the last plan, moved on."""
         count, points = self.plain.m, self.points()
-        lam, more = self.found.lam[:count].copy(), self.found.lam[count:]
+        lam, more = self.lam[:count].copy(), self.lam[count:]
         numbers = self.plain.families[0].rows
         before, after = numbers[: len(numbers) - self.every], numbers[self.every :]
         both = (before >= 0) & (after >= 0)
-        lam[before[both]] = self.found.lam[after[both]]
+        lam[before[both]] = self.lam[after[both]]
         if points is None:
             return lam
         point, _ = np.nonzero(points.which)

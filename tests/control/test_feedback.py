@@ -270,10 +270,47 @@ def test_an_equilibrium_beyond_the_bounds_is_not_held():
     """The top of a flight is at rest, and the next moment it falls."""
     np.testing.assert_allclose(lqr(lift(control_bounds=(0, 12)), 1.0, 1.0).linear.about.u, g)
     for bounds in ((-5.0, 5.0), (g, 20.0)):
-        with pytest.raises(ValueError, match=r"force on z must be 9\.81 to hold .* control_bounds"):
+        with pytest.raises(ValueError, match=r"u_z must be 9\.81 to hold .* control_bounds"):
             lqr(lift(control_bounds=bounds), 1.0, 1.0)
     thrown = lift(start=([0.0], [4.0]), duration=0.5, control_bounds=(-5.0, 5.0))
     assert track(ac.optimize(thrown, MIDPOINT, 8), 1.0, 1.0, 1.0).after is None
+
+
+def stiffening(t, q, v, p):
+    return 0.5 * v @ v - 0.5 * (1 + jnp.sin(np.pi * t)) * q @ q
+
+
+def drawn(t, q, v, p):
+    return 0.5 * v @ v + t * q[0]
+
+
+def fading(t, q, p):
+    return jnp.array([[jnp.exp(-t)]])
+
+
+@pytest.mark.parametrize(
+    ("lagrangian", "B"), [(stiffening, None), (drawn, None), (skate_lagrangian, fading)]
+)
+def test_what_changes_with_time_is_not_held_by_one_law(lagrangian, B):
+    """A, what the control must be, and B."""
+    rest = ([0.0], [0.0])
+    acts: Any = {"actuated": [0]} if B is None else {"actuation": B}
+    problem = ac.ControlProblem(
+        ac.System(lagrangian, ac.Euclidean(1), name="changing"),
+        book.half_square,
+        start=rest,
+        end=rest,
+        duration=2.0,
+        **acts,
+    )
+    with pytest.raises(ValueError, match="control of changing changes with t near this equ"):
+        lqr(problem, 1.0, 1.0)
+
+
+def test_the_end_of_a_solution_is_not_held_where_the_system_changes():
+    system = ac.System(stiffening, ac.Euclidean(1), name="changing")
+    plan = ac.optimize(book.block(system=system, actuated=[0]), MIDPOINT, 8)
+    assert track(plan, 1.0, 1.0, 1.0).after is None
 
 
 def ball_lagrangian(t, q, v, p):

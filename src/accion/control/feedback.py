@@ -8,8 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.arguments import door, number, positive, shown, wrong
+from accion.control.balance import AT_REST, rests
 from accion.control.closed_loop import ClosedLoop, Following, Held
-from accion.control.linear import AT_REST, Linear, linearise, rests, without_room
+from accion.control.holding import obstacle
+from accion.control.linear import Linear, linearise
 from accion.control.polynomial import between
 from accion.control.problem import ControlProblem
 from accion.control.riccati import algebraic, backwards, weight, weights_of
@@ -291,26 +293,16 @@ def lqr(
 
     Raises:
         ValueError: where it is no equilibrium, or the controls do not reach a mode that does not
-            die out, or those that hold it are not within their bounds.
+            die out, or those that hold it are not within their bounds, or the system changes with
+            t there.
     """
     if not isinstance(problem, ControlProblem):
         raise ValueError(f"problem must be a ControlProblem; got {shown(problem)}.")
     linear = linearise(problem, at=at, u=u, t=t, h=h)
-    check_room(linear)
+    against = obstacle(linear)
+    if against is not None:
+        raise ValueError(against)
     return Feedback(linear, *algebraic(linear, *weights_of(linear, Q, R)))
-
-
-def check_room(linear: Linear) -> None:
-    """Raise ValueError unless the controls of an equilibrium are within their bounds."""
-    problem, u = linear.problem, linear.about.u[0, 0]
-    for i in np.flatnonzero(without_room(problem, u)):
-        lower, upper = (side[i] for side in problem.u_bounds)
-        raise ValueError(
-            f"{problem.controls[i]} must be {u[i]:.6g} to hold this equilibrium, which leaves it no"
-            f" room within its control_bounds, {lower:g} to {upper:g}, to answer to both sides."
-            " Widen them, or give another equilibrium, at=(q, None), or other controls that hold"
-            " it, u=."
-        )
 
 
 @door()
@@ -360,4 +352,6 @@ def holding(linear: Linear, Q: np.ndarray, R: np.ndarray) -> Feedback | None:
     if not rests(problem, float(t[-1]), end):
         return None
     held = linearise(problem, at=(end, None), t=float(t[-1]), h=float(t[-1] - t[-2]))
-    return Feedback(held, *algebraic(held, Q, R)) if held.stabilisable else None
+    if obstacle(held) is not None or not held.stabilisable:
+        return None
+    return Feedback(held, *algebraic(held, Q, R))

@@ -246,6 +246,21 @@ def test_a_pole_is_held_against_a_push(problem):
     assert np.max(np.abs(traj.q[-1])) < 1e-3
 
 
+def test_a_replay_lasts_as_long_as_was_asked():
+    """By a last step that is shorter: a lift with one control that is held, a parabola."""
+    held = lqr(lift(), 1.0, 1.0, h=0.3)
+    run = held.replay(1.0, q0=[0.5])
+    np.testing.assert_allclose(run.t, [0, 0.3, 0.6, 0.9, 1.0], atol=1e-14)
+    fall = run.q[3] + 0.1 * run.v[3] + 0.005 * (run.u[3] - g)
+    np.testing.assert_allclose(run.q[4], fall, atol=1e-12)
+    np.testing.assert_allclose(held.replay(0.1).t, [0, 0.1])
+    assert len(held.replay(0.9).u) == len(held.replay(0.3 + 0.3 + 0.3).u) == 3
+    places = np.linspace(0, 1, 9) ** 1.5
+    along = track(ac.optimize(lift(), MIDPOINT, places), 1.0, 1.0).replay(2.5)
+    assert along.t[-1] == pytest.approx(2.5, abs=1e-14)
+    assert np.all(np.diff(along.t) > 0)
+
+
 def test_controls_stay_within_their_bounds():
     bounded = book.swing_up(control_bounds=(-3.0, 3.0))
     held = lqr(bounded, Q, R, h=H)

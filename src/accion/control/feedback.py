@@ -1,5 +1,6 @@
 """Controls that answer to the state: they hold an equilibrium, or follow a solution."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +113,8 @@ class Feedback(Drawn):
 
         Arguments:
             duration: of a law that follows a solution, as long as that where it is not given;
-                longer where the end is held.
+                longer where the end is held. The last step is shorter where it does not divide
+                what is held.
             h: length of the steps, of a law at an equilibrium that has none.
             q0, v0: the start; that of what is followed where it is not given.
             disturbance: disturbance(t, q, v, params), a force (dim,) that the law does not know of.
@@ -233,7 +235,7 @@ def held_table(
             "h: this law is one of continuous time. Say how often it is asked, or run"
             " simulate(feedback.closed_loop(), ...)."
         )
-    count = max(1, round(duration / h))
+    count = max(1, math.ceil(duration / h * (1 - 1e-12)))
     if count > LONGEST:
         wrong("duration", f"at most {LONGEST:g} steps of {h:g} s", duration)
 
@@ -242,7 +244,7 @@ def held_table(
 
     q = jax.tree.map(lambda a: rows(np.asarray(a)[0], count + 1), about.q)
     u = rows(np.repeat(about.u[0], places, axis=0), count)
-    t = t0 + h * np.arange(count + 1)
+    t = t0 + np.append(h * np.arange(count), duration)
     return Table(t, q, rows(about.v[0], count + 1), u, rows(feedback.K, count), about.places)
 
 

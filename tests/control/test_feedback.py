@@ -278,7 +278,7 @@ def lift(**changes):
     """A mass that weighs 9.81 N and is pushed up by u."""
     asked = {"start": ([0.0], [0.0]), "end": ([1.0], [0.0]), "duration": 2.0} | changes
     system = ac.System(lifted, ac.Euclidean(1), coordinates=("z [m]",), name="lift")
-    return ac.ControlProblem(system, book.half_square, actuated=["z"], **asked)
+    return ac.ControlProblem(system, book.half_square, **({"actuated": ["z"]} | asked))
 
 
 def test_an_equilibrium_beyond_the_bounds_is_not_held():
@@ -289,6 +289,18 @@ def test_an_equilibrium_beyond_the_bounds_is_not_held():
             lqr(lift(control_bounds=bounds), 1.0, 1.0)
     thrown = lift(start=([0.0], [4.0]), duration=0.5, control_bounds=(-5.0, 5.0))
     assert track(ac.optimize(thrown, MIDPOINT, 8), 1.0, 1.0, 1.0).after is None
+
+
+def squared(t, q, v, u, p):
+    return u**2
+
+
+def test_a_search_that_starts_where_a_control_does_nothing_asks_for_u():
+    whirled = lift(actuated=None, control_force=squared, controls=["spin"])
+    with pytest.raises(ValueError, match=r"u: the controls that hold lift .* spin changes no .*u="):
+        lqr(whirled, 1.0, 1.0)
+    held = lqr(whirled, 1.0, 1.0, u=[np.sqrt(g)])
+    np.testing.assert_allclose(held.linear.B[1, 0], 2 * np.sqrt(g))
 
 
 def stiffening(t, q, v, p):

@@ -46,6 +46,18 @@ def balance(
     return u, float(np.max(np.abs(accelerated(u)))), float(np.max(terms))
 
 
+def without_effect(problem: ControlProblem, t: float, q: Configuration, u: np.ndarray) -> list[str]:
+    """The controls that change no acceleration there, to first order."""
+    point = jax.tree.map(lambda a: np.asarray(a, dtype=float)[None], (t, q))
+    v = np.zeros((1, problem.system.space.dim))
+    B = at_times(Slopes(law_of(problem)), False, problem.system, *point, v, u[None])[1]
+    return [
+        name
+        for name, by in zip(problem.controls, np.asarray(B)[0].T, strict=True)
+        if not np.any(by)
+    ]
+
+
 def rests(problem: ControlProblem, t: float, q: Configuration) -> bool:
     """Whether some controls hold the system at rest there."""
     _, left, terms = balance(problem, t, q, None)

@@ -10,7 +10,7 @@ import numpy as np
 
 from accion.arguments import door, number, positive, shown, vector
 from accion.checks import check_mechanical, refuse
-from accion.control.balance import AT_REST, balance
+from accion.control.balance import AT_REST, balance, without_effect
 from accion.control.problem import ControlProblem
 from accion.control.solution import Solution
 from accion.control.states import Slopes, StepSlopes, law_of
@@ -272,8 +272,16 @@ def at_rest(problem: ControlProblem, at: Any, u: Any, t: float, h: float | None)
     q, v = equilibrium_of(problem, at)
     if u is not None:
         u = np.asarray(check_vector(u, count, "u", "control"), dtype=float)
+    given = u is not None
     u, left, terms = balance(problem, t, q, u)
     if not left <= AT_REST * terms:
+        idle = [] if given else without_effect(problem, t, q, u)
+        if idle:
+            raise ValueError(
+                f"u: the controls that hold {system.name} at rest in q = {q} at t = {t:g} were"
+                f" looked for from u = {u}, where {', '.join(idle)} changes no acceleration to first"
+                " order, so that it says nothing of where to look. Give them, u=."
+            )
         raise ValueError(
             f"at is no equilibrium: at rest in q = {q} at t = {t:g}, with the controls"
             f" u = {u}, {system.name} accelerates by {left:.3g}. Give the equilibrium to more"

@@ -492,3 +492,9 @@ def test_an_end_that_nothing_holds_must_have_a_cost():
     with pytest.raises(ValueError, match="nothing holds its end"):
         law.replay(2.0)
     assert np.isnan(law(1.5, [1.0], [0.0]))
+    closed = law.closed_loop()
+    with pytest.raises(ac.StepFailed, match=r"t = 1, .* with feedback from t = 0 to t = 1 are not"):
+        ac.simulate(closed, MIDPOINT, q0=[0.0], v0=[0.0], h=0.25, steps=5)
+    late = track(ac.optimize(book.block(t0=0.5), MIDPOINT, 8), 1.0, 1.0).closed_loop()
+    with pytest.raises(ac.StepFailed, match=r"t = 0, .* with feedback from t = 0\.5 are not"):
+        ac.simulate(late, MIDPOINT, q0=[0.0], v0=[0.0], h=0.25, steps=2)

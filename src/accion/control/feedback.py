@@ -90,11 +90,17 @@ class Feedback(Drawn):
     def closed_loop(self, system: System | None = None) -> System:
         """The system with this law among its forces, for `simulate`, at any time asked for the
         controls; `system` is another one on the same space, such as one with other params.
+
+        One that follows a solution is NaN before its start, and after its end where nothing holds
+        that: the name of the system says from when to when it is there.
         """
         problem = self.linear.problem
         own = plant_of(problem, system, None)
         force = ClosedLoop(own.force, law_of(problem), traced(self))
-        return replace(own, force=force, name=f"{own.name} with feedback")
+        words, t = "", self.linear.about.t
+        if self.linear.varying:
+            words = f" from t = {t[0]:g}{'' if self.after else f' to t = {t[-1]:g}'}"
+        return replace(own, force=force, name=f"{own.name} with feedback{words}")
 
     @door(duration=positive, h=positive)
     def replay(

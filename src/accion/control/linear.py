@@ -278,9 +278,9 @@ def at_rest(problem: ControlProblem, at: Any, u: Any, t: float, h: float | None)
         idle = [] if given else without_effect(problem, t, q, u)
         if idle:
             raise ValueError(
-                f"u: the controls that hold {system.name} at rest in q = {q} at t = {t:g} were"
-                f" looked for from u = {u}, where {', '.join(idle)} changes no acceleration to first"
-                " order, so that it says nothing of where to look. Give them, u=."
+                f"u: the controls that hold {system.name} at rest in q = {q} at t = {t:g} were not"
+                f" found, because at u = {u}, where the search ended, {', '.join(idle)} changes no"
+                " acceleration to first order. Give them, u=."
             )
         raise ValueError(
             f"at is no equilibrium: at rest in q = {q} at t = {t:g}, with the controls"

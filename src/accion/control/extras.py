@@ -132,21 +132,22 @@ def with_rate_from(
     """`program` with a last family besides, the rate from a control before its start (see
     `rate_data`); itself where a problem asks for no rates.
     """
-    gaps = [F for F in program.families if isinstance(F.f, RateGap)]
+    gaps = [(F, F.f) for F in program.families if isinstance(F.f, RateGap)]
     if not gaps:
         return program
-    known, scales = gaps[0].rows[:1], program.scaled.scales
+    (first, gap), scales = gaps[0], program.scaled.scales
+    known = first.rows[:1]
     asked, numbers = known[known >= 0], known.copy()
     numbers[known >= 0] = program.m + np.arange(len(asked))
     data = rate_data(method, layout, np.zeros(problem.control_count))
-    family = Family(RateFrom(gaps[0].f), gaps[0].args, data, layout.u[0, :1], numbers)
+    family = Family(RateFrom(gap), first.args, data, layout.u[0, :1], numbers)
     return replace(
         program,
         families=(*program.families, family),
         row_lower=np.append(program.row_lower, program.row_lower[asked]),
         row_upper=np.append(program.row_upper, program.row_upper[asked]),
         row_place=np.append(program.row_place, np.full(len(asked), 0.5)),
-        row_label=lambda i: program.row_label(i if i < program.m else asked[i - program.m]),
+        row_label=lambda i: program.row_label(i if i < program.m else int(asked[i - program.m])),
         scales=scales.with_rows(scales.rows[asked]),
     )
 

@@ -138,6 +138,11 @@ def components(problem: ControlProblem) -> dict[str, int]:
     return {name: count(g) for name, g in problem.path.items()}
 
 
+def names_of(problem: ControlProblem) -> list[str]:
+    """The name of each row of `OnStep`."""
+    return [name for name, count in components(problem).items() for _ in range(count)]
+
+
 class Motion(NamedTuple):
     """The nodes, the controls (steps, places, controls) and the inner points (steps, points, dim)
     of a discrete solution of `problem`.
@@ -153,8 +158,7 @@ class Motion(NamedTuple):
     @property
     def names(self) -> list[str]:
         """The name of each row of `OnStep`."""
-        counts = components(self.problem)
-        return [name for name, count in counts.items() for _ in range(count)]
+        return names_of(self.problem)
 
     def values(self, k: np.ndarray, s: np.ndarray) -> np.ndarray:
         """All g at the fractions s of the steps k, shape (len(k), rows)."""

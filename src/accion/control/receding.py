@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -18,8 +19,9 @@ from accion.control.layout import Layout, displacements
 from accion.control.optimization import SOLVERS, failure, optimize
 from accion.control.path_constraints import (
     Broken,
-    components,
+    Worst,
     held_between_samples,
+    names_of,
     parted,
     path_at,
     with_points,
@@ -74,6 +76,21 @@ class Receding(Drawn):
                 f" {1e3 * np.median(self.seconds[1:]):.1f} ms each after the first"
             )
         return f"{self.run}; {len(self.costs)} plans of {self.first.steps} steps{words}"
+
+    @cached_property
+    def path_worst(self) -> dict[str, Worst]:
+        """{name: (value, t)}: the largest value of each path constraint at the times of the run,
+        <= 0 where it holds, with the controls that led there.
+        """
+        problem, run = self.run.problem, self.run
+        if not problem.path:
+            return {}
+        t, q, v = jax.tree.map(lambda a: a[1:], (run.t, run.q, run.v))
+        g, found = path_at(problem, t, q, v, run.u), {}
+        for i, name in enumerate(names_of(problem)):
+            here = Worst(*max(zip(g[:, i].tolist(), t.tolist(), strict=True)))
+            found[name] = max(found.get(name, here), here)
+        return found
 
     def plot(self, axes: Any = None) -> "Figure":
         """That of the run."""
@@ -195,8 +212,7 @@ class Plans:
         self.solver = SOLVERS[first.solver]
         self.path_rows, self.sizes, self.names = [], np.zeros(0), []
         if self.problem.path:
-            counts = components(self.problem)
-            self.names = [name for name, count in counts.items() for _ in range(count)]
+            self.names = names_of(self.problem)
             self.path_rows = direct.path_rows(self.layout, self.plain)
             self.sizes = direct.path_sizes(self.layout, self.plain)
 

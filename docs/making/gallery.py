@@ -138,9 +138,12 @@ def page(entry: Any) -> str:
         parts.insert(3, f"```{{image}} {name}.gif\n:alt: {name} in motion\n:class: moving\n```")
     if (FOLDER / MOVING / f"{name}.html").exists():
         frame = f'<iframe class="moving-page" loading="lazy" src="{MOVING}/{name}.html"></iframe>'
+        whence = "Every step is computed by the page itself"
+        if entry.problem is not None:
+            whence = "The best motion, which Python found"
         parts.append(
-            "## In motion\n\nEvery step is computed by the page itself; it is one file"
-            f" (`accion export {name}`).\n\n```{{raw}} html\n{frame}\n```"
+            f"## In motion\n\n{whence}; the page is one file (`accion export {name}`).\n\n"
+            f"```{{raw}} html\n{frame}\n```"
         )
     latex = FOLDER / f"{name}.tex"
     if latex.exists() and latex.read_text():

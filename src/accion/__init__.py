@@ -14,6 +14,7 @@ from accion import _config as _config  # first: JAX reads it when it starts
 
 # isort: on
 from accion.errors import (
+    BarelyHeld as BarelyHeld,
     ConnectFailed as ConnectFailed,
     Interrupted as Interrupted,
     NoChecksums as NoChecksums,

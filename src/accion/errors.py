@@ -117,6 +117,12 @@ class ReplayMisses(UserWarning):
     """
 
 
+class BarelyHeld(UserWarning):
+    """A bound or an inequality holds at a solution without a push: with other params it is let go
+    on one side, so the derivatives of the solution differ from side to side.
+    """
+
+
 class NoChecksums(UserWarning):
     """A store that an older accion wrote: it has no checksums, so damage to it is not noticed."""
 

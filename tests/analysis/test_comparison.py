@@ -2,6 +2,7 @@
 
 import re
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -78,3 +79,15 @@ def test_long_equations_of_a_notebook_stand_on_several_lines():
     for line in page.split(r" \\ "):
         assert line.count(r"\left") == line.count(r"\right")
     assert repr(equations).startswith("<Equations of drone with a load: Lagrangian, equations of")
+
+
+def test_a_method_that_fails_leaves_the_others():
+    system = ac.System(lambda t, q, v, p: 0.5 * v @ v - 50 * jnp.cosh(q[0]), ac.Euclidean(1))
+    methods, start = [ac.Midpoint(), ac.Trapezoid()], {"q0": [1.0], "v0": [0.0]}
+    with pytest.warns(ac.StepTooLarge):
+        found = ac.analysis.compare(system, methods, **start, duration=2.0, h=[0.5, 0.25, 0.125])
+    assert np.isfinite(found.errors[0]).all()
+    np.testing.assert_array_equal(np.isnan(found.errors[1]), np.isnan(found.seconds[1]))
+    assert np.isnan(found.errors[1, 0])
+    assert "failed" in str(found)
+    assert found.plot() is not None

@@ -57,6 +57,8 @@ def rate_cost(t, w, params):
     return 0.1 * w @ w
 
 
+# of `optimize` that `optimum` has too
+ASKED = ("problem", "method", "steps", "guess", "solver", "tolerance", "max_iterations", "options")
 ENDS = {"start": (own.Q, own.V), "end": (own.Q + 0.1, None), "duration": 0.4}
 
 
@@ -215,6 +217,8 @@ def doors() -> list[Door]:
         "throw": True,
         "options": None,
     }
+    own_params = {"params": problem().system.params}
+    asked = {name: settings[name] for name in settings if name in ASKED} | own_params
     path = Path(folder().name) / "control.zarr"
     adapted = {"solution": solution(), "tolerance": 0.1, "max_steps": 40, "progress": False}
     point = {"t": 0.0, "q": own.Q, "v": own.V, "costates": COSTATES, "u": np.zeros(2)}
@@ -269,6 +273,7 @@ def doors() -> list[Door]:
         Door("control.step_errors", ac.control.step_errors, {"solution": solution()}, often=0.3),
         Door("Solution.at", solution().at, {"t": np.array([0.1, 0.2])}),
         Door("optimize", ac.optimize, settings, {"method": ("method",)}, often=0.7),
+        Door("control.optimum", ac.control.optimum, asked, {"method": ("method",)}, often=0.3),
         Door("Solution.control", solution().control, {"t": np.array([0.1, 0.2])}),
         Door("Solution.resample", solution().resample, {"steps": 4}),
         Door("Solution.save", solution().save, {"path": path, "overwrite": True}, often=0.3),

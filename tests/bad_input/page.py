@@ -17,6 +17,7 @@ NOT_TRIED = {
     *("LeftRectangle", "RightRectangle", "Midpoint", "Trapezoid"),
     *("ConnectFailed", "OptimizeFailed", "ReplayMisses", "SecondLawViolated", "StepFailed"),
     *("StepTooLarge", "Untranslatable", "Interrupted", "NoChecksums", "NotLocked", "StoreBusy"),
+    "BarelyHeld",
 }
 ROOMS: dict[str, ModuleType] = {"analysis": ac.analysis, "campaign": ac.campaign}
 

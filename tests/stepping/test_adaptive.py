@@ -175,7 +175,7 @@ def test_what_is_refused_says_why():
             ac.simulate(own.system, flat, **own.start, **own.run)
         free = ac.Adaptive(ac.Midpoint(), lambda q, v, params: 1 + q @ q)
         assert ac.simulate(own.system, free, **own.start, **own.run).success
-    for kind in ("ThermalSystem", "HigherOrderSystem"):
+    for kind in ("ThermalSystem", "ContactSystem"):
         own = case(kind, "vectors")
         with pytest.raises(ValueError, match="Adaptive does not support"):
             ac.simulate(own.system, flat, **own.start, **own.run)

@@ -50,7 +50,7 @@ class Comparison(Drawn):
         rows[-1] += "".join(f"  {f'h = {h:.4g}':<20}" for h in self.h) + "energy changes by"
         for i, name in enumerate(self.methods):
             cells = "".join(
-                f"  {f'{error:.1e} in {1e3 * seconds:.3g} ms':<20}"
+                f"  {f'{error:.1e} in {1e3 * seconds:.3g} ms' if error == error else 'failed':<20}"
                 for error, seconds in zip(self.errors[i], self.seconds[i], strict=True)
             )
             change = np.max(np.abs(self.energies[i][1]))
@@ -99,7 +99,8 @@ def compare(
 
     Errors are those of `order`, as a part of the size that the motion has at the end. Times are of
     a whole call of `simulate` that keeps the end alone, the least of some calls, nothing being
-    compiled in them: on a busy machine they tell factors of two, not more.
+    compiled in them: on a busy machine they tell factors of two, not more. Where a run fails both
+    are NaN.
 
     Arguments:
         system, methods: what is stepped, and by which methods.
@@ -121,10 +122,10 @@ def compare(
     errors, seconds, runs = [], [], []
     for method in methods:
         timed = [ended(system, method, start, duration, step, repeats) for step in sizes]
-        errors.append([measured.error(run) for run, _ in timed])
+        errors.append([measured.error(run) if run.success else np.nan for run, _ in timed])
         seconds.append([least for _, least in timed])
         whole = length(method, t0, duration, sizes[0], every=True)
-        runs.append(simulate(system, method, **start, **whole))
+        runs.append(simulate(system, method, **start, **whole, throw=False))
     slopes = [slope_of(sizes, np.array(each), max(ROUNDED, 30 * measured.blur)) for each in errors]
     return Comparison(
         system.name,
@@ -168,7 +169,9 @@ def ended(
     compile; short ones as many times as the clock needs.
     """
     arguments = start | length(method, start["t0"], duration, h, every=False)
-    run, found = simulate(system, method, **arguments), []
+    run, found = simulate(system, method, **arguments, throw=False), []
+    if not run.success:
+        return run, np.nan
     for _ in range(repeats + 1):
         calls, began = 0, time.process_time()
         while calls == 0 or time.process_time() - began < LEAST:

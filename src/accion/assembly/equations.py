@@ -64,6 +64,13 @@ class Equations:
     def sparsity(self) -> Sparsity:
         return Sparsity(self.families, self.fixed, self.place, self.row_place)
 
+    @cached_property
+    def places(self) -> tuple[np.ndarray, np.ndarray]:
+        """(row, number of the unknown among those that are not fixed) of their derivatives."""
+        (rows, columns), free = self.sparsity.jacobian, ~self.fixed
+        wanted, number = free[columns], np.cumsum(free) - 1
+        return rows[wanted], number[columns[wanted]]
+
     def with_data(self, data: Sequence[object]) -> "Equations":
         """The same equations, each family with other data."""
         families = tuple(replace(F, data=d) for F, d in zip(self.families, data, strict=True))

@@ -36,15 +36,17 @@ def traced_entries(equations: Equations, x: Array) -> Array:
     return jnp.concatenate(found)[~equations.fixed[columns]]
 
 
-def solution_change(equations: Equations, x: Array, push: Array) -> Array:
+def solution_change(
+    equations: Equations, x: Array, push: Array, entries: Array | None = None
+) -> Array:
     """The change of all unknowns, shape (n,), that takes back a change `push` of what is left of
-    the equations at `x`; fixed unknowns stay.
+    the equations at `x`; fixed unknowns stay. `entries` are those of `traced_entries`, where they
+    are known.
     """
-    rows, columns = equations.sparsity.jacobian
+    rows, columns = equations.places
     free = ~equations.fixed
-    wanted, number = free[columns], np.cumsum(free) - 1
-    rows, columns = rows[wanted], number[columns[wanted]]
-    entries, band = traced_entries(equations, x), equations.sparsity.square
+    entries = traced_entries(equations, x) if entries is None else entries
+    band = equations.sparsity.square
 
     def product(dx: Array, into: np.ndarray, out: np.ndarray) -> Array:
         return jnp.zeros_like(dx).at[into].add(entries * dx[out])

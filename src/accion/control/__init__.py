@@ -5,6 +5,7 @@ from accion.control import abnormal as abnormal, chain as chain
 from accion.control.brackets import Reach as Reach, reach as reach
 from accion.control.canonical import CanonicalSystem as CanonicalSystem
 from accion.control.certificate import Certificate as Certificate, certify as certify
+from accion.control.differentiable import Optimum as Optimum, optimum as optimum
 from accion.control.extremal import Extremal as Extremal
 from accion.control.feedback import Feedback as Feedback, lqr as lqr, track as track
 from accion.control.hamiltonian import Hamiltonian as Hamiltonian

@@ -112,9 +112,9 @@ def resampled(
     return Guess(jax.tree.map(np.asarray, moved), np.stack(columns, axis=1), motion.duration)
 
 
-def control_times(t: np.ndarray, places: Sequence[float] | np.ndarray) -> np.ndarray:
+def control_times(t: Any, places: Sequence[float] | np.ndarray) -> Any:
     """When controls are given that stand at `places` of the steps between the times `t`."""
-    return np.ravel(t[:-1, None] + np.diff(t)[:, None] * np.asarray(places))
+    return (t[:-1, None] + (t[1:] - t[:-1])[:, None] * np.asarray(places)).ravel()
 
 
 def a_guess(value: Any, name: str) -> Any:

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 TRACED = (
     "optimize is not differentiated by JAX: its problem must have numbers, not what grad, jit or"
-    " vmap trace. The derivatives of the least cost by the params are solution.cost_gradient() (the"
-    " envelope theorem), those by the start are -solution.costates[0]; others by differences of"
-    " solutions that start from each other, guess=solution."
+    " vmap trace. Derivatives by the params go through accion.control.optimum(problem, method,"
+    " steps, params=params); those of the least cost are solution.cost_gradient() too (the envelope"
+    " theorem), and by the start -solution.costates[0]."
 )
 
 

@@ -4,13 +4,14 @@ What follows from a solution is computed when it is asked for; each formulation 
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from accion.assembly.elements import Family, all_at_once
+from accion.assembly.program import Program
 from accion.assembly.sqp import Found
 from accion.control import vakonomic
 from accion.control.actuation import Actuation
@@ -72,10 +73,8 @@ class DirectDetails:
         return self.found.x[self.layout.inner]
 
     def trajectory(self, solution: Solution) -> Trajectory:
-        n = solution.problem.system.space.dim
         shares = self.found.program.families[0].values(self.found.x).rows
-        p = node_momenta(solution, self, -shares[:, :n], shares[:, n : 2 * n])
-        return trajectory_of(solution, self, p)
+        return motion_of(solution, numbers_of(solution, self), shares)
 
     def multipliers(self, solution: Solution) -> np.ndarray:
         return np.append(self.found.lam, 0.0)[self.balance]
@@ -145,8 +144,9 @@ class VakonomicDetails:
         assert problem.B is not None  # or controls are not eliminated
         pushed = at_times(Pushed(problem.B), False, problem.system, s.t, s.q, s.control(s.t))
         pushed = h / 2 * np.asarray(pushed)
-        p = node_momenta(s, self, before - pushed[:-1], after + pushed[1:])
-        return trajectory_of(s, self, p)
+        given = numbers_of(s, self)
+        p = node_momenta(given, before - pushed[:-1], after + pushed[1:])
+        return trajectory_of(s, given, p)
 
     def dataset(self, solution: Solution) -> "xr.Dataset":
         return solution.trajectory.to_xarray()
@@ -202,18 +202,31 @@ class Pushed:
         return self.B(t, q, system.params) @ u
 
 
-def node_momenta(
-    s: Solution, details: Details, before: np.ndarray, after: np.ndarray
-) -> np.ndarray:
+class Numbers(NamedTuple):
+    """What a motion is made of: numbers, or what JAX traces in their place."""
+
+    system: Any
+    t: Any
+    q: Configuration
+    duration: Any
+    x: Any  # all unknowns
+    layout: Layout
+
+
+def numbers_of(s: Solution, details: Details) -> Numbers:
+    """Those of a solution."""
+    return Numbers(s.problem.system, s.t, s.q, s.duration, details.found.x, details.layout)
+
+
+def node_momenta(given: Numbers, before: Any, after: Any) -> Array:
     """The momenta at the nodes from those that each step starts and ends with; at ends with
     velocities they are dL/dv.
     """
-    p, ends = np.concatenate([before[:1], after]), end_velocities(details)
-    if ends is not None:
-        for node, v in ((0, ends[0]), (-1, ends[1])):
-            q = jax.tree.map(lambda a, k=node: a[k], s.q)
-            p[node] = np.asarray(s.problem.system.legendre(s.t[node], q, jnp.asarray(v)))
-    return p
+    ends = [before[:1], after[-1:]]
+    for i, number in enumerate(given.layout.v):
+        q = jax.tree.map(lambda a, k=-i: a[k], given.q)
+        ends[i] = given.system.legendre(given.t[-i], q, jnp.asarray(given.x[number]))[None]
+    return jnp.concatenate([ends[0], after[:-1], ends[1]])
 
 
 def part_of(q: Configuration, first: int, last: int | None) -> Configuration:
@@ -221,33 +234,33 @@ def part_of(q: Configuration, first: int, last: int | None) -> Configuration:
     return jax.tree.map(lambda a: a[first:last], q)
 
 
-def mean_velocities(s: Solution) -> np.ndarray:
+def mean_velocities(system: System, t: Any, q: Configuration) -> Any:
     """The increment of each step over its duration, shape (steps, dim)."""
-    before, after = part_of(s.q, 0, -1), part_of(s.q, 1, None)
-    x = at_times(increment, False, s.problem.system, s.t[:-1], before, after)
-    return np.asarray(x) / np.diff(s.t)[:, None]
+    before, after = part_of(q, 0, -1), part_of(q, 1, None)
+    x = at_times(increment, False, system, t[:-1], before, after)
+    return x / (t[1:] - t[:-1])[:, None]
 
 
 def increment(system: System, t: Scalar, q0: Configuration, q1: Configuration) -> Vector:
     return system.space.local(q0, q1)
 
 
-def trajectory_of(s: Solution, details: Details, p: np.ndarray) -> Trajectory:
+def trajectory_of(s: Solution, given: Numbers, p: Any) -> Trajectory:
     """The motion with momenta `p`, which under constraints are those of its velocities."""
-    system, h, v = s.problem.system, np.diff(s.t), mean_velocities(s)
-    guess, lam = np.concatenate([v[:1], v]), None
+    system, t, q = given.system, given.t, given.q
+    h, v = t[1:] - t[:-1], mean_velocities(system, t, q)
+    guess, lam = jnp.concatenate([v[:1], v]), None
     if system.constraint is not None:
-        guess, p, _ = at_times(constrained.node, False, system, s.t, s.q, p, guess)
-        lam = np.array(details.found.x[details.layout.lam])
+        guess, p, _ = at_times(constrained.node, False, system, t, q, p, guess)
         # At the start the force acts in one step only; at the end the unknown is the impulse.
-        share = s.method.end_weight * (np.append(h, 0.0) + np.append(0.0, h))
-        lam *= (np.append(h, 1.0) / share)[:, None]
+        share = s.method.end_weight * (jnp.append(h, 0.0) + jnp.append(0.0, h))
+        lam = given.x[given.layout.lam] * (jnp.append(h, 1.0) / share)[:, None]
     return Trajectory(
-        t=jnp.asarray(s.t),
-        q=jax.tree.map(jnp.asarray, s.q),
+        t=jnp.asarray(t),
+        q=jax.tree.map(jnp.asarray, q),
         p=jnp.asarray(p),
         lam=None if lam is None else jnp.asarray(lam),
-        h=jnp.asarray(s.duration / s.steps if equal(s.mesh) else h),
+        h=jnp.asarray(given.duration / s.steps if equal(s.mesh) else h),
         system=system,
         method=s.method,
         controlled=True,
@@ -256,6 +269,12 @@ def trajectory_of(s: Solution, details: Details, p: np.ndarray) -> Trajectory:
         steps_completed=jnp.array(s.steps),
         iterations=jnp.full(s.steps + 1, s.iterations),
     )
+
+
+def motion_of(s: Solution, given: Numbers, shares: Any) -> Trajectory:
+    """The motion of the direct formulation, from what its steps add to the momentum balances."""
+    n = given.system.space.dim
+    return trajectory_of(s, given, node_momenta(given, -shares[:, :n], shares[:, n : 2 * n]))
 
 
 # ---------------------------------------------------------------- multipliers and costates
@@ -271,18 +290,21 @@ def pulled_back(found: Found, family: Family) -> np.ndarray:
 
 def params_gradient(found: Found) -> Params:
     """d(cost + lam.rows)/d params at a solution."""
-    families = found.program.families
+    system = found.program.families[0].args[0]
 
     def lagrangian(params: Params) -> Array:
-        total = jnp.zeros(())
-        for F in families:
-            args = (F.args[0].altered(params=params), *F.args[1:])
-            cost, rows = all_at_once(F.f, args, F.own_data, found.x[F.columns])
-            lam = np.append(found.lam, 0.0)[F.rows]
-            total = total + jnp.sum(cost) + jnp.sum(lam * rows)
-        return total
+        return lagrangian_of(found.program, system.altered(params=params), found.x, found.lam)
 
-    return jax.grad(lagrangian)(families[0].args[0].params)
+    return jax.grad(lagrangian)(system.params)
+
+
+def lagrangian_of(program: Program, system: Any, x: Any, lam: Any) -> Array:
+    """cost + lam.rows of a program about `system` in the place of its own, as JAX traces it."""
+    total, lam = jnp.zeros(()), jnp.append(lam, 0.0)
+    for F in program.families:
+        cost, rows = all_at_once(F.f, (system, *F.args[1:]), F.own_data, x[F.columns])
+        total = total + jnp.sum(cost) + jnp.sum(lam[F.rows] * rows)
+    return total
 
 
 def costate(
@@ -362,7 +384,7 @@ def discrete_momenta(s: Solution, found: Found) -> np.ndarray:
     # the forms of the last two pairs of nodes from what is before them
     P = np.concatenate([right, left[-2:]])
     middle = -np.asarray(
-        at_times(momenta_between, False, system, s.t[:-1], mean_velocities(s), h, P)
+        at_times(momenta_between, False, system, s.t[:-1], mean_velocities(system, s.t, s.q), h, P)
     )
     ends = [1.5 * middle[i] - 0.5 * middle[j] for i, j in ((0, 1), (-1, -2))]
     if halves:

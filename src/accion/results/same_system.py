@@ -90,7 +90,6 @@ def check_same(dataset: "xr.Dataset", system: Any, path: str | Path) -> None:
                 f"{path} was made with another system: the {words} are {there}, those of the given"
                 f" one are {list(now)}. Give it the same: System(..., coordinates=...)."
             )
-    check_functions(dataset, system, path)
     if "reduced_p" in dataset and system.conformal is None:
         raise ValueError(
             f"{path} was made with another system: one with a weight. Give it the same:"
@@ -110,6 +109,7 @@ def check_same(dataset: "xr.Dataset", system: Any, path: str | Path) -> None:
             f"{path} was made with other entropies: {dataset.attrs['entropies']}, those of the"
             f" given system are {list(system.entropies)}."
         )
+    check_functions(dataset, system, path)
 
 
 def check_functions(dataset: "xr.Dataset", system: Any, path: str | Path) -> None:

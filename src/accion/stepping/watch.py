@@ -138,8 +138,8 @@ def far_turned(trajectory: Any, save_every: Any) -> Any:
     angles = [i for i, unit in enumerate(trajectory.system.units) if unit == "rad"]
     if save_every > 1 or not angles:
         return False
-    x = np.asarray(trajectory.guess)[..., 1:, angles]
-    return np.max(np.abs(x), axis=(-2, -1), initial=0.0) >= TURN
+    rate = np.asarray(trajectory.guess)[..., 1:, angles]
+    return np.max(np.abs(trajectory.h)) * np.max(np.abs(rate), axis=(-2, -1), initial=0.0) >= TURN
 
 
 def largest_changes(x: np.ndarray, p: np.ndarray) -> tuple[Any, Any]:
@@ -192,7 +192,8 @@ def sampled(trajectory: Any) -> Any:
         )
         for name in names
     }
-    return replace(trajectory, t=np.asarray(trajectory.t)[chosen], **at_times)
+    # What a file says is of all times.
+    return replace(trajectory, t=np.asarray(trajectory.t)[chosen], stored=None, **at_times)
 
 
 def energies_of(trajectory: Any) -> tuple[Any, Any]:

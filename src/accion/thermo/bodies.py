@@ -216,7 +216,8 @@ class VanDerWaals:
     def T(self, S: Scalar, V: Scalar, N: Scalar | None = None) -> Array:
         """The temperature dU/dS; with `N`, in moles, that of another amount of the same gas."""
         r = self.share(N)
-        room = (V / r - self.b) / (self.V_ref - self.b)
+        # an array, whose powers are NaN where there is no room
+        room = (jnp.asarray(V, float) / r - self.b) / (self.V_ref - self.b)
         return (
             self.T_ref * jnp.exp((S / r - self.S_ref) / (self.c * self.NR)) * room ** (-1 / self.c)
         )

@@ -8,6 +8,7 @@ derivatives, and a Lagrangian needs U(S, V): where S = -dF/dT, and where V = dH/
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, final
 
 import jax
@@ -21,6 +22,7 @@ from accion.thermo.bodies import fills_volume
 from accion.types import Array, Params, Scalar
 
 KINDS = ("T", "TV", "SP", "TP", "SV")
+VOLUMES = (1e-3, 1e-2, 0.1, 1.0, 2.0, 10.0, 1e3)  # at which functions of V are tried
 CLOSE = 1e-6  # of T: by how much dU/dT over dS/dT may be off it
 
 
@@ -68,8 +70,7 @@ class Potential:
 
     def value(self, *own: Scalar) -> Array:
         """The potential at its own variables."""
-        rest = () if self.params is None else (self.params,)
-        return jnp.asarray(self.f(*own, *rest), float)
+        return jnp.asarray(self.f(*own, *known(self.params)), float)
 
     def found(self, unknowns: Any, S: Scalar, V: Any) -> dict[str, Any]:
         """All of T, P, S, V, U at logarithms of T and P; what is known is taken as it is."""
@@ -166,15 +167,22 @@ def from_potential(
             "SV" the energy itself, "T" the free energy of a body whose volume does not matter.
         T_ref, P_ref: about where T and P will be: from there they are solved for.
 
-    Raises: ValueError where f has no value there.
+    Raises: ValueError where f is no number at these, at S = 1 and any volume from 1e-3 to 1e3.
     """
     check_function("f", f, ", ".join([*of, *(() if params is None else ("params",))]))
     body = Potential(f, of, params, T_ref, P_ref)
-    at: dict[str, Any] = {"T": T_ref, "P": P_ref, "S": 1.0, "V": 1.0}
-    value = f(*(jnp.asarray(at[x], float) for x in of), *(() if params is None else (params,)))
-    if jnp.shape(value) != () or not np.isfinite(np.asarray(value)):
-        wrong("f", f"a potential that is a finite number at {', '.join(of)} of the reference", f)
+    values = []
+    for V in VOLUMES if "V" in of else (1.0,):
+        at: dict[str, Any] = {"T": T_ref, "P": P_ref, "S": 1.0, "V": V}
+        values.append(body.f(*(jnp.asarray(at[x], float) for x in of), *known(params)))
+    if any(jnp.shape(value) != () for value in values) or not np.any(np.isfinite(values)):
+        wrong("f", f"a potential that is a finite number at some {', '.join(of)}", f)
     return body
+
+
+def known(params: Params) -> tuple[Params, ...]:
+    """The params of a function, where it has some."""
+    return () if params is None else (params,)
 
 
 @door(T_ref=positive)
@@ -187,21 +195,25 @@ def from_temperature(
     `T_ref` is about where T will be: from there it is solved for.
     Raises: ValueError where dU/dT = T dS/dT does not hold, so that no body has both.
     """
-    rest = () if params is None else (params,)
+    rest = known(params)
     if not callable(U):
         wrong("U", "a function U(T), or U(T, V)", U)
     of = "TV" if len(inspect.signature(U).parameters) - len(rest) == 2 else "T"
     for name, f in (("U", U), ("S", S)):
         check_function(name, f, ", ".join([*of, *(() if params is None else ("params",))]))
-    more = (() if of == "T" else (jnp.ones(()),)) + rest
-    for part in (0.8, 1.0, 1.3):
-        T = jnp.asarray(part * T_ref, float)
-        dU, dS = (
-            float(jax.grad(lambda T, f=f: jnp.asarray(f(T, *more), float))(T)) for f in (U, S)
-        )
-        if not abs(dU - float(T) * dS) <= CLOSE * max(abs(dU), abs(float(T) * dS)):
+    for part, V in product((0.8, 1.0, 1.3), (None,) if of == "T" else VOLUMES):
+        T, more = part * T_ref, () if V is None else (jnp.asarray(V, float),)
+        slopes = [
+            jax.grad(lambda T, f=f, more=more: jnp.asarray(f(T, *more, *rest), float))(T)
+            for f in (U, S)
+        ]
+        dU, dS = map(float, slopes)
+        if V is not None and not np.isfinite(dU + dS):
+            continue  # a volume that this gas does not have
+        if not abs(dU - T * dS) <= CLOSE * max(abs(dU), abs(T * dS)):
+            where = f"T = {T:.6g}" + ("" if V is None else f", V = {V:.6g}")
             raise ValueError(
-                f"U and S belong to no body: dU/dT must be T dS/dT, but at T = {float(T):.6g} they"
-                f" are {dU:.6g} and {float(T) * dS:.6g}."
+                f"U and S belong to no body: dU/dT must be T dS/dT, but at {where} they are"
+                f" {dU:.6g} and {T * dS:.6g}."
             )
     return from_potential(FreeEnergy(U, S), of, params, T_ref)

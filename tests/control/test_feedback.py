@@ -246,6 +246,21 @@ def test_a_pole_is_held_against_a_push(problem):
     assert np.max(np.abs(traj.q[-1])) < 1e-3
 
 
+def test_a_replay_lasts_as_long_as_was_asked():
+    """By a last step that is shorter: a lift with one control that is held, a parabola."""
+    held = lqr(lift(), 1.0, 1.0, h=0.3)
+    run = held.replay(1.0, q0=[0.5])
+    np.testing.assert_allclose(run.t, [0, 0.3, 0.6, 0.9, 1.0], atol=1e-14)
+    fall = run.q[3] + 0.1 * run.v[3] + 0.005 * (run.u[3] - g)
+    np.testing.assert_allclose(run.q[4], fall, atol=1e-12)
+    np.testing.assert_allclose(held.replay(0.1).t, [0, 0.1])
+    assert len(held.replay(0.9).u) == len(held.replay(0.3 + 0.3 + 0.3).u) == 3
+    places = np.linspace(0, 1, 9) ** 1.5
+    along = track(ac.optimize(lift(), MIDPOINT, places), 1.0, 1.0).replay(2.5)
+    assert along.t[-1] == pytest.approx(2.5, abs=1e-14)
+    assert np.all(np.diff(along.t) > 0)
+
+
 def test_controls_stay_within_their_bounds():
     bounded = book.swing_up(control_bounds=(-3.0, 3.0))
     held = lqr(bounded, Q, R, h=H)
@@ -253,6 +268,76 @@ def test_controls_stay_within_their_bounds():
     assert np.max(np.abs(run.u)) == 3.0
     assert np.max(np.abs(held(0.0, [0.0, 0.5], [0.0, 0.0]))) == 3.0
     np.testing.assert_allclose(held(0.0, [0.0, 1e-3], [0.0, 0.0]), -held.K[:, 1] * 1e-3)
+
+
+def lifted(t, q, v, p):
+    return 0.5 * v @ v - g * q[0]
+
+
+def lift(**changes):
+    """A mass that weighs 9.81 N and is pushed up by u."""
+    asked = {"start": ([0.0], [0.0]), "end": ([1.0], [0.0]), "duration": 2.0} | changes
+    system = ac.System(lifted, ac.Euclidean(1), coordinates=("z [m]",), name="lift")
+    return ac.ControlProblem(system, book.half_square, **({"actuated": ["z"]} | asked))
+
+
+def test_an_equilibrium_beyond_the_bounds_is_not_held():
+    """The top of a flight is at rest, and the next moment it falls."""
+    np.testing.assert_allclose(lqr(lift(control_bounds=(0, 12)), 1.0, 1.0).linear.about.u, g)
+    for bounds in ((-5.0, 5.0), (g, 20.0)):
+        with pytest.raises(ValueError, match=r"u_z must be 9\.81 to hold .* control_bounds"):
+            lqr(lift(control_bounds=bounds), 1.0, 1.0)
+    thrown = lift(start=([0.0], [4.0]), duration=0.5, control_bounds=(-5.0, 5.0))
+    assert track(ac.optimize(thrown, MIDPOINT, 8), 1.0, 1.0, 1.0).after is None
+
+
+def squared(t, q, v, u, p):
+    return u**2
+
+
+def test_a_search_that_starts_where_a_control_does_nothing_asks_for_u():
+    whirled = lift(actuated=None, control_force=squared, controls=["spin"])
+    with pytest.raises(ValueError, match=r"u: the controls that hold lift .* spin changes no .*u="):
+        lqr(whirled, 1.0, 1.0)
+    held = lqr(whirled, 1.0, 1.0, u=[np.sqrt(g)])
+    np.testing.assert_allclose(held.linear.B[1, 0], 2 * np.sqrt(g))
+
+
+def stiffening(t, q, v, p):
+    return 0.5 * v @ v - 0.5 * (1 + jnp.sin(np.pi * t)) * q @ q
+
+
+def drawn(t, q, v, p):
+    return 0.5 * v @ v + t * q[0]
+
+
+def fading(t, q, p):
+    return jnp.array([[jnp.exp(-t)]])
+
+
+@pytest.mark.parametrize(
+    ("lagrangian", "B"), [(stiffening, None), (drawn, None), (skate_lagrangian, fading)]
+)
+def test_what_changes_with_time_is_not_held_by_one_law(lagrangian, B):
+    """A, what the control must be, and B."""
+    rest = ([0.0], [0.0])
+    acts: Any = {"actuated": [0]} if B is None else {"actuation": B}
+    problem = ac.ControlProblem(
+        ac.System(lagrangian, ac.Euclidean(1), name="changing"),
+        book.half_square,
+        start=rest,
+        end=rest,
+        duration=2.0,
+        **acts,
+    )
+    with pytest.raises(ValueError, match="control of changing changes with t near this equ"):
+        lqr(problem, 1.0, 1.0)
+
+
+def test_the_end_of_a_solution_is_not_held_where_the_system_changes():
+    system = ac.System(stiffening, ac.Euclidean(1), name="changing")
+    plan = ac.optimize(book.block(system=system, actuated=[0]), MIDPOINT, 8)
+    assert track(plan, 1.0, 1.0, 1.0).after is None
 
 
 def ball_lagrangian(t, q, v, p):
@@ -407,3 +492,9 @@ def test_an_end_that_nothing_holds_must_have_a_cost():
     with pytest.raises(ValueError, match="nothing holds its end"):
         law.replay(2.0)
     assert np.isnan(law(1.5, [1.0], [0.0]))
+    closed = law.closed_loop()
+    with pytest.raises(ac.StepFailed, match=r"t = 1, .* with feedback from t = 0 to t = 1 are not"):
+        ac.simulate(closed, MIDPOINT, q0=[0.0], v0=[0.0], h=0.25, steps=5)
+    late = track(ac.optimize(book.block(t0=0.5), MIDPOINT, 8), 1.0, 1.0).closed_loop()
+    with pytest.raises(ac.StepFailed, match=r"t = 0, .* with feedback from t = 0\.5 are not"):
+        ac.simulate(late, MIDPOINT, q0=[0.0], v0=[0.0], h=0.25, steps=2)

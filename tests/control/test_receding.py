@@ -102,6 +102,91 @@ def test_controls_within_bounds():
     assert np.max(np.abs(found.run.off[-1])) < 0.05
 
 
+def near_post(t, q, v, u, p):
+    return 0.01 - (q[0] - 1) ** 2 - (q[1] - 0.02) ** 2
+
+
+def ahead(t, q, v, u, p):
+    return 0.5 * u @ u + 2 * (q[0] - 2) ** 2 + 2 * q[1] ** 2
+
+
+def plane_lagrangian(t, q, v, p):
+    return 0.5 * v @ v
+
+
+@pytest.fixture(scope="module")
+def past_a_post():
+    """A mass in the plane goes to (2, 0) past a post of radius 0.1, fast for its steps."""
+    system = ac.System(plane_lagrangian, ac.Euclidean(2), name="mass")
+    start = ([-1.5, 0.0], [0.0, 0.0])
+    return ac.ControlProblem(
+        system, ahead, actuated=[0, 1], start=start, end=(None, None), duration=2.0, path=near_post
+    )
+
+
+def nearest(run):
+    """The largest `near_post` of its motion, a parabola on each step."""
+    s = np.diff(run.t)[:, None, None] * np.linspace(0, 1, 101)[:, None]
+    x = run.q[:-1, None] + run.v[:-1, None] * s + 0.5 * run.u[:, None] * s**2
+    return np.max(near_post(0, np.moveaxis(x, -1, 0), 0, 0, 0))
+
+
+@pytest.mark.parametrize("every", [1, 2])
+def test_path_constraints_hold_between_the_nodes_of_all_plans(past_a_post, every):
+    run = receding_horizon(past_a_post, MIDPOINT, 12, 10, every=every).run
+    assert run.q[-1, 0] > 1.2
+    assert nearest(run) < 1e-6
+
+
+def test_a_push_across_a_path_constraint_is_led_back(past_a_post):
+    """No plan undoes what is broken where it starts: it holds from the second step on."""
+
+    def gust(t, q, v, params):
+        return jnp.array([jnp.where(t < 0.16, 9.0, 0.0), 0.0])
+
+    found = receding_horizon(past_a_post, MIDPOINT, 12, 4, q0=[0.8, 0.0], disturbance=gust)
+    g = near_post(0, found.run.q.T, 0, 0, 0)
+    (worst,) = found.path_worst.values()
+    np.testing.assert_allclose(worst, (g[1], found.run.t[1]))
+    assert g[1] > 1e-3
+    assert np.max(g[2:]) < 1e-4
+
+
+def blown(t, q, v, params):
+    return jnp.array([2 * jnp.sin(9 * t)])
+
+
+def test_rates_are_held_where_plans_meet():
+    bounded = book.block(rate_bounds=(-8.0, 8.0), end=(None, None), cost=quadratic, duration=1.5)
+    for method, every in ((MIDPOINT, 2), (ac.Galerkin(2), 1)):
+        found = receding_horizon(
+            bounded, method, 15, 8, every=every, q0=[1.0], v0=[1.0], disturbance=blown
+        )
+        rates = np.diff(found.run.u[:, 0]) / np.diff(found.run.t)[1:]
+        assert 7.9 < np.max(np.abs(rates)) < 8 + 1e-5
+
+
+def rate_squared(t, w, p):
+    return 0.01 * w @ w
+
+
+def test_a_cost_of_rates_counts_from_the_control_that_was_applied():
+    """Steps of a block are exact, so that the second plan is that of a few linear equations."""
+    problem, n = book.block(rate_cost=rate_squared), 8
+    found = receding_horizon(problem, MIDPOINT, n, 2, disturbance=blown)
+    h, (x, v), before = 1 / n, (found.run.q[1, 0], found.run.v[1, 0]), found.run.u[0, 0]
+    D = np.eye(n) - np.eye(n, k=-1)
+    H = h * np.eye(n) + 0.02 / h * D.T @ D
+    pull = 0.02 / h * before * np.eye(n)[0]
+    C = np.stack([h**2 * (n - 0.5 - np.arange(n)), np.full(n, h)])
+    whole = np.block([[H, C.T], [C, np.zeros((2, 2))]])
+    right = np.concatenate([pull, [1 - x - n * h * v, -v]])
+    u = np.linalg.solve(whole, right)[:n]
+    cost = 0.5 * u @ H @ u - pull @ u + 0.01 / h * before**2
+    np.testing.assert_allclose(found.run.u[1, 0], u[0], rtol=1e-7)
+    np.testing.assert_allclose(found.costs[1], cost, rtol=1e-7)
+
+
 def test_a_body_is_turned_on_its_group():
     """A wheel on its axle, by matrices: its angle moves as a block does."""
 

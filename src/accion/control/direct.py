@@ -99,19 +99,25 @@ def sample_count(problem: ControlProblem, method: Method) -> int:
     return len(method.samples(space, 0.0, 1.0, space.identity(), jnp.zeros(space.dim)))
 
 
-def path_sizes(layout: Layout, program: Program) -> np.ndarray:
-    """The sizes of all components of the path constraints, one after the other: of their rows,
-    which are the last of a step, of each constraint sample by sample.
+def path_rows(layout: Layout, program: Program) -> list[np.ndarray]:
+    """The rows of each path constraint, shape (steps, samples, components): they are the last of a
+    step, of each constraint sample by sample.
     """
     counts, rows = components(layout.problem).values(), program.families[0].rows
-    sizes, f = program.scaled.scales.rows, program.families[0].f
+    f = program.families[0].f
     samples = sample_count(layout.problem, f.span.method)  # pyright: ignore[reportFunctionMemberAccess]
     first, found = rows.shape[1] - samples * sum(counts), []
     for count in counts:
-        own = rows[:, first : first + samples * count].reshape(-1, count)
-        found.append(np.max(sizes[own], axis=0))
+        own = rows[:, first : first + samples * count]
+        found.append(own.reshape(len(rows), samples, count))
         first += samples * count
-    return np.concatenate(found)
+    return found
+
+
+def path_sizes(layout: Layout, program: Program) -> np.ndarray:
+    """The sizes of all components of the path constraints, one after the other."""
+    sizes = program.scaled.scales.rows
+    return np.concatenate([np.max(sizes[rows], axis=(0, 1)) for rows in path_rows(layout, program)])
 
 
 def integral_multipliers(layout: Layout, program: Program, lam: np.ndarray) -> list[np.ndarray]:

@@ -2,7 +2,7 @@
 and points on the way.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -11,6 +11,7 @@ import numpy as np
 
 from accion.assembly.elements import Family
 from accion.assembly.numbering import RowNumbers
+from accion.assembly.program import Program
 from accion.control.guess import control_times
 from accion.control.layout import Layout, split
 from accion.control.mesh import nearest_node
@@ -118,6 +119,49 @@ def rate_gaps(
     f = RateGap(problem.rate_cost, bounded, problem.control_count, problem.free_time)
     data = (places[:-1], places[1:])
     return [Family(f, args_of(problem), data, columns, numbers.astype(int))]
+
+
+@dataclass(frozen=True)
+class RateFrom:
+    """The same from a control that is given."""
+
+    gap: RateGap
+
+    def __call__(self, args: Any, data: Any, x: Array) -> tuple[Array, Array]:
+        before, when = data
+        return self.gap(args, when, jnp.concatenate([before, x]))
+
+
+def with_rate_from(
+    problem: ControlProblem, method: Method, layout: Layout, program: Program
+) -> Program:
+    """`program` with a last family besides, the rate from a control before its start (see
+    `rate_data`); itself where a problem asks for no rates.
+    """
+    gaps = [(F, F.f) for F in program.families if isinstance(F.f, RateGap)]
+    if not gaps:
+        return program
+    (first, gap), scales = gaps[0], program.scaled.scales
+    known = first.rows[:1]
+    asked, numbers = known[known >= 0], known.copy()
+    numbers[known >= 0] = program.m + np.arange(len(asked))
+    data = rate_data(method, layout, np.zeros(problem.control_count))
+    family = Family(RateFrom(gap), first.args, data, layout.u[0, :1], numbers)
+    return replace(
+        program,
+        families=(*program.families, family),
+        row_lower=np.append(program.row_lower, program.row_lower[asked]),
+        row_upper=np.append(program.row_upper, program.row_upper[asked]),
+        row_place=np.append(program.row_place, np.full(len(asked), 0.5)),
+        row_label=lambda i: program.row_label(i if i < program.m else int(asked[i - program.m])),
+        scales=scales.with_rows(scales.rows[asked]),
+    )
+
+
+def rate_data(method: Method, layout: Layout, u: np.ndarray) -> Any:
+    """The data of `RateFrom`: u is the last control of a step as long as the first one."""
+    places, h = method.control_places, layout.mesh[1]
+    return u[None], (np.array([(places[-1] - 1) * h]), np.array([places[0] * h]))
 
 
 # ---------------------------------------------------------------- points on the way

@@ -1,5 +1,6 @@
 """Controls that answer to the state: they hold an equilibrium, or follow a solution."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -8,8 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from accion.arguments import door, number, positive, shown, wrong
+from accion.control.balance import AT_REST, rests
 from accion.control.closed_loop import ClosedLoop, Following, Held
-from accion.control.linear import AT_REST, Linear, linearise, rests
+from accion.control.holding import obstacle
+from accion.control.linear import Linear, linearise
 from accion.control.polynomial import between
 from accion.control.problem import ControlProblem
 from accion.control.riccati import algebraic, backwards, weight, weights_of
@@ -87,11 +90,17 @@ class Feedback(Drawn):
     def closed_loop(self, system: System | None = None) -> System:
         """The system with this law among its forces, for `simulate`, at any time asked for the
         controls; `system` is another one on the same space, such as one with other params.
+
+        One that follows a solution is NaN before its start, and after its end where nothing holds
+        that: the name of the system says from when to when it is there.
         """
         problem = self.linear.problem
         own = plant_of(problem, system, None)
         force = ClosedLoop(own.force, law_of(problem), traced(self))
-        return replace(own, force=force, name=f"{own.name} with feedback")
+        words, t = "", self.linear.about.t
+        if self.linear.varying:
+            words = f" from t = {t[0]:g}{'' if self.after else f' to t = {t[-1]:g}'}"
+        return replace(own, force=force, name=f"{own.name} with feedback{words}")
 
     @door(duration=positive, h=positive)
     def replay(
@@ -110,7 +119,8 @@ class Feedback(Drawn):
 
         Arguments:
             duration: of a law that follows a solution, as long as that where it is not given;
-                longer where the end is held.
+                longer where the end is held. The last step is shorter where it does not divide
+                what is held.
             h: length of the steps, of a law at an equilibrium that has none.
             q0, v0: the start; that of what is followed where it is not given.
             disturbance: disturbance(t, q, v, params), a force (dim,) that the law does not know of.
@@ -231,7 +241,7 @@ def held_table(
             "h: this law is one of continuous time. Say how often it is asked, or run"
             " simulate(feedback.closed_loop(), ...)."
         )
-    count = max(1, round(duration / h))
+    count = max(1, math.ceil(duration / h * (1 - 1e-12)))
     if count > LONGEST:
         wrong("duration", f"at most {LONGEST:g} steps of {h:g} s", duration)
 
@@ -240,7 +250,7 @@ def held_table(
 
     q = jax.tree.map(lambda a: rows(np.asarray(a)[0], count + 1), about.q)
     u = rows(np.repeat(about.u[0], places, axis=0), count)
-    t = t0 + h * np.arange(count + 1)
+    t = t0 + np.append(h * np.arange(count), duration)
     return Table(t, q, rows(about.v[0], count + 1), u, rows(feedback.K, count), about.places)
 
 
@@ -291,11 +301,15 @@ def lqr(
 
     Raises:
         ValueError: where it is no equilibrium, or the controls do not reach a mode that does not
-            die out.
+            die out, or those that hold it are not within their bounds, or the system changes with
+            t there.
     """
     if not isinstance(problem, ControlProblem):
         raise ValueError(f"problem must be a ControlProblem; got {shown(problem)}.")
     linear = linearise(problem, at=at, u=u, t=t, h=h)
+    against = obstacle(linear)
+    if against is not None:
+        raise ValueError(against)
     return Feedback(linear, *algebraic(linear, *weights_of(linear, Q, R)))
 
 
@@ -306,7 +320,8 @@ def track(solution: Solution, Q: Any, R: Any, Qf: Any = None) -> Feedback:
         sum_k h (z_k.Q z_k + du_k.R du_k) + z_N.Qf z_N
 
     of small changes along it: the Riccati equation backwards in time, step by step. Where the
-    solution ends at rest in an equilibrium that its controls can hold, they hold it afterwards.
+    solution ends at rest in an equilibrium that its controls can hold within their bounds, they
+    hold it afterwards.
 
     Arguments:
         solution: of a `ControlProblem`.
@@ -345,4 +360,6 @@ def holding(linear: Linear, Q: np.ndarray, R: np.ndarray) -> Feedback | None:
     if not rests(problem, float(t[-1]), end):
         return None
     held = linearise(problem, at=(end, None), t=float(t[-1]), h=float(t[-1] - t[-2]))
-    return Feedback(held, *algebraic(held, Q, R)) if held.stabilisable else None
+    if obstacle(held) is not None or not held.stabilisable:
+        return None
+    return Feedback(held, *algebraic(held, Q, R))

@@ -10,17 +10,16 @@ import numpy as np
 
 from accion.arguments import door, number, positive, shown, vector
 from accion.checks import check_mechanical, refuse
+from accion.control.balance import AT_REST, balance, without_effect
 from accion.control.problem import ControlProblem
 from accion.control.solution import Solution
-from accion.control.states import Acceleration, Slopes, StepSlopes, law_of
+from accion.control.states import Slopes, StepSlopes, law_of
 from accion.instant.constrained import inertias
 from accion.numerics.batches import at_times
 from accion.spaces import check_vector
 from accion.told import Told
 from accion.types import Configuration
 
-BALANCED = 20  # iterations by which controls that hold an equilibrium are found
-AT_REST = 1e-8  # of what its terms are, the most that an equilibrium may accelerate by
 COUPLED = 1e-10  # of what its terms are, the least that counts as acting at all
 STABLE = 1e-9  # of the largest mode, below which a mode counts as neither growing nor decaying
 
@@ -273,8 +272,16 @@ def at_rest(problem: ControlProblem, at: Any, u: Any, t: float, h: float | None)
     q, v = equilibrium_of(problem, at)
     if u is not None:
         u = np.asarray(check_vector(u, count, "u", "control"), dtype=float)
+    given = u is not None
     u, left, terms = balance(problem, t, q, u)
     if not left <= AT_REST * terms:
+        idle = [] if given else without_effect(problem, t, q, u)
+        if idle:
+            raise ValueError(
+                f"u: the controls that hold {system.name} at rest in q = {q} at t = {t:g} were not"
+                f" found, because at u = {u}, where the search ended, {', '.join(idle)} changes no"
+                " acceleration to first order. Give them, u=."
+            )
         raise ValueError(
             f"at is no equilibrium: at rest in q = {q} at t = {t:g}, with the controls"
             f" u = {u}, {system.name} accelerates by {left:.3g}. Give the equilibrium to more"
@@ -284,46 +291,6 @@ def at_rest(problem: ControlProblem, at: Any, u: Any, t: float, h: float | None)
     motion = Motion(point[0], point[1], point[2], u[None, None], (0.5,))
     steps = None if h is None else (point[0], np.array([h]), *point[1:], u[None, None])
     return made(problem, motion, (*point, u[None]), steps, h)
-
-
-def balance(
-    problem: ControlProblem, t: float, q: Configuration, u: np.ndarray | None
-) -> tuple[np.ndarray, float, float]:
-    """(u, left, terms) at rest: the controls that hold the system best, or those that are given;
-    the largest acceleration that is left, and the size of its terms.
-    """
-    system, count, n = problem.system, problem.control_count, problem.system.space.dim
-    point = jax.tree.map(lambda a: np.asarray(a, dtype=float)[None], (t, q, np.zeros(n)))
-
-    def accelerated(u: np.ndarray) -> np.ndarray:
-        f = Acceleration(law_of(problem))
-        return np.asarray(at_times(f, False, system, *point, u[None]))[0]
-
-    def slopes(u: np.ndarray) -> list[np.ndarray]:
-        found = at_times(Slopes(law_of(problem)), False, system, *point, u[None])
-        return [np.asarray(a)[0, n:] for a in found[:2]]
-
-    if u is None:
-        u = np.zeros(count)
-        # one is enough where forces are affine in the controls
-        for _ in range(BALANCED):
-            by_u = slopes(u)[1]
-            unit = np.linalg.norm(by_u, axis=0)
-            unit = np.where(unit > 0, unit, 1.0)
-            du = np.linalg.lstsq(by_u / unit, -accelerated(u), rcond=1e-12)[0] / unit
-            u = u + du
-            if np.all(np.abs(du) <= 1e-14 * np.abs(u)):
-                break
-    by_state, by_u = slopes(u)
-    reach = np.broadcast_to(np.asarray(system.space.magnitude(q)), (n,))
-    terms = np.abs(by_state[:, :n]) @ reach + np.abs(by_u) @ np.abs(u)
-    return u, float(np.max(np.abs(accelerated(u)))), float(np.max(terms))
-
-
-def rests(problem: ControlProblem, t: float, q: Configuration) -> bool:
-    """Whether some controls hold the system at rest there."""
-    _, left, terms = balance(problem, t, q, None)
-    return left <= AT_REST * terms
 
 
 def equilibrium_of(problem: ControlProblem, at: Any) -> tuple[Configuration, np.ndarray]:

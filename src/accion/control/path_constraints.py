@@ -70,6 +70,16 @@ class OnStep:
 
 
 @dataclass(frozen=True)
+class AtState:
+    """All g at a state."""
+
+    path: tuple[Function, ...]
+
+    def __call__(self, system: System, t: Scalar, q: Configuration, v: Array, u: Array) -> Array:
+        return jnp.concatenate([jnp.atleast_1d(g(t, q, v, u, system.params)) for g in self.path])
+
+
+@dataclass(frozen=True)
 class PathPoint:
     """The same as an element of the program."""
 
@@ -128,6 +138,11 @@ def components(problem: ControlProblem) -> dict[str, int]:
     return {name: count(g) for name, g in problem.path.items()}
 
 
+def names_of(problem: ControlProblem) -> list[str]:
+    """The name of each row of `OnStep`."""
+    return [name for name, count in components(problem).items() for _ in range(count)]
+
+
 class Motion(NamedTuple):
     """The nodes, the controls (steps, places, controls) and the inner points (steps, points, dim)
     of a discrete solution of `problem`.
@@ -143,8 +158,7 @@ class Motion(NamedTuple):
     @property
     def names(self) -> list[str]:
         """The name of each row of `OnStep`."""
-        counts = components(self.problem)
-        return [name for name, count in counts.items() for _ in range(count)]
+        return names_of(self.problem)
 
     def values(self, k: np.ndarray, s: np.ndarray) -> np.ndarray:
         """All g at the fractions s of the steps k, shape (len(k), rows)."""
@@ -196,13 +210,15 @@ class Motion(NamedTuple):
             found[name] = max(found.get(name, here), here)
         return found
 
-    def broken(self, violation: float, sizes: np.ndarray) -> Broken:
-        """Where a g is above its tolerance; `violation` is what the solver left of its rows, and
-        `sizes` are those of the rows of `OnStep`.
+    def broken(self, violation: float, sizes: np.ndarray, begun: np.ndarray) -> Broken:
+        """Where a g is above its tolerance; `violation` is what the solver left of its rows,
+        `sizes` are those of the rows of `OnStep`, and `begun` is what they may be on the first
+        step.
         """
         s, g = self.peaks()
-        # what is no number does not hold either
-        over = ~(g <= max(SMALL, 10 * violation) * sizes)
+        most = max(SMALL, 10 * violation) * np.broadcast_to(sizes, g.shape)
+        most[0] += begun
+        over = ~(g <= most)  # what is no number does not hold either
         # A node between two steps that are both broken there is asked for once.
         again = np.zeros_like(over)
         again[:-1] = over[:-1] & over[1:] & (s[:-1] == 1.0) & (s[1:] == 0.0)
@@ -210,10 +226,16 @@ class Motion(NamedTuple):
         return Broken(k, s[k, i], np.arange(g.shape[1]) == i[:, None])
 
 
+def path_at(problem: ControlProblem, t: Any, q: Any, v: Any, u: Any) -> np.ndarray:
+    """All g at some states, shape (len(t), rows)."""
+    f = AtState(tuple(problem.path.values()))
+    return np.asarray(at_times(f, False, problem.system, t, q, v, u))
+
+
 def motion_of(problem: ControlProblem, method: Method, layout: Layout, found: Found) -> Motion:
     """The motion that a solver found."""
     T = found.x[layout.T[0]] if problem.free_time else problem.longest
-    t = problem.t0 + T * layout.mesh
+    t = found.program.families[0].args[1] + T * layout.mesh
     q, own = found.program.configurations(found.x), (found.x[layout.u], found.x[layout.inner])
     return Motion(problem, method, t, q, *own)
 
@@ -225,9 +247,10 @@ def with_points(
     points: Broken,
     names: list[str],
     sizes: np.ndarray,
+    begun: np.ndarray,
 ) -> Program:
     """`program` with the path constraints at `points` besides; `names` and `sizes` are those of the
-    rows of `OnStep`.
+    rows of `OnStep`, and `begun` is what they may be on the first step.
     """
     problem, (k, s, which) = layout.problem, points
     numbers = np.full(which.shape, -1)
@@ -251,11 +274,33 @@ def with_points(
         program,
         families=(*program.families, family),
         row_lower=np.append(program.row_lower, np.full(count, -np.inf)),
-        row_upper=np.append(program.row_upper, np.zeros(count)),
+        row_upper=np.append(program.row_upper, np.where(k[point] == 0, begun[row], 0.0)),
         row_place=np.append(program.row_place, k[point] + 0.6),
         row_label=label,
         scales=program.scaled.scales.with_rows(sizes[row]),
     )
+
+
+def parted(program: Program) -> tuple[Program, Broken | None]:
+    """(program, points): a program without the points that were added, and these; None where there
+    are none.
+    """
+    last = program.families[-1]
+    if not isinstance(last.f, PathPoint):
+        return program, None
+    assert last.nodes is not None
+    assert program.scales is not None
+    points = Broken(last.nodes[:, 0], last.data[1], last.rows >= 0)
+    m = program.m - np.count_nonzero(points.which)
+    plain = replace(
+        program,
+        families=program.families[:-1],
+        row_lower=program.row_lower[:m],
+        row_upper=program.row_upper[:m],
+        row_place=program.row_place[:m],
+        scales=program.scales._replace(rows=program.scales.rows[:m]),
+    )
+    return plain, points
 
 
 def held_between_samples(
@@ -264,31 +309,35 @@ def held_between_samples(
     found: Found,
     solve: Callable[[Program, np.ndarray], Found],
     path_sizes: Callable[[Layout, Program], np.ndarray],
+    begun: np.ndarray | None = None,
 ) -> Found:
     """`found`, or what `solve(program, x)` finds with points added until the path constraints hold
-    between samples too; `path_sizes(layout, program)` are the sizes of the rows of `OnStep`.
+    between samples too; `path_sizes(layout, program)` are the sizes of the rows of `OnStep`, and
+    `begun` is what they may be on the first step where it is not zero.
 
     A motion that breaks them after all rounds is no success, and the message says where.
     """
     problem = layout.problem
     if not problem.path:
         return found
-    program, points, iterations = found.program, None, found.iterations
+    (program, points), iterations = parted(found.program), found.iterations
     sizes = path_sizes(layout, program)
+    begun = np.zeros(len(sizes)) if begun is None else begun
     for _ in range(ROUNDS):
         if not found.success:
             return found
         motion = motion_of(problem, method, layout, found)
-        new = motion.broken(found.violation, sizes)
+        new = motion.broken(found.violation, sizes, begun)
         if not len(new.k):
             return found
         points = new if points is None else points.and_also(new)
         plain = program.with_base(found.program.base)
-        found = solve(with_points(layout, method, plain, points, motion.names, sizes), found.x)
+        asked = with_points(layout, method, plain, points, motion.names, sizes, begun)
+        found = solve(asked, found.x)
         iterations += found.iterations
         found = found._replace(iterations=iterations)
     motion = motion_of(problem, method, layout, found)
-    if not found.success or not len(motion.broken(found.violation, sizes).k):
+    if not found.success or not len(motion.broken(found.violation, sizes, begun).k):
         return found
     name, worst = max(motion.worst().items(), key=lambda pair: pair[1])
     words = (

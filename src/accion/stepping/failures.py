@@ -89,7 +89,8 @@ def reason(
             f" {float(jnp.max(jnp.abs(state.p))):.3g}{least_squares(scheme, state, t, h, engine)}"
         )
     return (
-        "the derivatives of the Lagrangian or the force are not finite on the way to a solution, or"
+        f"the derivatives of the Lagrangian or the force of {scheme.system.name} are not finite on"
+        " the way to a solution, or"
         f" D12 Ld is singular there{least_squares(scheme, state, t, h, engine)}"
     )
 

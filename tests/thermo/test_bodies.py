@@ -131,6 +131,10 @@ def test_a_run_of_a_body_that_is_inverted_on_the_way():
             "belong to no body: dU/dT must be T dS/dT",
         ),
         (lambda: ac.thermo.from_temperature(3.0, lambda T: T), "U must be a function"),
+        (
+            lambda: ac.thermo.from_temperature(lambda *T: {}["C"], lambda T: T),
+            r"U could not be evaluated \(KeyError: 'C'\): line",
+        ),
         (lambda: ac.thermo.from_temperature(lambda T: T, lambda T, V: T), "S takes 1 argument"),
         (lambda: ac.thermo.from_potential(free_energy, "VT"), "of must be"),
         (lambda: ac.thermo.from_potential(lambda T: T, "TV"), "f takes 2 arguments"),

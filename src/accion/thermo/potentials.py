@@ -18,10 +18,12 @@ import numpy as np
 from accion.arguments import door, one_of, positive, wrong
 from accion.numerics import newton
 from accion.systems.arity import check_function
+from accion.systems.mistakes import not_evaluable
 from accion.thermo.bodies import fills_volume
 from accion.types import Array, Params, Scalar
 
 KINDS = ("T", "TV", "SP", "TP", "SV")
+OPEN = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)  # *args, **named
 VOLUMES = (1e-3, 1e-2, 0.1, 1.0, 2.0, 10.0, 1e3)  # at which functions of V are tried
 CLOSE = 1e-6  # of T: by how much dU/dT over dS/dT may be off it
 
@@ -174,10 +176,26 @@ def from_potential(
     values = []
     for V in VOLUMES if "V" in of else (1.0,):
         at: dict[str, Any] = {"T": T_ref, "P": P_ref, "S": 1.0, "V": V}
-        values.append(body.f(*(jnp.asarray(at[x], float) for x in of), *known(params)))
+        own = tuple(jnp.asarray(at[x], float) for x in of)
+        values.append(evaluated("f", body.f, (*own, *known(params)), ", ".join(of)))
     if any(jnp.shape(value) != () for value in values) or not np.any(np.isfinite(values)):
         wrong("f", f"a potential that is a finite number at some {', '.join(of)}", f)
     return body
+
+
+def evaluated(name: str, f: Callable[..., Any], arguments: tuple[Any, ...], takes: str) -> Any:
+    """f(*arguments), or a ValueError that says where it went wrong."""
+    try:
+        return f(*arguments)
+    except Exception as error:
+        not_evaluable(name, error, f"({takes})")
+
+
+def slope(name: str, f: Callable[..., Any], T: float, rest: tuple[Any, ...]) -> float:
+    """df/dT of a function of the user."""
+    found = jax.grad(lambda T: jnp.asarray(f(T, *rest), float))
+    takes = "T, V" if len(rest) > 1 else "T, and V or params" if rest else "T"
+    return float(evaluated(name, found, (T,), takes))
 
 
 def known(params: Params) -> tuple[Params, ...]:
@@ -198,16 +216,13 @@ def from_temperature(
     rest = known(params)
     if not callable(U):
         wrong("U", "a function U(T), or U(T, V)", U)
-    of = "TV" if len(inspect.signature(U).parameters) - len(rest) == 2 else "T"
+    named = [p for p in inspect.signature(U).parameters.values() if p.kind not in OPEN]
+    of = "TV" if len(named) - len(rest) == 2 else "T"
     for name, f in (("U", U), ("S", S)):
         check_function(name, f, ", ".join([*of, *(() if params is None else ("params",))]))
     for part, V in product((0.8, 1.0, 1.3), (None,) if of == "T" else VOLUMES):
         T, more = part * T_ref, () if V is None else (jnp.asarray(V, float),)
-        slopes = [
-            jax.grad(lambda T, f=f, more=more: jnp.asarray(f(T, *more, *rest), float))(T)
-            for f in (U, S)
-        ]
-        dU, dS = map(float, slopes)
+        dU, dS = (slope(name, f, T, (*more, *rest)) for name, f in (("U", U), ("S", S)))
         if V is not None and not np.isfinite(dU + dS):
             continue  # a volume that this gas does not have
         if not abs(dU - T * dS) <= CLOSE * max(abs(dU), abs(T * dS)):

@@ -191,7 +191,7 @@ def evaluated(name: str, f: Callable[..., Any], arguments: tuple[Any, ...], take
         not_evaluable(name, error, f"({takes})")
 
 
-def slope(name: str, f: Callable[..., Any], T: float, rest: tuple[Any, ...]) -> float:
+def slope(name: str, f: Callable[..., Any], T: Scalar, rest: tuple[Any, ...]) -> float:
     """df/dT of a function of the user."""
     found = jax.grad(lambda T: jnp.asarray(f(T, *rest), float))
     takes = "T, V" if len(rest) > 1 else "T, and V or params" if rest else "T"

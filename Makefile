@@ -61,6 +61,7 @@ benchmark: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/campaign.py
 	$(BIN)/python benchmarks/control.py
 	$(BIN)/python benchmarks/optima.py
+	$(BIN)/python benchmarks/receding.py
 	$(BIN)/python benchmarks/work_precision.py
 	$(BIN)/python benchmarks/long_run.py
 
